@@ -1,0 +1,63 @@
+# The user's verbs. CI calls only these. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The words of a verb (CONC=2000 …) are make's own variables, handed on as they were given:
+# the driver checks every one of them and refuses what it does not know. Names of .env are
+# settings of the lab, not words of a verb.
+export LAB_WORDS := $(MAKEOVERRIDES)
+export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE COMPOSE_PROJECT_NAME \
+  $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
+
+# What host.sh reads off this machine wins over .env; what the user sets wins over both.
+COMPOSE := set -a; . ./.lab/env; set +a; docker compose
+DRIVER := $(COMPOSE) run --rm --no-deps -e LAB_WORDS -e LAB_SETTING_NAMES loadgen
+
+.PHONY: help up down bench toxics toxic toxics-reset doctor test dashboards lock
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+up: ## Start the lab: engine, images, containers; waits until all are healthy
+	@images/engine.sh
+	@images/host.sh env
+	@images/present.sh
+	@images/host.sh env
+	@$(COMPOSE) up --detach --build --wait --quiet-pull --remove-orphans 2>.lab/up.log || { tail -n 30 .lab/up.log >&2; exit 1; }
+	@images/host.sh facts
+	@images/host.sh where
+
+down: ## Stop the lab and remove its containers, networks and volumes (results stay)
+	@images/host.sh env
+	@COMPOSE_PROFILES='*' $(COMPOSE) down --volumes --remove-orphans
+
+bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n DURATION=15s ENGINE=]
+	@images/host.sh check bench
+	@$(MAKE) up
+	@$(DRIVER) bench
+
+toxics: ## Show the toxics in force
+	@images/host.sh need-up
+	@$(DRIVER) toxics
+
+toxic: ## Add or change a toxic: TYPE=latency LATENCY=500 JITTER=50 [NAME= STREAM= TOXICITY=]
+	@images/host.sh need-up
+	@$(DRIVER) toxic
+
+toxics-reset: ## Remove every toxic
+	@images/host.sh need-up
+	@$(DRIVER) toxics-reset
+
+doctor: ## Say what this machine and the running lab can and cannot do
+	@images/host.sh doctor
+
+test: ## Run every test: static checks, unit tests, and a smoke test on real containers
+	@loadgen/tests/run.sh
+
+dashboards: ## Build grafana/dashboards/*.json from their code
+	@echo todo
+
+lock: ## Refresh loadgen/requirements*.txt from pyproject.toml
+	@echo todo

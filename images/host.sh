@@ -1,0 +1,210 @@
+#!/usr/bin/env bash
+# What this machine has, read once for the whole lab.
+#
+#   host.sh env         write .lab/env: what compose needs to know of this machine
+#   host.sh facts       write .lab/host.json: what a run's manifest records of it
+#   host.sh where       say where the running lab is to be seen
+#   host.sh check VERB  refuse wrong words of a verb early, if the driver's image is there
+#   host.sh need-up     fail with one line unless the lab is up
+#   host.sh doctor      one line for each thing that can be right or wrong
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "lab: $*"; exit 1; }
+
+# setting NAME: the value of a setting, the shell's before .env's.
+setting() {
+  if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
+}
+
+has_image() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# The open files a container may have: no more than the engine itself may hand on.
+max_open_files() {
+  local most=1048576 hard="" pid
+  if [[ $(uname -s) == Linux ]]; then
+    pid=$(pidof dockerd 2>/dev/null | tr ' ' '\n' | head -n 1 || true)
+    if [[ -n $pid && -r /proc/$pid/limits ]]; then
+      hard=$(awk '/^Max open files/ {print $5}' "/proc/$pid/limits")
+    else
+      hard=$(ulimit -Hn)
+    fi
+  fi
+  if [[ $hard =~ ^[0-9]+$ ]] && ((hard < most)); then most=$hard; fi
+  printf '%s' "$most"
+}
+
+# Who owns what the driver writes to results/: the user, or a plain user when that is root.
+# A rootless engine maps root to the user already.
+owner() {
+  if docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q rootless; then
+    printf '0 0'
+  elif [[ $(id -u) == 0 ]]; then
+    printf '10001 10001'
+  else
+    printf '%s %s' "$(id -u)" "$(id -g)"
+  fi
+}
+
+write_env() {
+  mkdir -p .lab results
+  local uid gid wrk2 profiles password
+  read -r uid gid <<<"$(owner)"
+  if [[ $(id -u) == 0 ]]; then chown "$uid:$gid" results; fi
+
+  wrk2=$(setting WRK2_IMAGE)
+  if [[ -z $wrk2 ]]; then
+    if has_image "$(setting NIX_IMAGE)"; then wrk2=wrk2-nixpkgs; else wrk2=wrk2-none; fi
+  fi
+
+  profiles=$(setting COMPOSE_PROFILES)
+  if ! has_image "$(setting GRAFANA_IMAGE)"; then
+    profiles=$(tr ',' '\n' <<<"$profiles" | grep -vx grafana | paste -sd, - || true)
+  fi
+
+  password=$(setting GRAFANA_ADMIN_PASSWORD)
+  if [[ -z $password ]]; then
+    if [[ ! -s .lab/grafana-password ]]; then
+      (umask 077 && head -c 18 /dev/urandom | base64 | tr '+/' '-_' >.lab/grafana-password)
+    fi
+    password=$(<.lab/grafana-password)
+  fi
+
+  [[ -e .lab/host.json ]] || printf '{}\n' >.lab/host.json
+  (
+    umask 077
+    {
+      printf 'NOFILE=%s\n' "${NOFILE:-$(max_open_files)}"
+      printf 'LAB_UID=%s\nLAB_GID=%s\n' "$uid" "$gid"
+      printf 'WRK2_IMAGE=%q\nCOMPOSE_PROFILES=%q\nGRAFANA_ADMIN_PASSWORD=%q\n' "$wrk2" "$profiles" "$password"
+    } >.lab/env.part
+  )
+  mv .lab/env.part .lab/env
+}
+
+# A JSON string of whatever text comes in.
+json() { printf '"%s"' "$(tr -d '\000-\037' <<<"${1-}" | sed 's/\\/\\\\/g; s/"/\\"/g')"; }
+
+cpu_model() {
+  if [[ -r /proc/cpuinfo ]]; then
+    awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}' /proc/cpuinfo
+  else
+    sysctl -n machdep.cpu.brand_string 2>/dev/null || true
+  fi
+}
+
+write_facts() {
+  local commit=unknown dirty=false images
+  if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
+    commit=$(git rev-parse HEAD)
+    if [[ -n $(git status --porcelain 2>/dev/null) ]]; then dirty=true; fi
+  fi
+  images=$(docker compose config --images 2>/dev/null | sort -u)
+  {
+    printf '{\n  "commit": %s,\n  "commit_dirty": %s,\n' "$(json "$commit")" "$dirty"
+    printf '  "cpu_model": %s,\n  "kernel": %s,\n  "os": %s,\n' \
+      "$(json "$(cpu_model)")" "$(json "$(uname -r)")" \
+      "$(json "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)")"
+    docker info --format '  "docker_version": {{json .ServerVersion}},
+  "cores": {{.NCPU}},
+  "memory_bytes": {{.MemTotal}},
+  "arch": {{json .Architecture}},
+  "cgroup_version": {{json .CgroupVersion}},
+  "storage_driver": {{json .Driver}},
+  "engine_os": {{json .OperatingSystem}},'
+    printf '  "compose_version": %s,\n  "nofile": %s,\n  "images": {' \
+      "$(json "$(docker compose version --short)")" "$(sed -n 's/^NOFILE=//p' .lab/env)"
+    local separator="" image
+    for image in $images; do
+      has_image "$image" || continue
+      printf '%s\n    %s: ' "$separator" "$(json "$image")"
+      docker image inspect --format \
+        '{"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
+        "$image" | tr -d '\n'
+      separator=,
+    done
+    printf '\n  }\n}\n'
+  } >.lab/host.json.part
+  # Written in place: running containers hold this very file mounted.
+  cat .lab/host.json.part >.lab/host.json
+  rm .lab/host.json.part
+}
+
+where() {
+  local profiles
+  profiles=$(sed -n 's/^COMPOSE_PROFILES=//p' .lab/env)
+  printf 'lab: up.'
+  if [[ $profiles == *grafana* ]]; then
+    printf ' Grafana http://localhost:%s' "$(setting GRAFANA_PORT)"
+  fi
+  printf ' · Prometheus http://localhost:%s · Toxiproxy API http://localhost:%s\n' \
+    "$(setting PROMETHEUS_PORT)" "$(setting TOXIPROXY_PORT)"
+}
+
+is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
+
+# The words are checked again by the driver; this only spares a wait for a typing error.
+check() {
+  docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
+  docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
+    --ulimit "nofile=$(sed -n 's/^NOFILE=//p' .lab/env)" -e LAB_HOME=/lab \
+    -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
+    concurrency-lab/loadgen:local check "$1"
+}
+
+doctor() {
+  local bad=0
+  ok() { printf 'ok    %s\n' "$*"; }
+  warn() { printf 'warn  %s\n' "$*"; }
+  wrong() { printf 'FAIL  %s\n' "$*"; bad=1; }
+
+  if docker info >/dev/null 2>&1; then
+    ok "Docker $(docker info --format '{{.ServerVersion}}, cgroup v{{.CgroupVersion}}, {{.NCPU}} CPUs, {{.Architecture}}')"
+  else
+    wrong "no Docker engine answers: \`make up\` installs one on a root Debian machine; elsewhere install Docker 20.10 or later"
+    return 1
+  fi
+  if docker compose version >/dev/null 2>&1; then
+    ok "Compose $(docker compose version --short)"
+  else
+    wrong "no Docker Compose v2 (the plugin \`docker compose\`)"
+  fi
+  write_env
+  local nofile
+  nofile=$(sed -n 's/^NOFILE=//p' .lab/env)
+  if ((nofile >= 20000)); then
+    ok "open files per container: $nofile, so up to $((nofile / 2 - 500)) connections"
+  else
+    warn "open files per container: $nofile, so only up to $((nofile / 2 - 500)) connections; raise the engine's own limit"
+  fi
+  if [[ $(docker info --format '{{.NCPU}}') -lt 4 ]]; then
+    warn "fewer than 4 CPUs: generator, proxy, downstream and server share them; compare ratios within one run"
+  fi
+  case $(sed -n 's/^WRK2_IMAGE=//p' .lab/env) in
+    wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;
+    *) ok "wrk2 from $(sed -n 's/^WRK2_IMAGE=//p' .lab/env)" ;;
+  esac
+  if has_image "$(setting GRAFANA_IMAGE)"; then
+    ok "Grafana image present"
+  else
+    warn "no Grafana image ($(setting GRAFANA_IMAGE)): its dashboards' queries can be run in Prometheus"
+  fi
+  if is_up; then
+    set -a; . ./.lab/env; set +a
+    docker compose run --rm --no-deps -T loadgen doctor || bad=1
+  else
+    warn "the lab is not up: \`make up\` starts it"
+  fi
+  return "$bad"
+}
+
+case ${1-} in
+  env) write_env ;;
+  facts) write_facts ;;
+  where) where ;;
+  check) check "${2:?}" ;;
+  need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
+  doctor) doctor ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, where, check, need-up, doctor" ;;
+esac
