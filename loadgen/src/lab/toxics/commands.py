@@ -1,0 +1,102 @@
+"""The verbs `toxics`, `toxic` and `toxics-reset`: ask Toxiproxy, print what is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TextIO
+
+import httpx
+
+from lab.toxics.client import Toxiproxy
+from lab.toxics.model import Proxy, Toxic, units_of
+from lab.toxics.words import ToxicRequest, parse_reset, parse_show, parse_toxic
+
+DEFAULT_TOXIPROXY_URL = "http://toxiproxy:8474"
+DEFAULT_AGENT_URL = "http://loadgen:9464"
+COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
+
+# (proxy, toxic name; "" for the proxy itself) to when it was last seen to change.
+Since = Mapping[tuple[str, str], datetime]
+
+
+def run(
+    verb: str,
+    words: Mapping[str, str],
+    environ: Mapping[str, str],
+    out: TextIO,
+    transport: httpx.BaseTransport | None = None,
+) -> None:
+    """Do one of the verbs `toxics`, `toxic`, `toxics-reset` and print the result to ``out``.
+
+    ``words`` are the user's KEY=VALUE words for this verb. Reads LAB_TOXIPROXY_URL and
+    LAB_AGENT_URL of ``environ``. Raises WordError (before anything is changed) or
+    LabUnreachable.
+    """
+    url = environ.get("LAB_TOXIPROXY_URL", DEFAULT_TOXIPROXY_URL)
+    with Toxiproxy(url, transport) as toxiproxy:
+        if verb == "toxics":
+            parse_show(words)
+            since = _since(environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL), transport)
+            out.write(render(toxiproxy.in_force().proxies, since))
+        elif verb == "toxic":
+            out.write(render([_apply(toxiproxy, parse_toxic(words))]))
+        elif verb == "toxics-reset":
+            request = parse_reset(words)
+            if request.name is None:
+                out.write(render(toxiproxy.reset().proxies))
+            else:
+                out.write(render([toxiproxy.remove(request.proxy, request.name)]))
+        else:
+            raise ValueError(f"not a verb of toxics: {verb}")
+
+
+def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
+    """A table of plain lines: one per toxic, or one per proxy without any."""
+    since = since or {}
+    rows = [COLUMNS]
+    for proxy in proxies:
+        state = "up" if proxy.enabled else "DOWN"
+        if not proxy.toxics:
+            changed = _time(since.get((proxy.name, "")))
+            rows.append((proxy.name, state, "none", "", "", "", "", changed))
+        for toxic in proxy.toxics:
+            changed = _time(since.get((proxy.name, toxic.name)))
+            share, values = f"{toxic.toxicity:g}", _attributes(toxic)
+            rows.append(
+                (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, changed)
+            )
+    shown = [i for i in range(len(COLUMNS)) if any(row[i] for row in rows[1:])]
+    widths = {i: max(len(row[i]) for row in rows) for i in shown}
+    lines = ["  ".join(row[i].ljust(widths[i]) for i in shown).rstrip() for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _apply(toxiproxy: Toxiproxy, request: ToxicRequest) -> Proxy:
+    if request.toxic is None:
+        return toxiproxy.enable(request.proxy, False)
+    return toxiproxy.put(request.proxy, request.toxic)
+
+
+def _attributes(toxic: Toxic) -> str:
+    units = units_of(toxic.type)
+    values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes]
+    return ", ".join(value.rstrip() for value in values)
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
+    """What the agent saw change, and when. Empty where it cannot tell: the table says less
+    then, and is not wrong."""
+    try:
+        with httpx.Client(transport=transport, timeout=2.0, trust_env=False) as http:
+            changes = http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()
+        return {
+            (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
+            for change in changes["changes"]
+        }
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return {}

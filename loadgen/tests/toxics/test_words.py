@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+
+from lab.errors import WordError
+from lab.toxics.words import parse_reset, parse_show, parse_toxic
+
+
+def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_proxy() -> None:
+    request = parse_toxic({"TYPE": "latency", "LATENCY": "300", "JITTER": "50"})
+    assert request.proxy == "downstream"
+    assert request.toxic is not None
+    assert (request.toxic.name, request.toxic.stream) == ("latency", "downstream")
+    assert request.toxic.toxicity == 1.0
+    assert request.toxic.attributes == (("jitter", 50), ("latency", 300))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"TYPE": "latency", "LATENCY": "0"},
+        {"TYPE": "bandwidth", "RATE": "64"},
+        {"TYPE": "slow_close", "DELAY": "1000"},
+        {"TYPE": "slow-close", "DELAY": "1000"},
+        {"TYPE": "timeout", "TIMEOUT": "0"},
+        {"TYPE": "reset_peer"},
+        {"TYPE": "reset_peer", "TIMEOUT": "100"},
+        {"TYPE": "slicer", "AVERAGE_SIZE": "64", "SIZE_VARIATION": "32", "DELAY": "10"},
+        {"TYPE": "limit_data", "BYTES": "0"},
+        {"TYPE": "latency", "LATENCY": "1", "TOXICITY": ".25", "STREAM": "upstream", "NAME": "a-1"},
+    ],
+)
+def test_every_type_of_toxiproxy_is_accepted(words: dict[str, str]) -> None:
+    assert parse_toxic(words).toxic is not None
+
+
+def test_down_is_the_proxy_itself() -> None:
+    assert parse_toxic({"TYPE": "down"}).toxic is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            {},
+            "toxic: no TYPE is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
+            "reset_peer, slicer, limit_data, down",
+        ),
+        (
+            {"TYPE": "lag"},
+            "toxic: TYPE=lag is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
+            "reset_peer, slicer, limit_data, down",
+        ),
+        (
+            {"TYPE": "latency"},
+            "toxic TYPE=latency: LATENCY is missing; allowed: a whole number 0..3600000 (ms)",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "-5"},
+            "toxic TYPE=latency: LATENCY=-5 is not allowed; "
+            "allowed: a whole number 0..3600000 (ms)",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "3600001"},
+            "toxic TYPE=latency: LATENCY=3600001 is not allowed; "
+            "allowed: a whole number 0..3600000 (ms)",
+        ),
+        (
+            {"TYPE": "bandwidth", "RATE": "0"},
+            "toxic TYPE=bandwidth: RATE=0 is not allowed; "
+            "allowed: a whole number 1..2147483647 (KB/s)",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "1", "RATE": "5"},
+            "toxic TYPE=latency: unknown word RATE=5; "
+            "allowed: TYPE, NAME, PROXY, STREAM, TOXICITY, LATENCY, JITTER",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "1", "TOXICITY": "1.5"},
+            "toxic TYPE=latency: TOXICITY=1.5 is not allowed; allowed: 0..1 (share of connections)",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "1", "STREAM": "sideways"},
+            "toxic TYPE=latency: STREAM=sideways is not allowed; allowed: downstream, upstream",
+        ),
+        (
+            {"TYPE": "latency", "LATENCY": "1", "NAME": "a/b"},
+            "toxic TYPE=latency: NAME=a/b is not allowed; allowed: up to 64 of A-Z a-z 0-9 _ . -",
+        ),
+        (
+            {"TYPE": "slicer", "AVERAGE_SIZE": "10", "SIZE_VARIATION": "10"},
+            "toxic TYPE=slicer: SIZE_VARIATION=10 is not allowed; "
+            "allowed: less than AVERAGE_SIZE=10",
+        ),
+        (
+            {"TYPE": "down", "LATENCY": "1"},
+            "toxic TYPE=down: unknown word LATENCY=1; allowed: TYPE, PROXY",
+        ),
+    ],
+)
+def test_a_wrong_word_is_one_line_with_what_was_given_and_what_is_allowed(
+    words: dict[str, str], message: str
+) -> None:
+    with pytest.raises(WordError) as refusal:
+        parse_toxic(words)
+    assert str(refusal.value) == message
+    assert refusal.value.exit_code == 2
+
+
+def test_reset_takes_a_name_or_nothing() -> None:
+    assert parse_reset({}).name is None
+    assert parse_reset({"NAME": "latency"}).name == "latency"
+    with pytest.raises(WordError, match="PROXY without NAME"):
+        parse_reset({"PROXY": "downstream"})
+    with pytest.raises(WordError, match="unknown word TYPE=latency"):
+        parse_reset({"TYPE": "latency"})
+
+
+def test_show_takes_no_words() -> None:
+    parse_show({})
+    with pytest.raises(WordError, match="toxics: unknown word NAME=x; allowed: no words"):
+        parse_show({"NAME": "x"})
