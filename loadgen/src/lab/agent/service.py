@@ -1,0 +1,229 @@
+"""The agent as a service: HTTP on top, the probe and the toxics watch beneath.
+
+* GET /metrics   Prometheus text
+* GET /health    200 {"status": "up"}: answered by the event loop everything else runs in;
+                 503 when a background task has died
+* GET /trial     the trial that runs, or 404
+* PUT /trial     announce or refresh a trial (see trial.parse_announcement)
+* DELETE /trial  it is over: the probe stops, the marks go
+* GET /toxics    {"changes": [{"proxy", "toxic" ("" = the proxy itself), "since"}]}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from types import FrameType
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lab.agent.clock import Clock, SystemClock
+from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.agent.probe import Probe, ProbeSettings
+from lab.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
+from lab.agent.watch import ToxicsWatch
+from lab.errors import WordError
+
+PORT = 9464
+LARGEST_BODY = 10_000
+# What SIGTERM leaves running requests (a scrape, a PUT) before connections are cut.
+GRACE_S = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """From the environment: LAB_TOXIPROXY_URL, LAB_PROBE_RPS (above 0 to 1000)."""
+
+    toxiproxy_url: str
+    probe: ProbeSettings
+
+    @staticmethod
+    def from_environment(environ: Mapping[str, str]) -> AgentSettings:
+        """Read and check. Raises WordError."""
+        given = environ.get("LAB_PROBE_RPS", "20")
+        try:
+            probe = ProbeSettings(float(given))
+        except ValueError as failure:
+            allowed = "above 0 to 1000 requests per second"
+            raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: {allowed}") from failure
+        return AgentSettings(environ.get("LAB_TOXIPROXY_URL", "http://toxiproxy:8474"), probe)
+
+
+class Agent:
+    """The state of the service. Lives in one event loop; times are of ``clock``."""
+
+    def __init__(self, clock: Clock, probe: Probe, watch: ToxicsWatch) -> None:
+        self._clock = clock
+        self._probe = probe
+        self._watch = watch
+        self._trial: Trial | None = None
+        self._until = 0.0
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+        # Announcements are applied one after the other: each waits for the probe to stop.
+        self._order = asyncio.Lock()
+
+    @property
+    def trial(self) -> Trial | None:
+        """The trial that runs now; None between trials and after one has expired."""
+        if self._trial is not None and self._clock.monotonic() >= self._until:
+            return None
+        return self._trial
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the background tasks are alive, and the probe's while a trial runs."""
+        alive = bool(self._tasks) and not any(task.done() for task in self._tasks)
+        return alive and (self.trial is None or self._probe.running)
+
+    async def announce(self, announcement: Announcement) -> None:
+        """Start, or refresh: a change of phase alone keeps the probe's stream."""
+        async with self._order:
+            trial = announcement.trial
+            if not (self._probe.running and trial.same_probe(self.trial)):
+                self._trial = None
+                await self._probe.start(trial)
+            self._trial = trial
+            self._until = self._clock.monotonic() + announcement.expires_s
+
+    async def end(self) -> None:
+        """End the trial, if one runs."""
+        async with self._order:
+            await self._end()
+
+    async def expire(self) -> None:
+        """Stop the probe of a trial that nobody refreshed: its driver is gone."""
+        async with self._order:
+            if self._trial is not None and self.trial is None:
+                await self._end()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The background tasks, from start to end."""
+        self._tasks = (
+            asyncio.create_task(self._watch.run(), name="toxics-watch"),
+            asyncio.create_task(self._expire(), name="expiry"),
+        )
+        try:
+            yield
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await self.end()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _expire(self) -> None:
+        while True:
+            await self._clock.sleep_until(self._clock.monotonic() + 1.0)
+            await self.expire()
+
+    async def _end(self) -> None:
+        self._trial = None
+        await self._probe.stop()
+
+
+def new_app(agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry) -> Starlette:
+    """The HTTP side of an agent."""
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    async def health(_: Request) -> Response:
+        if agent.healthy:
+            return JSONResponse({"status": "up"})
+        return JSONResponse({"status": "down", "reason": "a background task ended"}, 503)
+
+    async def show(_: Request) -> Response:
+        trial = agent.trial
+        return Response(status_code=404) if trial is None else JSONResponse(asdict(trial))
+
+    async def announce(request: Request) -> Response:
+        try:
+            announcement = parse_announcement(await _json(request))
+        except TrialRefused as refusal:
+            return JSONResponse({"error": str(refusal)}, 400)
+        await agent.announce(announcement)
+        return Response(status_code=204)
+
+    async def end(_: Request) -> Response:
+        await agent.end()
+        return Response(status_code=204)
+
+    async def toxics(_: Request) -> Response:
+        seen = watch.seen
+        changes = [
+            {"proxy": proxy, "toxic": toxic, "since": datetime.fromtimestamp(at, UTC).isoformat()}
+            for (proxy, toxic), at in sorted(seen.changes.items() if seen else ())
+        ]
+        return JSONResponse({"changes": changes})
+
+    def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
+        return agent.running()
+
+    routes = [
+        Route("/metrics", metrics),
+        Route("/health", health),
+        Route("/trial", show, methods=["GET"]),
+        Route("/trial", announce, methods=["PUT"]),
+        Route("/trial", end, methods=["DELETE"]),
+        Route("/toxics", toxics),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def build(settings: AgentSettings, clock: Clock) -> Starlette:
+    """All parts, wired."""
+    registry = CollectorRegistry()
+    watch = ToxicsWatch(settings.toxiproxy_url, clock)
+    probe = Probe(settings.probe, clock, ProbeMetrics(registry))
+    agent = Agent(clock, probe, watch)
+    registry.register(TrialCollector(lambda: agent.trial))
+    registry.register(ToxicsCollector(lambda: watch.seen))
+    return new_app(agent, watch, registry)
+
+
+def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
+    """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
+
+    Listens on every interface of its container; it is never published beyond 127.0.0.1.
+    Raises WordError for a bad setting.
+    """
+    app = build(AgentSettings.from_environment(environ), SystemClock())
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    # uvicorn raises the signal that stopped it once more when it is done; a stop on request
+    # is not a failure.
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, _leave)
+    uvicorn.Server(config).run()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+async def _json(request: Request) -> object:
+    body = await request.body()
+    if len(body) > LARGEST_BODY:
+        raise TrialRefused(f"body of {len(body)} bytes: allowed up to {LARGEST_BODY}")
+    try:
+        parsed: object = json.loads(body)
+    except ValueError as failure:
+        raise TrialRefused(f"not JSON: {failure}") from failure
+    return parsed

@@ -1,0 +1,93 @@
+"""The trial the driver announces: what the probe asks and what the marks say.
+
+Pure: no I/O, time comes as an argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TypeGuard
+from urllib.parse import urlsplit
+
+MODES = ("open", "closed")
+PHASES = ("warmup", "measure")
+DEFAULT_EXPIRES_S = 900.0
+LONGEST_EXPIRES_S = 86_400.0
+LONGEST_TEXT = 200
+
+
+class TrialRefused(ValueError):  # noqa: N818 - it is what happens to the request
+    """A trial that is not one; the message is one line: field, given, allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One announced trial. ``offered_rps`` is None where nothing is offered (closed)."""
+
+    run: str
+    trial: str
+    server: str
+    route: str
+    engine: str
+    mode: str
+    concurrency: int
+    offered_rps: float | None
+    phase: str
+    url: str
+
+    def __post_init__(self) -> None:
+        for name in ("run", "trial", "server", "route", "engine", "url"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or not 0 < len(text) <= LONGEST_TEXT:
+                raise TrialRefused(f"{name}={text!r}: allowed text of 1..{LONGEST_TEXT} characters")
+        if self.mode not in MODES:
+            raise TrialRefused(f"mode={self.mode!r}: allowed {', '.join(MODES)}")
+        if self.phase not in PHASES:
+            raise TrialRefused(f"phase={self.phase!r}: allowed {', '.join(PHASES)}")
+        if type(self.concurrency) is not int or self.concurrency < 1:
+            raise TrialRefused(f"concurrency={self.concurrency!r}: allowed whole numbers from 1")
+        if self.offered_rps is not None and not _positive(self.offered_rps):
+            raise TrialRefused(f"offered_rps={self.offered_rps!r}: allowed null or above 0")
+        url = urlsplit(self.url)
+        if url.scheme != "http" or not url.hostname:
+            raise TrialRefused(f"url={self.url!r}: allowed http://host[:port]/path")
+
+    def same_probe(self, other: Trial | None) -> bool:
+        """Whether the other trial asks the probe for the same thing: only marks differ."""
+        return other is not None and replace(other, phase=self.phase) == self
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A trial and how long it holds unless announced again, in seconds."""
+
+    trial: Trial
+    expires_s: float
+
+
+def parse_announcement(body: object) -> Announcement:
+    """The JSON of ``PUT /trial``: the fields of Trial, and optionally ``expires_s`` (0 <
+    s <= 86400, default 900) after which a trial that nobody announced again is dropped.
+
+    Raises TrialRefused, also for unknown and missing fields.
+    """
+    if not isinstance(body, Mapping):
+        raise TrialRefused("not a JSON object")
+    names = [field.name for field in fields(Trial)]
+    unknown = [str(name) for name in body if name not in (*names, "expires_s")]
+    missing = [name for name in names if name not in body]
+    if unknown or missing:
+        what = f"unknown field {unknown[0]}" if unknown else f"field {missing[0]} is missing"
+        raise TrialRefused(f"{what}: allowed are {', '.join(names)}, expires_s")
+    expires_s = body.get("expires_s", DEFAULT_EXPIRES_S)
+    if not _positive(expires_s) or expires_s > LONGEST_EXPIRES_S:
+        raise TrialRefused(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
+    return Announcement(Trial(**{name: body[name] for name in names}), float(expires_s))
+
+
+def _positive(number: object) -> TypeGuard[float]:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    return math.isfinite(number) and number > 0

@@ -1,0 +1,103 @@
+"""Watches Toxiproxy: what is in force, and when it was seen to change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import httpx
+
+from lab.agent.clock import Clock
+from lab.toxics.client import USER_AGENT
+from lab.toxics.model import Proxy, ToxicsInForce, parse_proxies
+
+# A toxic must show within seconds; one small request a second costs nothing on either side.
+INTERVAL_S = 1.0
+# The key, beside toxic names, of changes to a proxy as a whole: down, up, a toxic removed.
+WHOLE_PROXY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToxicsSeen:
+    """What was in force at the last look, and the changes seen since the agent started:
+    (proxy, toxic name or WHOLE_PROXY) to seconds since 1970. What was already there at the
+    first look has no entry: nobody knows since when."""
+
+    in_force: ToxicsInForce
+    changes: Mapping[tuple[str, str], float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def last_change(self, proxy: str) -> float:
+        """When anything of the proxy last changed; 0.0 = not since the agent started."""
+        return max((at for (name, _), at in self.changes.items() if name == proxy), default=0.0)
+
+    def then(self, now: ToxicsInForce, at: float) -> ToxicsSeen:
+        """What is seen after ``now`` was found at wall time ``at``."""
+        changes = dict(self.changes)
+        for proxy in now.proxies:
+            before = self.in_force.proxy(proxy.name)
+            if before is None or before == proxy:
+                continue
+            changed, removed = _difference(before, proxy)
+            for name in removed:
+                changes.pop((proxy.name, name), None)
+            for name in changed:
+                changes[proxy.name, name] = at
+            if removed or before.enabled != proxy.enabled:
+                changes[proxy.name, WHOLE_PROXY] = at
+        return ToxicsSeen(now, MappingProxyType(changes))
+
+
+def _difference(before: Proxy, after: Proxy) -> tuple[set[str], set[str]]:
+    old = {toxic.name: toxic for toxic in before.toxics}
+    new = {toxic.name: toxic for toxic in after.toxics}
+    changed = {name for name, toxic in new.items() if old.get(name) != toxic}
+    return changed, old.keys() - new.keys()
+
+
+class ToxicsWatch:
+    """Looks at Toxiproxy once a second. ``run`` never ends by itself; failures make
+    ``seen`` None (what is not known is not exported) until Toxiproxy answers again."""
+
+    def __init__(
+        self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._clock = clock
+        self._transport = transport
+        self._last: ToxicsSeen | None = None
+        self._answers = False
+
+    @property
+    def seen(self) -> ToxicsSeen | None:
+        """What was in force at the last look; None if that look failed."""
+        return self._last if self._answers else None
+
+    async def run(self) -> None:
+        """Look, wait, look again, until cancelled."""
+        async with httpx.AsyncClient(
+            transport=self._transport,
+            timeout=INTERVAL_S,
+            headers={"User-Agent": USER_AGENT},
+            trust_env=False,
+            verify=False,  # noqa: S501 - plain http inside the lab
+        ) as client:
+            due = self._clock.monotonic()
+            while True:
+                await self.look(client)
+                due = max(due + INTERVAL_S, self._clock.monotonic())
+                await self._clock.sleep_until(due)
+
+    async def look(self, client: httpx.AsyncClient) -> None:
+        """One look."""
+        try:
+            async with asyncio.timeout(2 * INTERVAL_S):
+                answer = (await client.get(f"{self._url}/proxies")).raise_for_status()
+            now = parse_proxies(answer.json())
+        except (httpx.HTTPError, TimeoutError, OSError, ValueError):
+            self._answers = False
+            return
+        before = self._last
+        self._last = ToxicsSeen(now) if before is None else before.then(now, self._clock.wall())
+        self._answers = True

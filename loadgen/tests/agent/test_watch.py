@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+
+from lab.agent.watch import WHOLE_PROXY, ToxicsWatch
+
+
+def toxic(latency: int, name: str = "latency") -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": 1,
+        "attributes": {"latency": latency, "jitter": 0},
+    }
+
+
+class Scene:
+    """A Toxiproxy whose state the test sets between looks."""
+
+    def __init__(self, clock: Any) -> None:
+        self.clock = clock
+        self.enabled = True
+        self.toxics: list[dict[str, Any]] = []
+        self.status = 200
+        self.watch = ToxicsWatch("http://toxiproxy:8474/", clock)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        assert str(request.url) == "http://toxiproxy:8474/proxies"
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080"}
+        state = proxy | {"enabled": self.enabled, "toxics": self.toxics}
+        return httpx.Response(self.status, json={"downstream": state})
+
+    def look(self) -> None:
+        async def look() -> None:
+            async with httpx.AsyncClient(transport=httpx.MockTransport(self.answer)) as client:
+                await self.watch.look(client)
+
+        self.clock.now += 1
+        asyncio.run(look())
+
+    @property
+    def changes(self) -> dict[tuple[str, str], float]:
+        assert self.watch.seen is not None
+        return dict(self.watch.seen.changes)
+
+
+def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.look()
+    assert scene.changes == {}
+    assert scene.watch.seen is not None
+    assert scene.watch.seen.last_change("downstream") == 0.0
+    assert scene.watch.seen.in_force.added_latency_ms == 300
+
+
+def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    added = clock.wall()
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): added}
+    scene.toxics = [toxic(400)]
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): clock.wall()}
+    scene.toxics = []
+    scene.look()
+    assert scene.changes == {("downstream", WHOLE_PROXY): clock.wall()}
+
+
+def test_a_proxy_going_down_is_dated(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    assert scene.changes == {("downstream", WHOLE_PROXY): clock.wall()}
+
+
+def test_what_is_not_known_is_not_shown(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.status = 500
+    scene.look()
+    assert scene.watch.seen is None
+    scene.status = 200
+    scene.toxics = [toxic(400)]
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): clock.wall()}
+
+
+def test_it_looks_once_a_second(clock: Any) -> None:
+    looks: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        looks.append(clock.now)
+        raise httpx.ConnectError("not there yet")
+
+    async def run() -> None:
+        clock.stop_after = 3
+        watch = ToxicsWatch("http://toxiproxy:8474", clock, httpx.MockTransport(answer))
+        task = asyncio.create_task(watch.run())
+        while clock.waits <= 3:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert looks == [1000.0, 1001.0, 1002.0, 1003.0]
