@@ -17,7 +17,8 @@ from lab.toxics.model import Proxy, Toxic, ToxicsInForce, parse_proxies
 
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
-TIMEOUT_S = 5.0
+# Longer than the longest a reset_peer toxic can keep the API waiting (see model.TOXIC_TYPES).
+TIMEOUT_S = 15.0
 
 
 class Toxiproxy:

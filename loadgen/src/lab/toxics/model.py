@@ -42,7 +42,9 @@ TOXIC_TYPES: Mapping[str, tuple[Attribute, ...]] = MappingProxyType(
         "slow_close": (Attribute("delay", "ms"),),
         # 0: data stops and the connection stays open until the toxic is removed.
         "timeout": (Attribute("timeout", "ms"),),
-        "reset_peer": (Attribute("timeout", "ms", default=0),),
+        # While it waits to reset, Toxiproxy 2.12 does not listen to its API: removing it, and
+        # then every other call, hangs until the wait is over.
+        "reset_peer": (Attribute("timeout", "ms", maximum=10_000, default=0),),
         "slicer": (
             Attribute("average_size", "bytes", minimum=1, maximum=LARGEST),
             Attribute("size_variation", "bytes", maximum=LARGEST, default=0),
