@@ -60,7 +60,7 @@ class Scene:
         self.agent = Agent(self.clock, self.probe, watch)
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
-        self.app = new_app(self.agent, watch, registry)
+        self.app = new_app(self.agent, watch, registry, "other-lab")
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[httpx.AsyncClient]:
@@ -212,6 +212,15 @@ def test_a_missing_field_and_nonsense_are_refused() -> None:
         assert (await client.put("/trial", content=b"{")).status_code == 400
         assert (await client.put("/trial", json=[])).status_code == 400
         assert (await client.put("/trial", content=b" " * 10_001)).status_code == 400
+
+    play(script)
+
+
+def test_prometheus_learns_which_compose_project_is_this_lab() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        answer = await client.get("/targets/cadvisor")
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
 
     play(script)
 

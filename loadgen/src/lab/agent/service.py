@@ -7,6 +7,7 @@
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  it is over: the probe stops, the marks go
 * GET /toxics    {"changes": [{"proxy", "toxic" ("" = the proxy itself), "since"}]}
+* GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ GRACE_S = 1
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """From the environment: LAB_TOXIPROXY_URL, LAB_PROBE_RPS (above 0 to 1000)."""
+    """From the environment: LAB_TOXIPROXY_URL, LAB_PROBE_RPS (above 0 to 1000), and
+    LAB_PROJECT, the Compose project whose containers are this lab's."""
 
     toxiproxy_url: str
     probe: ProbeSettings
+    project: str
 
     @staticmethod
     def from_environment(environ: Mapping[str, str]) -> AgentSettings:
@@ -57,7 +60,11 @@ class AgentSettings:
         except ValueError as failure:
             allowed = "above 0 to 1000 requests per second"
             raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: {allowed}") from failure
-        return AgentSettings(environ.get("LAB_TOXIPROXY_URL", "http://toxiproxy:8474"), probe)
+        return AgentSettings(
+            toxiproxy_url=environ.get("LAB_TOXIPROXY_URL", "http://toxiproxy:8474"),
+            probe=probe,
+            project=environ.get("LAB_PROJECT") or "concurrency-lab",
+        )
 
 
 class Agent:
@@ -132,7 +139,9 @@ class Agent:
         await self._probe.stop()
 
 
-def new_app(agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry) -> Starlette:
+def new_app(
+    agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry, project: str
+) -> Starlette:
     """The HTTP side of an agent."""
 
     async def metrics(_: Request) -> Response:
@@ -167,6 +176,9 @@ def new_app(agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry) -> St
         ]
         return JSONResponse({"changes": changes})
 
+    async def cadvisor(_: Request) -> Response:
+        return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
+
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
         return agent.running()
 
@@ -177,6 +189,7 @@ def new_app(agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry) -> St
         Route("/trial", announce, methods=["PUT"]),
         Route("/trial", end, methods=["DELETE"]),
         Route("/toxics", toxics),
+        Route("/targets/cadvisor", cadvisor),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
 
@@ -189,7 +202,7 @@ def build(settings: AgentSettings, clock: Clock) -> Starlette:
     agent = Agent(clock, probe, watch)
     registry.register(TrialCollector(lambda: agent.trial))
     registry.register(ToxicsCollector(lambda: watch.seen))
-    return new_app(agent, watch, registry)
+    return new_app(agent, watch, registry, settings.project)
 
 
 def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
