@@ -1,0 +1,195 @@
+"""The checked-in dashboards: as their code says, explained, and asking for what exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lab_dashboards.build import build
+from prometheus_client import CollectorRegistry
+
+from lab import dashboards
+from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.types import ROUTES
+
+# Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
+TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}
+BUILT_IN = {"up"}
+KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "and", "or", "unless"}
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
+
+
+@pytest.fixture(scope="session")
+def boards(repo: Path) -> tuple[dashboards.Dashboard, ...]:
+    return dashboards.load(repo / "grafana" / "dashboards")
+
+
+@pytest.fixture(scope="session")
+def rules(repo: Path) -> dict[str, str]:
+    """Recorded name to expression."""
+    files = sorted((repo / "prometheus" / "rules").glob("*.yml"))
+    groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
+    return {rule["record"]: rule["expr"] for group in groups for rule in group["rules"]}
+
+
+@pytest.fixture(scope="session")
+def vocabulary(repo: Path) -> dict[str, dict[str, Any]]:
+    """Every metric the lab exports: name to its type and labels."""
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    return {name: metric for metrics in by_job.values() for name, metric in metrics.items()}
+
+
+@pytest.fixture(scope="session")
+def series(vocabulary: dict[str, dict[str, Any]], rules: dict[str, str]) -> set[str]:
+    """Every series name that a query may use."""
+    names = BUILT_IN | set(rules)
+    for name, metric in vocabulary.items():
+        suffixes = SUFFIXES.get(metric["type"], ("",))
+        names |= {name + suffix for suffix in suffixes}
+    return names
+
+
+def expressions(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    for board in boards:
+        for panel, query in board.queries():
+            yield f"{board.uid}/{panel.title}", query.expr
+        for mark in board.annotations:
+            yield f"{board.uid}, marks {mark.ref}", mark.expr
+    yield from rules.items()
+
+
+def names_in(expr: str) -> set[str]:
+    """The series names of a PromQL expression: identifiers that are no function, keyword,
+    label, variable or window."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", bare)
+    bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
+    words = re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()", bare)
+    return set(words) - KEYWORDS
+
+
+def labels_in(expr: str) -> set[str]:
+    """The label names of an expression's matchers and groupings."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    found: set[str] = set()
+    for matchers in re.findall(r"\{([^}]*)\}", bare):
+        found |= set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", matchers))
+    grouped = r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)"
+    for group in re.findall(grouped, bare):
+        found |= set(re.findall(r"\w+", group))
+    return found
+
+
+def test_the_names_of_an_expression_are_found() -> None:
+    expr = (
+        'sum by (server, le) (rate(a_bucket{x="b", y=~"$c"}[$__rate_interval])) '
+        'or on () label_replace(vector(0), "d", "e", "", "") / p:q:r5s > 0'
+    )
+    assert names_in(expr) == {"a_bucket", "p:q:r5s"}
+    assert labels_in(expr) == {"server", "le", "x", "y"}
+
+
+def test_the_files_are_what_the_code_builds(repo: Path) -> None:
+    folder = repo / "grafana" / "dashboards"
+    on_disk = {file.name: file.read_text() for file in folder.glob("*.json")}
+    assert on_disk == dict(build()), "run `make dashboards` and commit the result"
+
+
+def test_every_panel_has_a_unit_and_says_what_it_shows(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    panels = [panel for board in boards for panel in board.panels]
+    assert panels
+    assert [panel.title for panel in panels if not panel.unit] == []
+    assert [panel.title for panel in panels if len(panel.description) < 40] == []
+    assert [panel.title for panel in panels if not panel.queries] == []
+
+
+def test_every_line_has_a_name(boards: tuple[dashboards.Dashboard, ...]) -> None:
+    nameless = [p.title for b in boards for p, query in b.queries() if not query.legend]
+    assert nameless == []
+
+
+def test_uids_are_readable_stable_and_name_the_file(repo: Path) -> None:
+    for file in (repo / "grafana" / "dashboards").glob("*.json"):
+        uid = json.loads(file.read_text())["uid"]
+        assert re.fullmatch(r"[a-z][a-z-]{1,39}", uid)
+        assert file.name == f"{uid}.json"
+
+
+def test_every_panel_has_its_own_id_and_the_provisioned_data_source(repo: Path) -> None:
+    provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
+    source = yaml.safe_load(provisioned.read_text())["datasources"][0]
+    expected = {"type": source["type"], "uid": source["uid"]}
+    for file in (repo / "grafana" / "dashboards").glob("*.json"):
+        board = json.loads(file.read_text())
+        ids = [panel["id"] for panel in board["panels"]]
+        assert len(set(ids)) == len(ids)
+        panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+        asked = [panel["datasource"] for panel in panels]
+        asked += [target["datasource"] for panel in panels for target in panel["targets"]]
+        asked += [mark["datasource"] for mark in board["annotations"]["list"]]
+        asked += [v["datasource"] for v in board["templating"]["list"] if v["type"] == "query"]
+        assert all(source == expected for source in asked)
+
+
+def test_the_reader_counts_on_the_interval_that_is_provisioned(repo: Path) -> None:
+    provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
+    source = yaml.safe_load(provisioned.read_text())["datasources"][0]
+    assert source["jsonData"]["timeInterval"] == f"{dashboards.DATA_SOURCE_INTERVAL_S:g}s"
+
+
+def test_every_metric_of_a_panel_mark_or_rule_exists(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str], series: set[str]
+) -> None:
+    unknown = {
+        where: missing
+        for where, expr in expressions(boards, rules)
+        if (missing := names_in(expr) - series)
+    }
+    assert unknown == {}
+
+
+def test_every_label_of_a_panel_mark_or_rule_exists(
+    boards: tuple[dashboards.Dashboard, ...],
+    rules: dict[str, str],
+    vocabulary: dict[str, dict[str, Any]],
+) -> None:
+    known = TARGET_LABELS.union(*(metric["labels"] for metric in vocabulary.values()))
+    unknown = {
+        where: missing
+        for where, expr in expressions(boards, rules)
+        if (missing := labels_in(expr) - known)
+    }
+    assert unknown == {}
+
+
+def test_every_recorded_series_is_tested(repo: Path, rules: dict[str, str]) -> None:
+    tests = "".join(f.read_text() for f in (repo / "prometheus" / "rule-tests").glob("*.yml"))
+    assert [name for name in rules if name not in tests] == []
+
+
+def test_the_route_selector_offers_the_routes_of_the_contract(repo: Path) -> None:
+    board = json.loads((repo / "grafana" / "dashboards" / "lab.json").read_text())
+    route = next(v for v in board["templating"]["list"] if v["name"] == "route")
+    assert route["query"].split(",") == [known.path for known in ROUTES]
+
+
+def test_the_agent_exports_what_the_vocabulary_says(repo: Path) -> None:
+    registry = CollectorRegistry()
+    ProbeMetrics(registry)
+    registry.register(TrialCollector(lambda: None))
+    registry.register(ToxicsCollector(lambda: None))
+    exported = {
+        family.name + ("_total" if family.type == "counter" else ""): family.type
+        for family in registry.collect()
+    }
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    assert exported == {name: metric["type"] for name, metric in by_job["loadgen"].items()}

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lab import dashboards
+from lab.dashboards import DashboardError, PrometheusReader, Window, ask, expand, load
+from lab.errors import LabUnreachable
+
+WINDOW = Window(1000, 1300, 2)
+
+
+def board(**fields: Any) -> dict[str, Any]:
+    panel = {
+        "id": 2,
+        "title": "Throughput",
+        "type": "timeseries",
+        "description": "what it shows",
+        "fieldConfig": {"defaults": {"unit": "reqps"}},
+        "targets": [{"refId": "A", "expr": 'a{server=~"$server"}', "legendFormat": "{{server}}"}],
+    }
+    server = {"name": "server", "multi": True, "allValue": ".+", "current": {"value": ["$__all"]}}
+    return {
+        "uid": "lab",
+        "title": "Lab",
+        "panels": [{"type": "row", "id": 1, "panels": [panel]}],
+        "templating": {"list": [server]},
+        "annotations": {"list": [{"name": "Trials", "expr": "b"}, {"name": "built in"}]},
+    } | fields
+
+
+def write(folder: Path, content: Any) -> Path:
+    (folder / "lab.json").write_text(json.dumps(content))
+    return folder
+
+
+def prometheus(*results: dict[str, Any], asked: list[dict[str, str]] | None = None) -> Any:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if asked is not None:
+            asked.append(dict(httpx.QueryParams(request.content.decode())))
+        return httpx.Response(200, json={"status": "success", "data": {"result": results}})
+
+    return PrometheusReader("http://prometheus:9090", httpx.MockTransport(answer))
+
+
+def test_panels_in_rows_are_read_with_all_that_a_report_needs(tmp_path: Path) -> None:
+    (lab,) = load(write(tmp_path, board()))
+    (panel,) = lab.panels
+    assert (panel.title, panel.unit, panel.description) == ("Throughput", "reqps", "what it shows")
+    assert panel.queries[0].legend == "{{server}}"
+    assert lab.variables == {"server": ".+"}
+    assert [mark.expr for mark in lab.annotations] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("value", "multi", "expanded"),
+    [
+        ("/downstream", False, "/downstream"),
+        (["fixed-pool"], True, r"fixed\\-pool"),
+        (["netty", "event-loop"], True, r"(netty|event\\-loop)"),
+        ("$__all", True, ".+"),
+    ],
+)
+def test_a_variable_opens_with_the_value_grafana_puts_in(
+    tmp_path: Path, value: Any, multi: bool, expanded: str
+) -> None:
+    variable = {"name": "v", "multi": multi, "allValue": ".+", "current": {"value": value}}
+    (lab,) = load(write(tmp_path, board(templating={"list": [variable]})))
+    assert lab.variables["v"] == expanded
+
+
+@pytest.mark.parametrize(
+    ("step_s", "min_step_s", "expanded"),
+    [
+        # max(step + 1 s, 4 x 1 s) for the data source's 1 s
+        (1, 0, "rate(a[4000ms])"),
+        (15, 0, "rate(a[16000ms])"),
+        # a panel over 2 s scrapes: max(2 + 2, 4 x 2)
+        (1, 2, "rate(a[8000ms])"),
+    ],
+)
+def test_the_rate_interval_is_grafanas(step_s: float, min_step_s: float, expanded: str) -> None:
+    window = Window(0, 300, step_s)
+    assert expand("rate(a[$__rate_interval])", {}, window, min_step_s) == expanded
+
+
+def test_range_and_interval_are_known() -> None:
+    assert expand("a[$__range] b[${__interval}]", {}, WINDOW) == "a[300000ms] b[2000ms]"
+
+
+def test_an_unknown_variable_is_an_error_and_not_a_query() -> None:
+    with pytest.raises(DashboardError, match=r"variable \$model is not known"):
+        expand('a{x="$model"}', {"server": ".+"}, WINDOW)
+
+
+def test_every_query_is_asked_over_the_window(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    series = {"metric": {"server": "fixed-pool"}, "values": [[1000, "1.5"], [1002, "NaN"]]}
+    (answer,) = ask(prometheus(series, asked=asked), load(write(tmp_path, board())), WINDOW)
+    assert asked == [
+        {"query": 'a{server=~".+"}', "start": "1000.000", "end": "1300.000", "step": "2"}
+    ]
+    assert answer.where == "lab/Throughput/A"
+    assert answer.series[0].labels == {"server": "fixed-pool"}
+    assert answer.series[0].points == ((1000.0, 1.5),)
+
+
+def test_what_is_not_a_number_is_no_data(tmp_path: Path) -> None:
+    series = {"metric": {}, "values": [[1000, "NaN"], [1002, "+Inf"]]}
+    (answer,) = ask(prometheus(series), load(write(tmp_path, board())), WINDOW)
+    assert answer.samples == 0
+
+
+def test_a_variable_may_be_set(tmp_path: Path) -> None:
+    boards = load(write(tmp_path, board()))
+    (answer,) = ask(prometheus(), boards, WINDOW, {"server": "fixed-pool"})
+    assert answer.expr == 'a{server=~"fixed-pool"}'
+
+
+def test_a_refused_query_is_told_in_prometheus_own_words() -> None:
+    refusal = {"status": "error", "error": "parse error: unexpected }"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(400, json=refusal))
+    with pytest.raises(LabUnreachable, match=r"refused 'a}': parse error: unexpected }"):
+        PrometheusReader("http://prometheus:9090", transport).range("a}", WINDOW)
+
+
+def test_no_prometheus_is_one_clear_error() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))
+    with pytest.raises(LabUnreachable, match="prometheus does not answer at http://prometheus"):
+        PrometheusReader("http://prometheus:9090", transport).range("a", WINDOW)
+
+
+@pytest.mark.parametrize("content", [{}, [], {"uid": "lab", "title": "Lab", "panels": [{}]}])
+def test_what_is_no_dashboard_names_its_file(tmp_path: Path, content: Any) -> None:
+    with pytest.raises(DashboardError, match=r"lab\.json: not a classic dashboard"):
+        load(write(tmp_path, content))
+
+
+def test_an_empty_folder_is_not_taken_for_success(tmp_path: Path) -> None:
+    with pytest.raises(DashboardError, match="no dashboard"):
+        load(tmp_path)
+
+
+def test_a_window_runs_forward() -> None:
+    with pytest.raises(ValueError, match="ends after it starts"):
+        Window(10, 10, 1)
+
+
+def test_the_program_says_where_the_dashboards_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(DashboardError, match="no dashboard"):
+        dashboards.main([], {"LAB_HOME": str(tmp_path)}, io.StringIO())
