@@ -2,9 +2,145 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import toxics
+from lab.bench import Place, bench
+from lab.config import bench_experiment, read_servers, read_words, refuse_unknown
+from lab.doctor import examine
+from lab.engines.base import cores
+from lab.errors import LabError, WordError
+from lab.process import Linux
+from lab.stack import Stack, Urls
+from lab.toxics.words import parse_reset, parse_show, parse_toxic
+
+# Without a terminal nothing tells the width; the table is made for this one.
+PLAIN_WIDTH = 120
+Words = Mapping[str, str]
+Environ = Mapping[str, str]
 
 
 def main() -> None:
-    """Entry point of the `lab` command."""
-    sys.exit("lab: no verb is wired yet")
+    """Entry point of the `lab` command: `lab VERB [KEY=VALUE …]`."""
+    sys.exit(run(sys.argv[1:], os.environ))
+
+
+def run(argv: Sequence[str], environ: Environ) -> int:
+    """Do one verb; returns the exit code. Every LabError becomes one line on stderr."""
+    try:
+        if not argv or argv[0] not in VERBS:
+            given = f"'{argv[0]}' is not a verb" if argv else "no verb"
+            raise WordError(f"{given}; allowed: {', '.join(VERBS)}")
+        return VERBS[argv[0]](argv[1:], environ)
+    except LabError as failure:
+        print(f"lab: {failure}", file=sys.stderr)
+        return failure.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+def _bench(argv: Sequence[str], environ: Environ) -> int:
+    home = _home(environ)
+    limit = _file_limit()
+    experiment = bench_experiment(read_words(argv, environ), _servers(environ), limit)
+    system = Linux()
+    system.catch_signals()
+    stack = Stack(Urls.read(environ))
+    try:
+        place = Place(home / "results", home / "host.json", limit, cores())
+        return bench(experiment, place, stack, system, _console(environ))
+    finally:
+        stack.close()
+
+
+def _check(argv: Sequence[str], environ: Environ) -> int:
+    """Only refuse wrong words: nothing is asked, nothing is changed."""
+    verb, *rest = argv or [""]
+    words = read_words(rest, environ)
+    if verb == "bench":
+        bench_experiment(words, _servers(environ), _file_limit())
+    elif verb in CHECKS:
+        CHECKS[verb](words)
+    else:
+        raise WordError(f"check: '{verb}' is not allowed; allowed: bench, {', '.join(CHECKS)}")
+    return 0
+
+
+def _doctor(argv: Sequence[str], environ: Environ) -> int:
+    refuse_unknown(read_words(argv, environ), (), "doctor")
+    stack = Stack(Urls.read(environ))
+    failed = False
+    try:
+        results = _home(environ) / "results"
+        for finding in examine(stack, _servers(environ), results, _file_limit(), cores()):
+            print(finding, flush=True)
+            failed = failed or finding.level == "FAIL"
+    finally:
+        stack.close()
+    return 1 if failed else 0
+
+
+def _list_servers(argv: Sequence[str], environ: Environ) -> int:
+    refuse_unknown(read_words(argv, environ), (), "servers")
+    print("\n".join(_servers(environ)))
+    return 0
+
+
+def _toxics_verb(verb: str) -> Callable[[Sequence[str], Environ], int]:
+    def do(argv: Sequence[str], environ: Environ) -> int:
+        toxics.run(verb, read_words(argv, environ), environ, sys.stdout)
+        return 0
+
+    return do
+
+
+def _agent(argv: Sequence[str], environ: Environ) -> int:
+    from lab import agent  # Here: only the agent needs a web server.
+
+    refuse_unknown(read_words(argv, {}), (), "agent")
+    agent.run(environ)
+    return 0
+
+
+CHECKS: Mapping[str, Callable[[Words], object]] = {
+    "toxics": parse_show,
+    "toxic": parse_toxic,
+    "toxics-reset": parse_reset,
+}
+VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
+    "bench": _bench,
+    "toxics": _toxics_verb("toxics"),
+    "toxic": _toxics_verb("toxic"),
+    "toxics-reset": _toxics_verb("toxics-reset"),
+    "doctor": _doctor,
+    "servers": _list_servers,
+    "check": _check,
+    "agent": _agent,
+}
+
+
+def _home(environ: Environ) -> Path:
+    return Path(environ.get("LAB_HOME", "/lab"))
+
+
+def _servers(environ: Environ) -> tuple[str, ...]:
+    return read_servers(_home(environ) / "prometheus" / "servers.json")
+
+
+def _file_limit() -> int:
+    """How many files a process may hold open here; raises its own limit to that."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return 1_048_576 if hard == resource.RLIM_INFINITY else hard
+
+
+def _console(environ: Environ) -> Console:
+    if sys.stdout.isatty():
+        return Console()
+    return Console(width=int(environ.get("COLUMNS", PLAIN_WIDTH)))

@@ -27,7 +27,7 @@ class WordError(LabError):
     exit_code = 2
 
 
-class LabUnreachable(LabError):
+class LabUnreachable(LabError):  # noqa: N818 - it names what happened
     """A part of the lab does not answer in time, or not as its contract says."""
 
 
@@ -43,12 +43,13 @@ class RawDataError(LabError):
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
         self.path = path
+        self.problem = problem
         self.line = line
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}")
 
 
-class Interrupted(LabError):
+class Interrupted(LabError):  # noqa: N818 - it names what happened
     """SIGINT or SIGTERM arrived; what was measured is kept."""
 
     exit_code = 130

@@ -1,0 +1,241 @@
+"""The verb `bench`: plan the trials, run each, measure, judge, write its row, show the table.
+
+Wiring, like `cli`: it hands the files of one stage to the next and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import __version__
+from lab.engines import ENGINES, Engine
+from lab.errors import EngineError, Interrupted, LabError, LabUnreachable
+from lab.load import Runner
+from lab.measure import measure
+from lab.predict import auto_rate_rps, predict, response_time_ms
+from lab.process import System
+from lab.records import read_object
+from lab.report import csv, manifest, table
+from lab.report.progress import Bench
+from lab.stack import Stack
+from lab.types import Experiment, Row, Snapshot, TrialPlan
+from lab.validate import judge
+
+MIN_FREE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where results go and what make wrote about the host; and this process' own limits."""
+
+    results: Path
+    host_file: Path
+    file_limit: int
+    cores: int
+
+
+def choose_engine(
+    name: str | None, engines: Sequence[Engine] = ENGINES
+) -> tuple[Engine, str, str | None]:
+    """The engine, its version, and a line for the user where it is not the usual one.
+
+    Raises EngineError when the named one, or none at all, runs here.
+    """
+    versions = {engine.name: engine.version() for engine in engines}
+    here = [engine for engine in engines if versions[engine.name] is not None]
+    names = ", ".join(engine.name for engine in here) or "none"
+    if name is not None:
+        for engine in here:
+            if engine.name == name:
+                return engine, versions[name] or "", None
+        raise EngineError(f"ENGINE={name} does not run on this machine; here run: {names}")
+    for engine in here:
+        if len(engine.modes) > 1:
+            first = engines[0].name
+            line = None
+            if engine.name != first:
+                line = f"{first} does not run on this machine: {engine.name} is the load engine"
+            return engine, versions[engine.name] or "", line
+    raise EngineError(f"no load engine for MODE=open runs on this machine; here run: {names}")
+
+
+def bench(
+    experiment: Experiment,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    engines: Sequence[Engine] = ENGINES,
+) -> int:
+    """Run the experiment. Returns the exit code: 0, or 1 where a trial gave no figures.
+
+    Raises LabError; Interrupted after what was measured is on disk and printed.
+    """
+    engine, version, line = choose_engine(experiment.engine, engines)
+    if line is not None:
+        console.print(line, highlight=False)
+    _check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in experiment.servers}
+    plans = plan_trials(experiment, snapshots, engine, stack, place.cores)
+    for server in experiment.servers:
+        wrong = stack.check_route(server, experiment.route)
+        if wrong is not None:
+            console.print(f"warning: {server}: {wrong}", highlight=False)
+    seconds = [engine.schedule(plan, Path()).total_s for plan in plans]
+    started_at = system.now()
+    run_dir = _new_run_dir(place.results, started_at, experiment.name)
+    console.print(
+        f"{len(plans)} trials of {seconds[0]:.0f} s with {engine.name}, "
+        f"{_load_text(experiment, plans, snapshots)}, to results/{run_dir.name}",
+        highlight=False,
+    )
+    host = read_object(place.host_file)
+    record = manifest.Manifest(
+        run=run_dir.name,
+        status="running",
+        started_at=started_at,
+        ended_at=None,
+        experiment=experiment,
+        versions={
+            "lab": __version__,
+            "commit": host.get("commit"),
+            "commit_dirty": host.get("commit_dirty"),
+            "engine": version,
+            "engines": {one.name: one.version() for one in engines},
+        },
+        host=host,
+        limits={"open_files": place.file_limit, "generator_cores": place.cores},
+        servers=snapshots,
+    )
+    manifest.write(run_dir, record)
+    rows: list[Row] = []
+    notes: list[str] = []
+    status: manifest.Status = "failed"
+    try:
+        with Bench(console, len(plans), seconds[0], system.monotonic) as progress:
+            runner = Runner(run_dir.name, stack, system, progress)
+            for plan in plans:
+                before = stack.snapshot(plan.server)
+                planned = dataclasses.replace(plan, predicted_rps=_bound(plan, before))
+                raw = run_dir / "raw" / plan.trial
+                runner.trial(planned, before, engine, version, raw)
+                measurement = measure(raw, engines)
+                judgement = judge(measurement)
+                row = csv.row_of(run_dir.name, measurement, judgement)
+                csv.append(run_dir / csv.NAME, row)
+                if not rows:
+                    _point_latest(run_dir)
+                rows.append(row)
+                notes += [f"{plan.trial}: {note}" for note in judgement.notes]
+                progress.finished()
+        status = "complete"
+    except Interrupted:
+        status = "interrupted"
+        raise
+    finally:
+        manifest.write(
+            run_dir,
+            dataclasses.replace(record, status=status, ended_at=system.now(), notes=tuple(notes)),
+        )
+        table.render(console, rows, notes)
+        if rows:
+            console.print(f"results/{run_dir.name}/{csv.NAME}", highlight=False)
+    return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+
+def plan_trials(
+    experiment: Experiment,
+    snapshots: Mapping[str, Snapshot],
+    engine: Engine,
+    stack: Stack,
+    cores: int,
+) -> list[TrialPlan]:
+    """Every trial, servers innermost, so that compared trials are neighbours in time.
+
+    RATE=auto is computed from one server's snapshot: the delay and the toxics are the same
+    for all. Raises WordError where the engine or the rate cannot do it.
+    """
+    first = snapshots[experiment.servers[0]]
+    plans: list[TrialPlan] = []
+    for concurrency in experiment.concurrencies:
+        for mode in experiment.modes:
+            offered = None
+            if mode == "open":
+                offered = experiment.rate_rps
+                if offered is None:
+                    offered = auto_rate_rps(experiment.route, concurrency, first)
+            for server in experiment.servers:
+                plan = TrialPlan(
+                    trial=f"{len(plans) + 1:02d}-{server}-{mode}-c{concurrency}",
+                    server=server,
+                    url=stack.traffic_url(server, experiment.route),
+                    route=experiment.route,
+                    engine=engine.name,
+                    mode=mode,
+                    concurrency=concurrency,
+                    offered_rps=offered,
+                    predicted_rps=None,
+                    duration_s=experiment.duration_s,
+                    warmup_s=experiment.warmup_s,
+                    cores=cores,
+                )
+                engine.schedule(plan, Path())
+                plans.append(plan)
+    return plans
+
+
+def _bound(plan: TrialPlan, before: Snapshot) -> float | None:
+    return predict(plan.route, plan.concurrency, plan.offered_rps, before).rps
+
+
+def _load_text(
+    experiment: Experiment, plans: Sequence[TrialPlan], snapshots: Mapping[str, Snapshot]
+) -> str:
+    offered = sorted({plan.offered_rps for plan in plans if plan.offered_rps is not None})
+    if not offered:
+        return "closed load"
+    rates = ", ".join(str(rate) for rate in offered)
+    if experiment.rate_rps is not None:
+        return f"offering {rates} req/s"
+    r0_ms = response_time_ms(experiment.route, snapshots[experiment.servers[0]])
+    return f"offering {rates} req/s (90 % of the connections / {r0_ms / 1000:g} s)"
+
+
+def _new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
+    """A folder that was not there: results/<UTC time>-<name>, with -2, -3 … if need be."""
+    stamp = f"{started_at:%Y%m%dT%H%M%SZ}-{name}"
+    for number in range(1, 100):
+        run_dir = results / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            run_dir.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as failure:
+            raise LabError(f"cannot write to {results}: {failure.strerror}") from None
+        return run_dir
+    raise LabError(f"{results} has 99 runs called {stamp}")
+
+
+def _point_latest(run_dir: Path) -> None:
+    """results/latest, replaced in one step."""
+    part = run_dir.parent / f".latest-{os.getpid()}"
+    part.unlink(missing_ok=True)
+    part.symlink_to(run_dir.name)
+    part.replace(run_dir.parent / "latest")
+
+
+def _check_space(results: Path) -> None:
+    try:
+        free = shutil.disk_usage(results).free
+    except OSError as failure:
+        raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
+    if free < MIN_FREE_BYTES:
+        raise LabError(f"{results} has {free // 2**20} MiB free; a bench needs 512")

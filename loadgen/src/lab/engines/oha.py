@@ -1,0 +1,259 @@
+"""oha 1.12, the second engine: open and closed load, on any machine.
+
+What its output means, from its source (crates.io oha 1.12.0, src/client.rs, src/db.rs):
+
+* `--db-url` stores every *answered* request after the run: `start` (when a connection took
+  the request up), `end`, `status`, and with `-q` and `--latency-correction` also
+  `start_latency_correction`, the instant its ticket was issued. So one run tells raw
+  latency (end - start) and corrected latency, for exactly the seconds wanted.
+* Tickets should be issued at i/rate. The ticket's instant is when that really happened, so a
+  generator that is late itself would hide it. Corrected latency counts from i/rate where
+  that is earlier; i counts tickets by order, and every request that failed without an answer
+  may have been an earlier ticket, so i is taken as high as those allow (never too much).
+* Errors come from the JSON and cover the whole run; "timeout" is a request that waited for
+  `-t`. "aborted due to deadline" is one per connection with a request in flight at the end,
+  in a closed load. In an open load idle connections are counted too: unfinished is unknown.
+
+The SQLite file holds about 100 bytes per request. It is condensed to a histogram for each
+second (`answers.jsonl.gz`), from which everything is computed, and deleted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
+from lab.engines.histogram import Histogram, Spectrum
+from lab.errors import RawDataError
+from lab.types import Counts, Mode, Reading, TrialPlan
+
+DEFAULT_WARMUP_S = 10
+OUTPUT = "oha.out"
+SUMMARY = "oha.json"
+DATABASE = "answers.sqlite"
+ANSWERS = "answers.jsonl.gz"
+FORMAT = 1
+_DEADLINE = "aborted due to deadline"
+_TIMEOUT = "timeout"
+
+
+class Oha:
+    """github.com/hatoo/oha, as the command `oha`."""
+
+    name = "oha"
+    modes: frozenset[Mode] = frozenset(("open", "closed"))
+
+    def version(self) -> str | None:
+        """Its version line."""
+        return first_line(("oha", "--version"), "oha ")
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        """One run; its first seconds are left out when it is read."""
+        warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
+        run_s = warm_up_s + plan.duration_s
+        rate = () if plan.offered_rps is None else ("-q", f"{plan.offered_rps}")
+        return Schedule(
+            warm_up=None,
+            warm_up_s=0,
+            argv=(
+                "oha",
+                *("-c", f"{plan.concurrency}"),
+                *("-z", f"{run_s}s"),
+                *rate,
+                *(("--latency-correction",) if rate else ()),
+                *("-t", f"{REQUEST_TIMEOUT_S}s"),
+                *("--connect-timeout", f"{REQUEST_TIMEOUT_S}s"),
+                *("--redirect", "0"),
+                "--no-tui",
+                *("--output-format", "json"),
+                *("--output", str(raw / SUMMARY)),
+                *("--db-url", str(raw / DATABASE)),
+                plan.url,
+            ),
+            output=OUTPUT,
+            run_s=run_s,
+            window_offset_s=warm_up_s,
+            window_s=plan.duration_s,
+        )
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:
+        """SQLite to one histogram per second, gzipped; the SQLite file is deleted."""
+        database = raw / DATABASE
+        if not database.exists():
+            return
+        failed = sum(_errors(raw / SUMMARY).values())
+        try:
+            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+                rows = connection.execute(
+                    "SELECT coalesce(start_latency_correction, start), start, end, status "
+                    "FROM oha ORDER BY 1"
+                )
+                seconds = collect(rows, plan.offered_rps, failed)
+        except sqlite3.Error as failure:
+            raise RawDataError(database, None, f"cannot be read: {failure}") from None
+        _write(raw / ANSWERS, seconds)
+        database.unlink()
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        """The condensed answers of the window, and the error counts of the run."""
+        schedule = self.schedule(plan, raw)
+        summary = _summary(raw / SUMMARY)
+        errors = _errors(raw / SUMMARY)
+        seconds = list(_read(raw / ANSWERS))
+        first = int(schedule.window_offset_s)
+        last = first + int(schedule.window_s)
+        window = [second for second in seconds if first <= second.second < last]
+        raw_spectrum = Spectrum.of(second.raw for second in window)
+        corrected = Spectrum.of(second.corrected for second in window)
+        http_errors = sum(n for s in seconds for status, n in s.statuses.items() if status > 399)
+        ok = sum(n for s in seconds for n in s.statuses.values()) - http_errors
+        unfinished = errors.pop(_DEADLINE, 0) if plan.mode == "closed" else None
+        errors.pop(_DEADLINE, None)
+        timeouts = errors.pop(_TIMEOUT, 0)
+        socket_errors = sum(errors.values())
+        parts = (ok, http_errors, socket_errors, timeouts)
+        return Reading(
+            window_s=schedule.window_s,
+            samples=raw_spectrum.count,
+            achieved_rps=raw_spectrum.count / schedule.window_s,
+            corrected=corrected.latency() if plan.mode == "open" else None,
+            raw=raw_spectrum.latency(),
+            counts=Counts(
+                sent=None if unfinished is None else sum(parts) + unfinished,
+                ok=ok,
+                http_errors=http_errors,
+                socket_errors=socket_errors,
+                timeouts=timeouts,
+                unfinished=unfinished,
+                accounted_s=summary,
+            ),
+            lag_ms=_lag_ms(window) if plan.mode == "open" else None,
+            notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
+        )
+
+
+@dataclass(slots=True)
+class Second:
+    """What was answered in one second of a run; `lag_us` is the latest ticket's lateness."""
+
+    second: int
+    statuses: Counter[int] = field(default_factory=Counter)
+    raw: Histogram = field(default_factory=Histogram)
+    corrected: Histogram = field(default_factory=Histogram)
+    lag_us: int = 0
+
+
+def collect(
+    rows: Iterable[tuple[float, float, float, int]], rate_rps: int | None, failed: int
+) -> list[Second]:
+    """Answers (ticket, start, end in seconds from the run's start; status), ordered by
+    ticket, as seconds. `failed` requests have no row."""
+    seconds: dict[int, Second] = {}
+    for index, (ticket, start, end, status) in enumerate(rows):
+        due = ticket if rate_rps is None else min(ticket, (index + failed) / rate_rps)
+        at = int(end)
+        second = seconds.get(at)
+        if second is None:
+            second = seconds[at] = Second(at)
+        second.statuses[status] += 1
+        second.raw.add(max(0, round((end - start) * 1e6)))
+        if rate_rps is not None:
+            second.corrected.add(max(0, round((end - due) * 1e6)))
+            second.lag_us = max(second.lag_us, round((ticket - due) * 1e6))
+    return [seconds[at] for at in sorted(seconds)]
+
+
+def _lag_ms(window: list[Second]) -> float | None:
+    """The median over the seconds of each second's latest ticket: one hiccup is a latency
+    like any other, a generator late in most seconds is not keeping its rate."""
+    return statistics.median(s.lag_us for s in window) / 1000 if window else None
+
+
+def _write(path: Path, seconds: Iterable[Second]) -> None:
+    part = path.with_name(path.name + ".part")
+    # No time stamp in the gzip header: the same run always gives the same bytes.
+    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
+        for line in ({"format": FORMAT, "unit": "us"}, *map(_line, seconds)):
+            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    part.replace(path)
+
+
+def _line(second: Second) -> dict[str, Any]:
+    return {
+        "second": second.second,
+        "statuses": dict(sorted(second.statuses.items())),
+        "lag": second.lag_us,
+        "raw": _packed(second.raw),
+        "corrected": _packed(second.corrected),
+    }
+
+
+def _packed(histogram: Histogram) -> dict[str, Any]:
+    return {
+        "sum": histogram.sum_us,
+        "max": histogram.max_us,
+        "buckets": sorted(histogram.buckets.items()),
+    }
+
+
+def _read(path: Path) -> Iterator[Second]:
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                line = json.loads(text)
+                if number == 1:
+                    if line != {"format": FORMAT, "unit": "us"}:
+                        raise RawDataError(path, 1, f"unknown format {line}")
+                    continue
+                yield Second(
+                    second=line["second"],
+                    statuses=Counter({int(k): n for k, n in line["statuses"].items()}),
+                    raw=_unpacked(line["raw"]),
+                    corrected=_unpacked(line["corrected"]),
+                    lag_us=line["lag"],
+                )
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
+        where = number + 1 if isinstance(failure, EOFError) else number or None
+        raise RawDataError(path, where, f"cannot be read: {failure}") from None
+    if number == 0:
+        raise RawDataError(path, None, "is empty")
+
+
+def _unpacked(packed: Mapping[str, Any]) -> Histogram:
+    return Histogram(Counter(dict(packed["buckets"])), packed["sum"], packed["max"])
+
+
+def _load(path: Path) -> Mapping[str, Any]:
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as failure:
+        raise RawDataError(path, None, f"oha wrote no result: {failure.strerror}") from None
+    except json.JSONDecodeError as failure:
+        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+    if not isinstance(loaded, dict):
+        raise RawDataError(path, 1, "is not what oha writes")
+    return loaded
+
+
+def _summary(path: Path) -> float:
+    try:
+        return float(_load(path)["summary"]["total"])
+    except (KeyError, TypeError, ValueError):
+        raise RawDataError(path, None, "has no summary.total") from None
+
+
+def _errors(path: Path) -> dict[str, int]:
+    try:
+        return {str(k): int(n) for k, n in _load(path)["errorDistribution"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise RawDataError(path, None, "has no errorDistribution") from None

@@ -1,0 +1,64 @@
+"""Raw files of a trial to a Measurement. Can be done again on old raw data, without the lab."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.engines import Engine
+from lab.errors import RawDataError
+from lab.records import read_json
+from lab.types import Latency, Measurement, Reading, TrialRecord
+
+RECORD = "trial.json"
+# A percentile stands on the samples beyond it; fewer than this many and it is chance. The
+# spread of a sample quantile falls with the square root of that number (order statistics:
+# H. A. David, H. N. Nagaraja, "Order Statistics", 2003, section 7.1).
+SAMPLES_BEYOND = 10
+
+
+def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
+    """The measurement of the trial in the folder `raw`.
+
+    Raises RawDataError when its record cannot be read; an engine's output that cannot be
+    read makes a measurement without a reading, which says why.
+    """
+    record = read_json(raw / RECORD, TrialRecord)
+    engine = next((e for e in engines if e.name == record.plan.engine), None)
+    if engine is None:
+        raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
+    try:
+        reading = engine.read(record.plan, raw)
+    except RawDataError as failure:
+        where = failure.path.name if failure.line is None else f"{failure.path.name}:{failure.line}"
+        return Measurement(record, None, f"{where}: {failure.problem}")
+    return Measurement(record, supported(reading))
+
+
+def supported(reading: Reading) -> Reading:
+    """The reading without the percentiles that too few samples support, with a note."""
+    missing = [p for p in (95, 99) if reading.samples < needed_samples(p / 100)]
+    if not missing or reading.samples == 0:
+        return reading
+
+    def without(latency: Latency | None) -> Latency | None:
+        if latency is None:
+            return None
+        p95_ms = None if 95 in missing else latency.p95_ms
+        return dataclasses.replace(latency, p95_ms=p95_ms, p99_ms=None)
+
+    names = " and ".join(f"p{p}" for p in missing)
+    need = needed_samples(min(missing) / 100)
+    note = f"{names} left out: {reading.samples} samples, p{min(missing)} needs {need}"
+    return dataclasses.replace(
+        reading,
+        corrected=without(reading.corrected),
+        raw=without(reading.raw),
+        notes=(*reading.notes, note),
+    )
+
+
+def needed_samples(percentile: float) -> int:
+    """How many samples leave SAMPLES_BEYOND above the percentile (0..1)."""
+    return round(SAMPLES_BEYOND / (1 - percentile))

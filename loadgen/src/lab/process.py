@@ -1,0 +1,169 @@
+"""The operating system as the driver needs it: time, engine processes, CPU counters.
+
+Everything that `load` needs from the system goes through `System`, so that tests can run
+trials without processes and without waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from lab.errors import EngineError, Interrupted
+
+GRACE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostCpu:
+    """The host's CPU counters since boot, in any one unit."""
+
+    total: float
+    idle: float
+    steal: float
+
+    def shares_since(self, earlier: HostCpu) -> tuple[float, float] | None:
+        """(busy, stolen) shares 0..1 of the time between; None when no time passed."""
+        total = self.total - earlier.total
+        if total <= 0:
+            return None
+        return 1 - (self.idle - earlier.idle) / total, (self.steal - earlier.steal) / total
+
+
+class Process(Protocol):
+    """A running engine, in a process group of its own."""
+
+    def poll(self) -> int | None:
+        """The exit status once it ended (negative: killed by that signal), else None."""
+
+    def cpu_s(self) -> float:
+        """CPU seconds it used so far; after its end, all it used."""
+
+    def stop(self) -> None:
+        """End its process group, by force if need be, and wait for the end."""
+
+
+class System(Protocol):
+    """Time, processes and counters."""
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait. Raises Interrupted when the user asked to stop."""
+
+    def start(self, argv: Sequence[str], output: Path) -> Process:
+        """Start an engine, standard output and error to the file. Raises EngineError."""
+
+    def host_cpu(self) -> HostCpu | None:
+        """The host's counters; None where the system has none."""
+
+
+class Linux:
+    """The real thing. Use `catch_signals` once, from the main thread."""
+
+    def __init__(self) -> None:
+        self._stop: int | None = None
+
+    def catch_signals(self) -> None:
+        """SIGINT and SIGTERM ask to stop: the next `sleep` raises Interrupted."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _frame: self._ask_to_stop(number))
+
+    def _ask_to_stop(self, number: int) -> None:
+        self._stop = number
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in short steps, so that a signal is heard soon."""
+        until = time.monotonic() + seconds
+        while True:
+            if self._stop is not None:
+                raise Interrupted(f"stopped by {signal.Signals(self._stop).name}")
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.1))
+
+    def start(self, argv: Sequence[str], output: Path) -> Process:
+        """A new session, so that a Ctrl-C at the terminal reaches the driver only."""
+        try:
+            with output.open("wb") as file:
+                child = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as failure:
+            raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None
+        return _Child(child)
+
+    def host_cpu(self) -> HostCpu | None:
+        """The first line of /proc/stat (proc(5)): a container sees the host's too."""
+        try:
+            values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+        except OSError:
+            return None
+        user, nice, system, idle, iowait, irq, softirq, steal = map(float, values[1:9])
+        total = user + nice + system + idle + iowait + irq + softirq + steal
+        return HostCpu(total=total, idle=idle + iowait, steal=steal)
+
+
+class _Child:
+    """A child process; collects its resource usage with wait4."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self._status: int | None = None
+        self._cpu_s = 0.0
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
+            if pid:
+                self._ended(status, usage.ru_utime + usage.ru_stime)
+        return self._status
+
+    def cpu_s(self) -> float:
+        if self._status is None:
+            try:
+                # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+                text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
+            except OSError:
+                return self._cpu_s
+            fields = text.rpartition(")")[2].split()
+            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self._cpu_s
+
+    def stop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.poll() is not None:
+                return
+            os.killpg(self._child.pid, number)
+            until = time.monotonic() + GRACE_S
+            while self.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+
+    def _ended(self, status: int, cpu_s: float) -> None:
+        self._status = os.waitstatus_to_exitcode(status)
+        self._child.returncode = self._status
+        self._cpu_s = cpu_s

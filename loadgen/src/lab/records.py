@@ -1,0 +1,116 @@
+"""Frozen dataclasses as JSON and back: how stages hand over through files.
+
+Every write goes to a temporary file that is renamed, so a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from lab.errors import RawDataError
+
+T = TypeVar("T")
+
+
+def time_text(moment: datetime) -> str:
+    """A time as the lab writes it: UTC with milliseconds, 2026-01-31T12:00:00.000Z."""
+    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def to_json(value: object) -> Any:
+    """Dataclasses, tuples, mappings and times as plain JSON values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: to_json(getattr(value, field.name)) for field in fields}
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[T], value: object) -> T:
+    """A dataclass from plain JSON values. Raises ValueError naming the field that is wrong.
+
+    Unknown fields are refused: a newer format must not be read as an older one.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{kind.__name__} must be an object, not {value!r}")  # noqa: TRY004
+    hints = get_type_hints(kind)
+    unknown = set(value) - set(hints)
+    if unknown:
+        raise ValueError(f"{kind.__name__} has no field {min(unknown)}")
+    decoded = {}
+    for name, item in value.items():
+        decoded[name] = _decode(hints[name], item, f"{kind.__name__}.{name}")
+    try:
+        return kind(**decoded)
+    except TypeError as failure:
+        raise ValueError(f"{kind.__name__}: {failure}") from None
+
+
+def _decode(hint: Any, value: object, where: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return _decode(next(a for a in get_args(hint) if a is not type(None)), value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} must be a list, not {value!r}")
+        return tuple(_decode(get_args(hint)[0], item, where) for item in value)
+    if hint is datetime:
+        return datetime.fromisoformat(str(value))
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return from_json(hint, value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint in (int, float, str, bool) and type(value) is not hint:
+        raise ValueError(f"{where} must be {hint.__name__}, not {value!r}")
+    return value
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a value as JSON: temporary file, flushed to disk, renamed."""
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(to_json(value), file, indent=1, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """A dataclass from a file of `write_json`. Raises RawDataError."""
+    try:
+        return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except json.JSONDecodeError as failure:
+        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+    except ValueError as failure:
+        raise RawDataError(path, None, str(failure)) from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object whose keys are not the lab's to define; empty where there is no file."""
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure}") from None
+    if not isinstance(loaded, dict):
+        raise RawDataError(path, 1, "is not an object")
+    return cast(dict[str, Any], loaded)

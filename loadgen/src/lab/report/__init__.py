@@ -1,0 +1,1 @@
+"""Reports: render what was computed, compute nothing."""

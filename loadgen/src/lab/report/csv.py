@@ -1,0 +1,89 @@
+"""trials.csv: one row per trial, on disk as soon as the trial is measured.
+
+An empty cell means that the engine cannot tell. Times are UTC with milliseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from datetime import datetime
+from pathlib import Path
+
+from lab.records import time_text
+from lab.types import Judgement, Measurement, Row
+
+NAME = "trials.csv"
+REASON_SEPARATOR = "; "
+
+
+def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
+    """A judged measurement as the values of its row."""
+    record, reading = measurement.record, measurement.reading
+    plan = record.plan
+    corrected = reading.corrected if reading else None
+    raw = reading.raw if reading else None
+    counts = reading.counts if reading else None
+    started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
+    return Row(
+        run=run,
+        trial=plan.trial,
+        server=plan.server,
+        route=plan.route,
+        engine=plan.engine,
+        mode=plan.mode,
+        concurrency=plan.concurrency,
+        offered_rps=plan.offered_rps,
+        predicted_rps=plan.predicted_rps,
+        achieved_rps=reading.achieved_rps if reading else None,
+        p50_ms=corrected.p50_ms if corrected else None,
+        p95_ms=corrected.p95_ms if corrected else None,
+        p99_ms=corrected.p99_ms if corrected else None,
+        max_ms=corrected.max_ms if corrected else None,
+        raw_p50_ms=raw.p50_ms if raw else None,
+        raw_p95_ms=raw.p95_ms if raw else None,
+        raw_p99_ms=raw.p99_ms if raw else None,
+        raw_max_ms=raw.max_ms if raw else None,
+        sent=counts.sent if counts else None,
+        ok=counts.ok if counts else None,
+        http_errors=counts.http_errors if counts else None,
+        socket_errors=counts.socket_errors if counts else None,
+        timeouts=counts.timeouts if counts else None,
+        unfinished=counts.unfinished if counts else None,
+        valid=judgement.valid,
+        invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
+        bottleneck=None,
+        confidence=None,
+        started_at=started_at,
+        ended_at=ended_at,
+        window_s=reading.window_s if reading else None,
+        accounted_s=counts.accounted_s if counts else None,
+    )
+
+
+def append(path: Path, row: Row) -> None:
+    """Add one row (and, to a new file, the header) in one write, flushed to disk."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if not path.exists():
+        writer.writerow(Row.columns())
+    writer.writerow([_cell(getattr(row, name)) for name in Row.columns()])
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, text.getvalue().encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return str(value)

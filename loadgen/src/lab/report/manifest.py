@@ -1,0 +1,38 @@
+"""manifest.json: what a run was made with and on, written when it starts, and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from lab.records import write_json
+from lab.types import Experiment, Json, Snapshot
+
+NAME = "manifest.json"
+FORMAT_VERSION = 1
+Status = Literal["running", "complete", "interrupted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The keys of manifest.json. `host` is what make read off the machine, as it is."""
+
+    run: str
+    status: Status
+    started_at: datetime
+    ended_at: datetime | None
+    experiment: Experiment
+    versions: Mapping[str, Json]
+    host: Mapping[str, Json]
+    limits: Mapping[str, Json]
+    servers: Mapping[str, Snapshot]
+    notes: tuple[str, ...] = ()
+    format_version: int = FORMAT_VERSION
+
+
+def write(run_dir: Path, manifest: Manifest) -> None:
+    """Write it, replacing what was there."""
+    write_json(run_dir / NAME, manifest)

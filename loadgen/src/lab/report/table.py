@@ -1,0 +1,117 @@
+"""The table at the end of a bench: fits 120 columns, and 80 with one line more per trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lab.types import Row
+
+WIDE = 116
+NOTHING = "–"
+
+
+def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    """Print the rows, what the columns mean, the reasons of invalid trials, and the notes."""
+    if not rows:
+        return
+    wide = console.width >= WIDE
+    console.print(_wide(rows) if wide else _narrow(rows))
+    legend = (
+        "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
+        "closed: each connection sends again when answered, "
+        "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
+        "rates in requests/s, bound: the most the load and settings allow, t/o: timeouts, "
+        "– : the engine cannot tell. ok and errors count the whole run, the rest its "
+        "measured window."
+    )
+    console.print(Text(legend, style="dim"))
+    for row in rows:
+        if not row.valid:
+            console.print(Text(f"invalid  {row.trial}: {row.invalid_reasons}", style="yellow"))
+    for note in notes:
+        console.print(Text(f"note  {note}"))
+
+
+def _wide(rows: Sequence[Row]) -> RenderableType:
+    mixed = len({row.engine for row in rows}) > 1
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("server", no_wrap=True)
+    table.add_column("conc", justify="right", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    if mixed:
+        table.add_column("eng.", no_wrap=True)
+    for name in ("offered", "bound", "req/s", "p50", "p95", "p99", "raw50", "raw95", "raw99",
+                 "ok", "http", "sock", "t/o"):  # fmt: skip
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("valid", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.server,
+            str(row.concurrency),
+            row.mode,
+            *((row.engine,) if mixed else ()),
+            *_rates(row),
+            *_latencies(row),
+            *_counts(row),
+            "yes" if row.valid else "NO",
+            style=None if row.valid else "dim",
+        )
+    return table if mixed else Group(Text(f"engine: {rows[0].engine}", style="dim"), table)
+
+
+def _narrow(rows: Sequence[Row]) -> RenderableType:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    for name in ("server / counts", "offered", "bound", "req/s", "", "p50", "p95", "p99", "valid"):
+        table.add_column(name, justify="right" if name not in ("server / counts", "") else "left")
+    for row in rows:
+        style = None if row.valid else "dim"
+        corrected, raw = _latencies(row)[:3], _latencies(row)[3:]
+        ok, http, sock, late = _counts(row)
+        valid = "yes" if row.valid else "NO"
+        table.add_row(row.server, *_rates(row), "corr", *corrected, valid, style=style)
+        table.add_row(
+            f"  {row.mode} {row.concurrency} {row.engine}", "", "", "", "raw", *raw, "", style=style
+        )
+        table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
+    return table
+
+
+def _rates(row: Row) -> tuple[str, str, str]:
+    return _count(row.offered_rps), _count(row.predicted_rps), _count(row.achieved_rps)
+
+
+def _latencies(row: Row) -> tuple[str, ...]:
+    return tuple(
+        milliseconds(value)
+        for value in (
+            row.p50_ms, row.p95_ms, row.p99_ms, row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms,
+        )
+    )  # fmt: skip
+
+
+def _counts(row: Row) -> tuple[str, str, str, str]:
+    return (
+        _count(row.ok),
+        _count(row.http_errors),
+        _count(row.socket_errors),
+        _count(row.timeouts),
+    )
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency in at most five characters: 1.23, 214, 9999, then 12.3s."""
+    if value is None:
+        return NOTHING
+    if value >= 9999.5:
+        return f"{value / 1000:.1f}s" if value < 99_950 else f"{value / 1000:.0f}s"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.0f}"
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value:.0f}" if value < 999_999.5 else f"{value / 1e6:.2f}M"

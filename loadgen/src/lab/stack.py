@@ -1,0 +1,237 @@
+"""Reach the lab over HTTP: health, identity, settings, toxics, marks of trials.
+
+Everything is read back from the parts themselves; nothing is assumed from configuration.
+Every call has a deadline. One thread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from lab.errors import LabUnreachable
+from lab.records import from_json
+from lab.toxics import ToxicsInForce, Toxiproxy
+from lab.types import Identity, Json, Snapshot, ToxicState, TrialPlan
+
+TRAFFIC_PORT = 8080
+MANAGEMENT_PORT = 8081
+DEADLINE_S = 5.0
+# A route's first answer on a cold JVM, through a delay and toxics.
+ROUTE_DEADLINE_S = 30.0
+AGENT_DEADLINE_S = 2.0
+MODEL_HEADER = "Lab-Model"
+_IN_FLIGHT = re.compile(r"lab_http_requests_in_flight(?:\{[^}]*\})?\s+(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Urls:
+    """Where the parts of the lab are, besides the servers (which are reached by name)."""
+
+    prometheus: str
+    toxiproxy: str
+    downstream: str
+    agent: str
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> Urls:
+        """From LAB_*_URL; the defaults are the names inside the lab's network."""
+
+        def url(name: str, default: str) -> str:
+            return environ.get(f"LAB_{name}_URL", default).rstrip("/")
+
+        return cls(
+            prometheus=url("PROMETHEUS", "http://prometheus:9090"),
+            toxiproxy=url("TOXIPROXY", "http://toxiproxy:8474"),
+            downstream=url("DOWNSTREAM", "http://downstream:8081"),
+            agent=url("AGENT", "http://loadgen:9464"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scrape target as Prometheus sees it."""
+
+    job: str
+    instance: str
+    up: bool
+    error: str
+
+
+class Stack:
+    """The running lab. `transport` is the seam for tests (httpx.MockTransport)."""
+
+    def __init__(self, urls: Urls, transport: httpx.BaseTransport | None = None) -> None:
+        self._urls = urls
+        self._transport = transport
+        self._http = httpx.Client(transport=transport, timeout=DEADLINE_S, trust_env=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def traffic_url(self, server: str, route: str) -> str:
+        """The URL a load engine asks."""
+        return f"http://{server}:{TRAFFIC_PORT}{route}"
+
+    def identity(self, server: str) -> Identity:
+        """Who answers on the server's management port. Raises LabUnreachable."""
+        answer = self._get(self._management(server, "/identity"), server)
+        try:
+            known = {name: answer[name] for name in Identity.__dataclass_fields__}
+            return from_json(Identity, known)
+        except (KeyError, ValueError) as failure:
+            raise LabUnreachable(f"{server}: its identity has no {failure}") from None
+
+    def settings(self, server: str) -> Mapping[str, Json]:
+        """The server's effective settings. Raises LabUnreachable."""
+        answer = self._get(self._management(server, "/settings"), server)
+        settings = answer.get("settings")
+        if not isinstance(settings, dict):
+            raise LabUnreachable(f"{server}: its settings hold no object 'settings'")
+        return settings
+
+    def downstream_delay_ms(self) -> float:
+        """The delay the downstream says it has. Raises LabUnreachable."""
+        answer = self._get(f"{self._urls.downstream}/settings", "downstream")
+        delay = answer.get("delay_ms")
+        if isinstance(delay, bool) or not isinstance(delay, int | float):
+            raise LabUnreachable("downstream: its settings hold no delay_ms")
+        return float(delay)
+
+    def toxics(self) -> ToxicState:
+        """The toxics in force. Raises LabUnreachable."""
+        with Toxiproxy(self._urls.toxiproxy, self._transport) as toxiproxy:
+            return toxic_state(toxiproxy.in_force())
+
+    def snapshot(self, server: str) -> Snapshot:
+        """All that a trial on this server depends on. Raises LabUnreachable."""
+        return Snapshot(
+            identity=self.identity(server),
+            settings=self.settings(server),
+            toxics=self.toxics(),
+            downstream_delay_ms=self.downstream_delay_ms(),
+        )
+
+    def check_route(self, server: str, route: str) -> str | None:
+        """One request of the route: that it is served, and by the right model.
+
+        Returns what is wrong with the answer where toxics may be the reason (a bad status),
+        None when all is well. Raises LabUnreachable when it is not that server's route.
+        """
+        url = self.traffic_url(server, route)
+        try:
+            answer = self._http.get(url, timeout=ROUTE_DEADLINE_S)
+        except httpx.HTTPError as failure:
+            raise LabUnreachable(f"{server}: {url} does not answer: {_text(failure)}") from None
+        model = answer.headers.get(MODEL_HEADER)
+        if model != server:
+            raise LabUnreachable(
+                f"{server}: {url} is answered by {model or 'something without a name'}"
+            )
+        if answer.status_code in (404, 405):
+            raise LabUnreachable(f"{server}: {route} answers {answer.status_code}: not served")
+        return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
+
+    def in_flight(self, server: str) -> int:
+        """Requests the server still works on, queued ones included. Raises LabUnreachable."""
+        url = self._management(server, "/metrics")
+        text = self._call(lambda: self._http.get(url), server).text
+        return round(sum(float(found[1]) for found in _IN_FLIGHT.finditer(text)))
+
+    def mark(self, run: str, plan: TrialPlan, phase: str, expires_s: float) -> None:
+        """Tell the agent which trial runs, in which phase; it forgets by itself after
+        `expires_s`, should the driver die. Raises LabUnreachable."""
+        mark = {
+            "run": run,
+            "trial": plan.trial,
+            "server": plan.server,
+            "route": plan.route,
+            "engine": plan.engine,
+            "mode": plan.mode,
+            "concurrency": plan.concurrency,
+            "offered_rps": plan.offered_rps,
+            "phase": phase,
+            "url": plan.url,
+            "expires_s": expires_s,
+        }
+        url = f"{self._urls.agent}/trial"
+        self._call(lambda: self._http.put(url, json=mark, timeout=AGENT_DEADLINE_S), "agent")
+
+    def unmark(self) -> None:
+        """Tell the agent that no trial runs. Raises LabUnreachable."""
+        url = f"{self._urls.agent}/trial"
+        self._call(lambda: self._http.delete(url, timeout=AGENT_DEADLINE_S), "agent")
+
+    def agent_health(self) -> None:
+        """Raises LabUnreachable unless the agent is well."""
+        self._call(lambda: self._http.get(f"{self._urls.agent}/health"), "agent")
+
+    def targets(self) -> tuple[Target, ...]:
+        """Prometheus' active targets. Raises LabUnreachable."""
+        answer = self._get(f"{self._urls.prometheus}/api/v1/targets?state=active", "prometheus")
+        try:
+            return tuple(
+                Target(
+                    job=str(target["labels"]["job"]),
+                    instance=str(target["labels"]["instance"]),
+                    up=target["health"] == "up",
+                    error=str(target.get("lastError", "")),
+                )
+                for target in answer["data"]["activeTargets"]
+            )
+        except (KeyError, TypeError) as failure:
+            raise LabUnreachable(f"prometheus: its targets have no {failure}") from None
+
+    def prometheus_version(self) -> str:
+        """Raises LabUnreachable."""
+        url = f"{self._urls.prometheus}/api/v1/status/buildinfo"
+        return str(self._get(url, "prometheus").get("data", {}).get("version", "unknown"))
+
+    def _management(self, server: str, path: str) -> str:
+        return f"http://{server}:{MANAGEMENT_PORT}{path}"
+
+    def _get(self, url: str, who: str) -> dict[str, Any]:
+        answer = self._call(lambda: self._http.get(url), who)
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise LabUnreachable(f"{who}: {url} does not answer with a JSON object")
+        return body
+
+    def _call(self, ask: Callable[[], httpx.Response], who: str) -> httpx.Response:
+        try:
+            return ask().raise_for_status()
+        except httpx.HTTPStatusError as failure:
+            request, status = failure.request, failure.response.status_code
+            raise LabUnreachable(f"{who}: {request.url} answers {status}") from None
+        except httpx.HTTPError as failure:
+            url = failure.request.url
+            raise LabUnreachable(f"{who}: {url} does not answer: {_text(failure)}") from None
+
+
+def toxic_state(in_force: ToxicsInForce) -> ToxicState:
+    """Toxiproxy's records as the part of them that a trial depends on."""
+    names = []
+    for proxy, toxic in in_force.toxics:
+        values = " ".join(f"{name}={value}" for name, value in toxic.attributes)
+        names.append(
+            f"{proxy}/{toxic.name} {toxic.type} {values} stream={toxic.stream} "
+            f"toxicity={toxic.toxicity:g}"
+        )
+    names += [f"{proxy.name} down" for proxy in in_force.proxies if not proxy.enabled]
+    return ToxicState(
+        in_force=tuple(sorted(names)),
+        added_latency_ms=in_force.added_latency_ms,
+        unpredicted=in_force.unpredicted,
+    )
+
+
+def _text(failure: Exception) -> str:
+    return str(failure) or type(failure).__name__
