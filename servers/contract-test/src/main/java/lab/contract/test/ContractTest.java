@@ -1,0 +1,500 @@
+package lab.contract.test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.ConnectException;
+import java.net.ServerSocket;
+import java.net.http.HttpClient;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import javax.management.JMException;
+import javax.management.ObjectName;
+import lab.contract.BadValueException;
+import lab.contract.LabServer;
+import lab.contract.ServerModel;
+import lab.contract.Settings;
+import lab.contract.test.FakeDownstream.Behaviour;
+import lab.contract.test.RawClient.RawAnswer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * What every server model must do, seen from outside: through sockets, on free ports. Each test
+ * starts the model it needs; nothing here knows how the model waits.
+ */
+public abstract class ContractTest {
+  private static final HttpClient HTTP = HttpClient.newHttpClient();
+
+  private final FakeDownstream downstream = new FakeDownstream();
+  private final CountDownLatch restarted = new CountDownLatch(1);
+  private @Nullable LabServer started;
+
+  /** The model under test. */
+  protected abstract ServerModel model();
+
+  /** Start of the names of the threads that answer {@code /}. */
+  protected abstract String threadName();
+
+  @AfterEach
+  void stop() throws IOException {
+    if (started != null) {
+      started.close();
+    }
+    downstream.close();
+  }
+
+  @AfterAll
+  static void closeClient() {
+    HTTP.shutdownNow();
+  }
+
+  // --- routes -------------------------------------------------------------------------------
+
+  @Test
+  void helloNamesTheModelAndTheThread() throws Exception {
+    RawAnswer answer = get(start(), "/?wait_ms=0");
+    assertThat(answer.status()).isEqualTo(200);
+    assertThat(answer.body())
+        .startsWith(
+            "{\"message\":\"hello\",\"model\":\"%s\",\"thread\":\"%s"
+                .formatted(model().name(), threadName()));
+    assertThat(answer.headers())
+        .containsEntry("Lab-Model", model().name())
+        .containsEntry("Content-Type", "application/json");
+  }
+
+  @Test
+  void helloWaitsTenMillisecondsUnlessToldOtherwise() throws Exception {
+    LabServer server = start();
+    long begun = System.nanoTime();
+    assertThat(get(server, "/").status()).isEqualTo(200);
+    assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(10_000_000);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"ANSWER", "ANSWER_IN_CHUNKS"})
+  void theDownstreamsBodyIsTheAnswer(Behaviour behaviour) throws Exception {
+    downstream.behave(behaviour);
+    RawAnswer answer = get(start(), "/downstream");
+    assertThat(answer.status()).isEqualTo(200);
+    assertThat(answer.body()).isEqualTo(FakeDownstream.BODY);
+  }
+
+  @Test
+  void healthAnswersOnBothPorts() throws Exception {
+    LabServer server = start();
+    String up = "{\"status\":\"up\",\"model\":\"%s\"}".formatted(model().name());
+    assertThat(get(server, "/health").body()).isEqualTo(up);
+    assertThat(management(server).get("/health")).isEqualTo(up);
+  }
+
+  @Test
+  void whatIsNoRouteIs404() throws Exception {
+    RawAnswer answer = get(start(), "/no/such");
+    assertThat(answer.status()).isEqualTo(404);
+    assertThat(answer.body()).contains("no such route").contains("/downstream");
+    assertThat(answer.headers()).containsEntry("Lab-Model", model().name());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"POST", "PUT", "DELETE", "HEAD"})
+  void anyMethodButGetIs405(String method) throws Exception {
+    try (RawClient client = new RawClient(start().httpPort())) {
+      RawAnswer answer = client.request(method, "/", "Content-Length: 0").read(method);
+      assertThat(answer.status()).isEqualTo(405);
+      assertThat(answer.headers()).containsEntry("Allow", "GET");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          /?wait_ms=-1            | wait_ms must be a whole number from 0 to 60000, got '-1'
+          /?wait_ms=60001         | wait_ms must be a whole number from 0 to 60000, got '60001'
+          /?wait_ms=abc           | wait_ms must be a whole number from 0 to 60000, got 'abc'
+          /?wait_ms=              | wait_ms must be a whole number from 0 to 60000, got ''
+          /?wait_ms=1&wait_ms=2   | wait_ms is given twice
+          /?other=1               | / takes [wait_ms], not 'other'
+          /health?wait_ms=1       | /health takes [], not 'wait_ms'
+          """)
+  void aBadQueryIs400AndSaysWhy(String target, String reason) throws Exception {
+    RawAnswer answer = get(start(), target);
+    assertThat(answer.status()).isEqualTo(400);
+    assertThat(answer.body()).isEqualTo("{\"error\":\"%s\"}".formatted(reason));
+  }
+
+  // --- the downstream fails -------------------------------------------------------------------
+
+  @Test
+  void aSilentDownstreamIs504() throws Exception {
+    downstream.behave(Behaviour.SILENT);
+    LabServer server = start("LAB_DOWNSTREAM_TIMEOUT_MS", "100");
+    assertThat(get(server, "/downstream").status()).isEqualTo(504);
+    assertThat(management(server).metric("lab_downstream_calls_total{outcome=\"timeout\"}"))
+        .isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"BREAK", "BREAK_IN_BODY", "FAIL"})
+  void aBrokenDownstreamIs502(Behaviour behaviour) throws Exception {
+    downstream.behave(behaviour);
+    LabServer server = start();
+    assertThat(get(server, "/downstream").status()).isEqualTo(502);
+    assertThat(management(server).metric("lab_downstream_calls_total{outcome=\"error\"}"))
+        .isEqualTo(1);
+  }
+
+  @Test
+  void aRefusingDownstreamIs502() throws Exception {
+    LabServer server = start("LAB_DOWNSTREAM_URL", "http://127.0.0.1:" + closedPort() + "/");
+    assertThat(get(server, "/downstream").status()).isEqualTo(502);
+    assertThat(management(server).metric("lab_downstream_calls_total{outcome=\"refused\"}"))
+        .isEqualTo(1);
+  }
+
+  @Test
+  void waitingForADownstreamConnectionCountsAsTimeout() throws Exception {
+    downstream.behave(Behaviour.SILENT);
+    LabServer server = start("LAB_DOWNSTREAM_TIMEOUT_MS", "300", "LAB_DOWNSTREAM_CONNECTIONS", "1");
+    try (RawClient first = new RawClient(server.httpPort());
+        RawClient second = new RawClient(server.httpPort())) {
+      first.request("GET", "/downstream");
+      await(() -> mbean("DownstreamConnections", "Leased") == 1);
+      second.request("GET", "/downstream");
+      await(() -> mbean("DownstreamConnections", "Pending") == 1);
+      assertThat(first.read().status()).isEqualTo(504);
+      assertThat(second.read().status()).isEqualTo(504);
+    }
+    await(() -> mbean("DownstreamConnections", "Leased") == 0);
+    assertThat(mbean("DownstreamConnections", "Cap")).isEqualTo(1);
+  }
+
+  @Test
+  void downstreamConnectionsAreUsedAgain() throws Exception {
+    LabServer server = start();
+    for (int i = 0; i < 5; i++) {
+      assertThat(get(server, "/downstream").status()).isEqualTo(200);
+    }
+    assertThat(downstream.connections()).isEqualTo(1);
+  }
+
+  // --- the protocol ---------------------------------------------------------------------------
+
+  @Test
+  void aConnectionTakesManyRequests() throws Exception {
+    try (RawClient client = new RawClient(start().httpPort())) {
+      for (int i = 0; i < 20; i++) {
+        assertThat(client.get("/health").status()).isEqualTo(200);
+      }
+    }
+  }
+
+  @Test
+  void pipelinedRequestsAreAnsweredInOrder() throws Exception {
+    try (RawClient client = new RawClient(start().httpPort())) {
+      String get = "GET %s HTTP/1.1\r\nHost: lab\r\n\r\n";
+      client.send(
+          get.formatted("/?wait_ms=50") + get.formatted("/health") + get.formatted("/none"));
+      assertThat(client.read().body()).contains("hello");
+      assertThat(client.read().body()).contains("up");
+      assertThat(client.read().status()).isEqualTo(404);
+    }
+  }
+
+  @Test
+  void connectionCloseIsHonoured() throws Exception {
+    try (RawClient client = new RawClient(start().httpPort())) {
+      client.request("GET", "/health", "Connection: close");
+      assertThat(client.read().status()).isEqualTo(200);
+      assertThat(client.isClosedByServer()).isTrue();
+    }
+  }
+
+  @Test
+  void aSlowRequestHoldsUpNobodyElse() throws Exception {
+    LabServer server = start();
+    try (RawClient slow = new RawClient(server.httpPort());
+        RawClient other = new RawClient(server.httpPort())) {
+      slow.send("GET /health HT");
+      assertThat(other.get("/health").status()).isEqualTo(200);
+      slow.send("TP/1.1\r\nHost: lab\r\n");
+      assertThat(other.get("/health").status()).isEqualTo(200);
+      slow.send("\r\n");
+      assertThat(slow.read().status()).isEqualTo(200);
+    }
+  }
+
+  // --- what can be seen -----------------------------------------------------------------------
+
+  @Test
+  void metricsSpeakTheLabsWords() throws Exception {
+    LabServer server = start();
+    var _ = get(server, "/downstream");
+    var _ = get(server, "/no/such");
+    Management management = management(server);
+    await(
+        () ->
+            management.metric("lab_http_requests_total{outcome=\"client_error\",route=\"none\"}")
+                == 1);
+    String metrics = management.get("/metrics");
+    List<String> expected = new ArrayList<>();
+    for (String phase : List.of("queue", "service", "total")) {
+      expected.add(
+          "lab_http_request_seconds_count{phase=\"%s\",route=\"/downstream\"} 1".formatted(phase));
+    }
+    expected.add(
+        "lab_http_request_seconds_bucket{phase=\"total\",route=\"/downstream\",le=\"0.205\"} 1");
+    expected.add("lab_http_requests_total{outcome=\"ok\",route=\"/downstream\"} 1");
+    expected.add("lab_http_requests_in_flight{route=\"/downstream\"} 0");
+    expected.add("lab_downstream_calls_total{outcome=\"ok\"} 1");
+    expected.add("lab_downstream_call_seconds_count{phase=\"pending\"} 1");
+    expected.add("lab_downstream_call_seconds_count{phase=\"call\"} 1");
+    expected.add("lab_kernel_listen_overflows_total ");
+    expected.add("lab_kernel_listen_drops_total ");
+    expected.add("lab_kernel_tcp_retransmits_total ");
+    expected.add("lab_kernel_tcp_sockets_in_use ");
+    expected.add("lab_kernel_tcp_time_wait ");
+    expected.add("lab_server_info{");
+    expected.add("lab_server_start_time_seconds ");
+    assertThat(metrics).contains(expected);
+  }
+
+  @Test
+  void aRequestInFlightIsSeen() throws Exception {
+    LabServer server = start();
+    try (RawClient client = new RawClient(server.httpPort())) {
+      client.request("GET", "/?wait_ms=2000");
+      await(() -> management(server).metric("lab_http_requests_in_flight{route=\"/\"}") == 1);
+    }
+  }
+
+  @Test
+  void theWaitForAWorkerIsAPhaseOfItsOwn() throws Exception {
+    LabServer server = start("LAB_POOL_SIZE", "1");
+    assumeWorkerPool(server);
+    try (RawClient first = new RawClient(server.httpPort());
+        RawClient second = new RawClient(server.httpPort())) {
+      first.request("GET", "/?wait_ms=300");
+      await(() -> mbean("WorkerPool", "Active") == 1);
+      second.request("GET", "/?wait_ms=0");
+      await(() -> mbean("WorkerPool", "QueueDepth") == 1);
+      assertThat(first.read().status()).isEqualTo(200);
+      assertThat(second.read().status()).isEqualTo(200);
+    }
+    Management management = management(server);
+    String count = "lab_http_request_seconds_count{phase=\"queue\",route=\"/\"}";
+    await(() -> management.metric(count) == 2);
+    double queue = management.metric("lab_http_request_seconds_sum{phase=\"queue\",route=\"/\"}");
+    double service =
+        management.metric("lab_http_request_seconds_sum{phase=\"service\",route=\"/\"}");
+    double total = management.metric("lab_http_request_seconds_sum{phase=\"total\",route=\"/\"}");
+    assertThat(queue).isPositive();
+    assertThat(service).isGreaterThanOrEqualTo(0.3);
+    assertThat(queue + service).isEqualTo(total, within(1e-6));
+  }
+
+  @Test
+  void settingsAreReadBack() throws Exception {
+    LabServer server = start("LAB_BACKLOG", "1234", "LAB_POOL_SIZE", "7");
+    assertThat(management(server).get("/settings"))
+        .startsWith("{\"model\":\"%s\",\"settings\":{".formatted(model().name()))
+        .contains("\"backlog\":1234")
+        .contains("\"tcp_nodelay\":true")
+        .contains("\"downstream_url\":\"" + downstream.url())
+        .containsPattern("\"pool_size\":(7|null)");
+  }
+
+  @Test
+  void identityTellsWhoThisIs() throws Exception {
+    assertThat(management(start()).get("/identity"))
+        .startsWith("{\"model\":\"%s\",\"version\":".formatted(model().name()))
+        .contains("\"pid\":" + ProcessHandle.current().pid())
+        .contains("\"start_time_ms\":" + ManagementFactory.getRuntimeMXBean().getStartTime())
+        .contains("\"jvm_flags\":[")
+        .contains("\"gc\":[");
+  }
+
+  // --- knobs ----------------------------------------------------------------------------------
+
+  @Test
+  void knobsTurnWhileTheServerRuns() throws Exception {
+    downstream.behave(Behaviour.SILENT);
+    LabServer server = start();
+    var answer =
+        management(server)
+            .call(
+                "PATCH",
+                "/settings",
+                "{\"downstream_timeout_ms\": 50, \"downstream_connections\": 3}");
+    assertThat(answer.statusCode()).isEqualTo(200);
+    assertThat(answer.body())
+        .contains("\"downstream_timeout_ms\":50")
+        .contains("\"downstream_connections\":3");
+    assertThat(get(server, "/downstream").status()).isEqualTo(504);
+    assertThat(mbean("DownstreamConnections", "Cap")).isEqualTo(3);
+  }
+
+  @Test
+  void thePoolGrowsAndShrinks() throws Exception {
+    LabServer server = start("LAB_POOL_SIZE", "2");
+    assumeWorkerPool(server);
+    for (int size : new int[] {5, 1}) {
+      var answer =
+          management(server).call("PATCH", "/settings", "{\"pool_size\":%d}".formatted(size));
+      assertThat(answer.body()).contains("\"pool_size\":%d,".formatted(size));
+      assertThat(mbean("WorkerPool", "Size")).isEqualTo(size);
+      assertThat(get(server, "/health").status()).isEqualTo(200);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          {"downstream_timeout_ms":0} | downstream_timeout_ms must be a whole number from 1
+          {"backlog":5}               | cannot be changed
+          {"a":1,"a":2}               | given twice
+          {"downstream_timeout_ms":x} | the body must be an object of whole numbers
+          nothing                     | the body must be an object of whole numbers
+          """)
+  void aBadKnobIs400AndChangesNothing(String body, String reason) throws Exception {
+    LabServer server = start();
+    String before = management(server).get("/settings");
+    var answer = management(server).call("PATCH", "/settings", body);
+    assertThat(answer.statusCode()).isEqualTo(400);
+    assertThat(answer.body()).contains(reason);
+    assertThat(management(server).get("/settings")).isEqualTo(before);
+  }
+
+  // --- saturation and the end -----------------------------------------------------------------
+
+  @Test
+  void aFullQueueAnswers503() throws Exception {
+    LabServer server = start("LAB_POOL_SIZE", "1", "LAB_QUEUE_BOUND", "1");
+    assumeWorkerPool(server);
+    try (RawClient running = new RawClient(server.httpPort());
+        RawClient queued = new RawClient(server.httpPort());
+        RawClient rejected = new RawClient(server.httpPort())) {
+      running.request("GET", "/?wait_ms=500");
+      await(() -> mbean("WorkerPool", "Active") == 1);
+      queued.request("GET", "/health");
+      await(() -> mbean("WorkerPool", "QueueDepth") == 1);
+      assertThat(rejected.get("/health").status()).isEqualTo(503);
+      assertThat(queued.read().status()).isEqualTo(200);
+      assertThat(rejected.get("/health").status()).isEqualTo(200);
+    }
+    assertThat(
+            management(server)
+                .metric("lab_http_requests_total{outcome=\"rejected\",route=\"/health\"}"))
+        .isEqualTo(1);
+  }
+
+  @Test
+  void restartIsPromisedThenDone() throws Exception {
+    assertThat(management(start()).call("POST", "/restart", "").statusCode()).isEqualTo(202);
+    assertThat(restarted.await(10, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void stoppingLetsRequestsEndAndFreesThePort() throws Exception {
+    LabServer server = start();
+    int port = server.httpPort();
+    try (RawClient client = new RawClient(port)) {
+      client.request("GET", "/?wait_ms=300");
+      await(() -> management(server).metric("lab_http_requests_in_flight{route=\"/\"}") == 1);
+      stop();
+      assertThat(client.read().status()).isEqualTo(200);
+    }
+    started = null;
+    assertThatThrownBy(() -> new RawClient(port)).isInstanceOf(ConnectException.class);
+  }
+
+  @Test
+  void stoppingAnIdleServerDoesNotWait() throws Exception {
+    LabServer server = start();
+    try (RawClient idle = new RawClient(server.httpPort())) {
+      assertThat(idle.get("/health").status()).isEqualTo(200);
+      long begun = System.nanoTime();
+      stop();
+      started = null;
+      assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(LabServer.STOP_GRACE);
+    }
+  }
+
+  // --- how ------------------------------------------------------------------------------------
+
+  /** Starts the model on free ports against the fake downstream, with these settings besides. */
+  protected final LabServer start(String... namesAndValues) throws IOException, BadValueException {
+    Map<String, String> environment = new HashMap<>();
+    environment.put("LAB_HTTP_PORT", "0");
+    environment.put("LAB_MANAGEMENT_PORT", "0");
+    environment.put("LAB_DOWNSTREAM_URL", downstream.url());
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      environment.put(namesAndValues[i], namesAndValues[i + 1]);
+    }
+    LabServer server =
+        LabServer.start(model(), Settings.fromEnvironment(environment), restarted::countDown);
+    started = server;
+    return server;
+  }
+
+  private static RawAnswer get(LabServer server, String target) throws IOException {
+    try (RawClient client = new RawClient(server.httpPort())) {
+      return client.get(target);
+    }
+  }
+
+  private static Management management(LabServer server) {
+    return new Management(HTTP, server.managementPort());
+  }
+
+  private static void assumeWorkerPool(LabServer server) {
+    assumeTrue(
+        !management(server).get("/settings").contains("\"pool_size\":null"),
+        "the model has no worker pool");
+  }
+
+  private static int mbean(String type, String attribute) {
+    try {
+      return (int)
+          ManagementFactory.getPlatformMBeanServer()
+              .getAttribute(new ObjectName("lab", "type", type), attribute);
+    } catch (JMException e) {
+      throw new AssertionError(type + "." + attribute, e);
+    }
+  }
+
+  private static int closedPort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0)) {
+      return socket.getLocalPort();
+    }
+  }
+
+  /** Waits for what must come to be; how long it takes is no matter. */
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("waited 10 s").isLessThan(deadline);
+      Thread.sleep(5);
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package lab.contract.test;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.StandardSocketOptions;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A downstream on a free port that behaves as told. */
+final class FakeDownstream implements AutoCloseable {
+  static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
+
+  enum Behaviour {
+    /** 200 with {@link #BODY}, with a Content-Length. */
+    ANSWER,
+    /** 200 with {@link #BODY}, in chunks. */
+    ANSWER_IN_CHUNKS,
+    /** Reads the request and says nothing. */
+    SILENT,
+    /** Resets the connection after the request was read. */
+    BREAK,
+    /** Closes after half of the body. */
+    BREAK_IN_BODY,
+    /** A complete 500. */
+    FAIL
+  }
+
+  private final ServerSocket listener;
+  private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+  private final AtomicInteger connections = new AtomicInteger();
+  private volatile Behaviour behaviour = Behaviour.ANSWER;
+
+  FakeDownstream() {
+    try {
+      listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    threads.execute(this::accept);
+  }
+
+  String url() {
+    return "http://127.0.0.1:" + listener.getLocalPort() + "/";
+  }
+
+  void behave(Behaviour next) {
+    behaviour = next;
+  }
+
+  /** Connections accepted so far. */
+  int connections() {
+    return connections.get();
+  }
+
+  @Override
+  public void close() throws IOException {
+    listener.close();
+    threads.shutdownNow();
+  }
+
+  private void accept() {
+    try {
+      while (true) {
+        Socket socket = listener.accept();
+        connections.incrementAndGet();
+        threads.execute(() -> serve(socket));
+      }
+    } catch (IOException e) {
+      // Closed: the test is over.
+    }
+  }
+
+  private void serve(Socket socket) {
+    try (socket) {
+      BufferedReader in =
+          new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
+      OutputStream out = socket.getOutputStream();
+      while (in.readLine() != null) {
+        for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
+          // Headers mean nothing to it.
+        }
+        switch (behaviour) {
+          case ANSWER -> write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          case ANSWER_IN_CHUNKS -> write(out, "200 OK", "Transfer-Encoding: chunked", chunks(BODY));
+          case FAIL -> write(out, "500 Broken", "Content-Length: 2", "{}");
+          case BREAK_IN_BODY -> {
+            write(
+                out,
+                "200 OK",
+                "Content-Length: " + BODY.length(),
+                BODY.substring(0, BODY.length() / 2));
+            return;
+          }
+          case BREAK -> {
+            socket.setOption(StandardSocketOptions.SO_LINGER, 0);
+            return;
+          }
+          case SILENT -> Thread.sleep(60_000);
+        }
+      }
+    } catch (IOException | InterruptedException e) {
+      // The server under test went away, or the test is over.
+    }
+  }
+
+  private static String chunks(String body) {
+    String first = body.substring(0, 7);
+    String second = body.substring(7);
+    return "%x\r\n%s\r\n%x;note=1\r\n%s\r\n0\r\n\r\n"
+        .formatted(first.length(), first, second.length(), second);
+  }
+
+  private static void write(OutputStream out, String status, String framing, String body)
+      throws IOException {
+    String answer =
+        "HTTP/1.1 "
+            + status
+            + "\r\nContent-Type: application/json\r\n"
+            + framing
+            + "\r\n\r\n"
+            + body;
+    out.write(answer.getBytes(US_ASCII));
+  }
+}

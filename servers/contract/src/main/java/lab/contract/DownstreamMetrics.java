@@ -1,0 +1,50 @@
+package lab.contract;
+
+import static java.util.Objects.requireNonNull;
+
+import io.prometheus.metrics.core.datapoints.CounterDataPoint;
+import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
+import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.EnumMap;
+import java.util.Map;
+
+/** Counts and times downstream calls. Safe for any number of threads; no call blocks. */
+public final class DownstreamMetrics {
+  private final Map<DownstreamOutcome, CounterDataPoint> outcomes =
+      new EnumMap<>(DownstreamOutcome.class);
+  private final DistributionDataPoint pending;
+  private final DistributionDataPoint call;
+
+  DownstreamMetrics(PrometheusRegistry registry) {
+    Counter total =
+        Counter.builder()
+            .name("lab_downstream_calls_total")
+            .help("Downstream calls ended, by how they ended.")
+            .labelNames("outcome")
+            .register(registry);
+    for (DownstreamOutcome outcome : DownstreamOutcome.values()) {
+      outcomes.put(outcome, total.labelValues(outcome.label()));
+    }
+    Histogram seconds =
+        Histogram.builder()
+            .name("lab_downstream_call_seconds")
+            .help(
+                "Time of a downstream call: pending = waiting for one of the connections,"
+                    + " call = connecting, asking and reading the answer.")
+            .labelNames("phase")
+            .classicOnly()
+            .classicUpperBounds(Buckets.seconds())
+            .register(registry);
+    pending = seconds.labelValues("pending");
+    call = seconds.labelValues("call");
+  }
+
+  /** A call has ended; one that never got a connection took no time calling. */
+  public void ended(DownstreamOutcome outcome, long pendingNanos, long callNanos) {
+    requireNonNull(outcomes.get(outcome)).inc();
+    pending.observe(pendingNanos / 1e9);
+    call.observe(callNanos / 1e9);
+  }
+}

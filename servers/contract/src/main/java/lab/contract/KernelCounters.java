@@ -1,0 +1,125 @@
+package lab.contract;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the kernel counts in this container's network namespace (proc(5), {@code /proc/net}). Read
+ * once per scrape. A number that the kernel does not give has no series: it is never 0 instead.
+ */
+final class KernelCounters implements MultiCollector {
+  private final Path procNet;
+
+  /**
+   * @param procNet normally {@code /proc/net}
+   */
+  KernelCounters(Path procNet) {
+    this.procNet = procNet;
+  }
+
+  @Override
+  public MetricSnapshots collect() {
+    Map<String, Long> numbers = new HashMap<>();
+    readPairedLines("netstat", numbers);
+    readPairedLines("snmp", numbers);
+    readSockstat("sockstat", numbers);
+    readSockstat("sockstat6", numbers);
+
+    MetricSnapshots.Builder out = MetricSnapshots.builder();
+    counter(
+        out,
+        "lab_kernel_listen_overflows",
+        "Connections refused a place because an accept queue was full.",
+        numbers.get("TcpExt.ListenOverflows"));
+    counter(
+        out,
+        "lab_kernel_listen_drops",
+        "Connections dropped on the way into an accept queue, overflows included.",
+        numbers.get("TcpExt.ListenDrops"));
+    counter(
+        out,
+        "lab_kernel_tcp_retransmits",
+        "TCP segments sent again.",
+        numbers.get("Tcp.RetransSegs"));
+    Long inUse4 = numbers.get("TCP.inuse");
+    Long inUse6 = numbers.get("TCP6.inuse");
+    gauge(
+        out,
+        "lab_kernel_tcp_sockets_in_use",
+        "TCP sockets in use, IPv4 and IPv6.",
+        inUse4 == null ? inUse6 : inUse6 == null ? inUse4 : Long.valueOf(inUse4 + inUse6));
+    gauge(out, "lab_kernel_tcp_time_wait", "TCP sockets in TIME_WAIT.", numbers.get("TCP.tw"));
+    return out.build();
+  }
+
+  /** netstat and snmp: a line of names, then a line of values, both after the same prefix. */
+  private void readPairedLines(String file, Map<String, Long> into) {
+    List<String> lines = lines(file);
+    for (int i = 0; i + 1 < lines.size(); i += 2) {
+      String[] names = lines.get(i).split(" ", -1);
+      String[] values = lines.get(i + 1).split(" ", -1);
+      for (int field = 1; field < Math.min(names.length, values.length); field++) {
+        into.put(names[0].replace(':', '.') + names[field], number(values[field]));
+      }
+    }
+  }
+
+  /** sockstat: {@code TCP: inuse 4 orphan 0 tw 0 …} per line. */
+  private void readSockstat(String file, Map<String, Long> into) {
+    for (String line : lines(file)) {
+      String[] fields = line.split(" ", -1);
+      for (int field = 1; field + 1 < fields.length; field += 2) {
+        into.put(fields[0].replace(':', '.') + fields[field], number(fields[field + 1]));
+      }
+    }
+  }
+
+  private List<String> lines(String file) {
+    try {
+      return Files.readAllLines(procNet.resolve(file), US_ASCII);
+    } catch (IOException e) {
+      return List.of();
+    }
+  }
+
+  private static long number(String text) {
+    return Long.parseLong(text.strip());
+  }
+
+  private static void counter(
+      MetricSnapshots.Builder out, String name, String help, @Nullable Long value) {
+    if (value != null) {
+      out.metricSnapshot(
+          CounterSnapshot.builder()
+              .name(name)
+              .help(help)
+              .dataPoint(CounterDataPointSnapshot.builder().value(value).build())
+              .build());
+    }
+  }
+
+  private static void gauge(
+      MetricSnapshots.Builder out, String name, String help, @Nullable Long value) {
+    if (value != null) {
+      out.metricSnapshot(
+          GaugeSnapshot.builder()
+              .name(name)
+              .help(help)
+              .dataPoint(GaugeDataPointSnapshot.builder().value(value).build())
+              .build());
+    }
+  }
+}

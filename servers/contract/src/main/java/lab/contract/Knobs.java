@@ -1,0 +1,64 @@
+package lab.contract;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.IntConsumer;
+import java.util.function.IntSupplier;
+
+/**
+ * Settings that can be changed while the server runs. Each part adds its own knobs before the
+ * server takes requests; what is read back is what is in force, not what was asked for.
+ */
+public final class Knobs {
+  private record Knob(IntOption option, IntSupplier current, IntConsumer apply) {}
+
+  private final Settings settings;
+  private final Map<String, Knob> knobs = new TreeMap<>();
+
+  Knobs(Settings settings) {
+    this.settings = settings;
+  }
+
+  /**
+   * Adds a knob.
+   *
+   * @param current reads the value in force; called from management threads
+   * @param apply brings a value within the option's limits into force; one call at a time, from
+   *     management threads, must not wait for requests
+   */
+  public synchronized void add(IntOption option, IntSupplier current, IntConsumer apply) {
+    if (knobs.put(option.name(), new Knob(option, current, apply)) != null) {
+      throw new IllegalStateException("two knobs named " + option.name());
+    }
+  }
+
+  /** Returns every setting as it is in force now; null = this model has no such thing. */
+  synchronized Map<String, Object> inForce() {
+    Map<String, Object> map = new LinkedHashMap<>(settings.asMap());
+    map.put(Settings.POOL_SIZE.name(), null);
+    map.put(Settings.QUEUE_BOUND.name(), null);
+    knobs.forEach((name, knob) -> map.put(name, knob.current.getAsInt()));
+    return map;
+  }
+
+  /**
+   * Changes all the named knobs, or none of them.
+   *
+   * @throws BadValueException naming the first one that cannot be
+   */
+  synchronized void change(Map<String, Long> wanted) throws BadValueException {
+    for (Map.Entry<String, Long> each : wanted.entrySet()) {
+      Knob knob = knobs.get(each.getKey());
+      if (knob == null) {
+        throw new BadValueException(
+            "'%s' cannot be changed while this server runs; what can: %s"
+                .formatted(each.getKey(), knobs.keySet()));
+      }
+      var _ = knob.option.check(each.getValue());
+    }
+    wanted.forEach((name, value) -> requireNonNull(knobs.get(name)).apply.accept(value.intValue()));
+  }
+}

@@ -1,0 +1,120 @@
+package lab.contract;
+
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import jdk.management.VirtualThreadSchedulerMXBean;
+
+/** A model with everything the contract puts around it: metrics, knobs, MXBeans, management. */
+public final class LabServer implements AutoCloseable {
+  /** How long requests may still run when the server is told to stop; Docker kills after 10 s. */
+  public static final Duration STOP_GRACE = Duration.ofSeconds(5);
+
+  private static final int EXIT_BAD_SETTINGS = 2;
+  private static final int EXIT_CANNOT_START = 1;
+
+  private final TrafficServer traffic;
+  private final ManagementServer management;
+  private final MBeans mbeans;
+  private final CountDownLatch stopped = new CountDownLatch(1);
+
+  private LabServer(TrafficServer traffic, ManagementServer management, MBeans mbeans) {
+    this.traffic = traffic;
+    this.management = management;
+    this.mbeans = mbeans;
+  }
+
+  /**
+   * A model's main: reads the settings, starts, and returns when the server has been stopped. Bad
+   * settings end the process with status 2 and one line.
+   */
+  @SuppressWarnings("SystemOut") // The container's log is what the operator reads.
+  public static void main(ServerModel model) throws InterruptedException {
+    try {
+      Settings settings = Settings.fromEnvironment(System.getenv());
+      LabServer server = start(model, settings, () -> Runtime.getRuntime().exit(0));
+      Runtime.getRuntime().addShutdownHook(new Thread(server::close, "stop"));
+      System.out.printf(
+          "%s: traffic on %d, management on %d%nsettings %s%n",
+          model.name(), server.httpPort(), server.managementPort(), Json.write(settings.asMap()));
+      server.stopped.await();
+    } catch (BadValueException e) {
+      System.err.println(model.name() + ": " + e.getMessage());
+      Runtime.getRuntime().exit(EXIT_BAD_SETTINGS);
+    } catch (IOException e) {
+      System.err.println(model.name() + ": cannot start: " + e.getMessage());
+      Runtime.getRuntime().exit(EXIT_CANNOT_START);
+    }
+  }
+
+  /**
+   * Starts a model.
+   *
+   * @param restart what {@code POST /restart} does after it was answered, on a thread of its own
+   */
+  public static LabServer start(ServerModel model, Settings settings, Runnable restart)
+      throws BadValueException, IOException {
+    JdkHttpServerFlags.require(settings);
+    Identity identity = Identity.ofThisJvm(model.name());
+    PrometheusRegistry registry = new PrometheusRegistry();
+    registry.register(new KernelCounters(Path.of("/proc/net")));
+    Exposition exposition = new Exposition(registry, identity);
+    Knobs knobs = new Knobs(settings);
+    addVirtualThreadParallelism(knobs);
+    MBeans mbeans = new MBeans();
+    TrafficServer traffic = null;
+    try {
+      traffic =
+          model.start(
+              new ModelContext(
+                  model.name(),
+                  settings,
+                  new RequestMetrics(registry),
+                  new DownstreamMetrics(registry),
+                  knobs,
+                  mbeans,
+                  exposition));
+      ManagementServer management =
+          new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
+      management.start();
+      return new LabServer(traffic, management, mbeans);
+    } catch (IOException | RuntimeException e) {
+      if (traffic != null) {
+        traffic.stop(Duration.ZERO);
+      }
+      mbeans.close();
+      throw e;
+    }
+  }
+
+  public int httpPort() {
+    return traffic.port();
+  }
+
+  public int managementPort() {
+    return management.port();
+  }
+
+  /** Stops the model within {@link #STOP_GRACE}, then the management port. */
+  @Override
+  public void close() {
+    traffic.stop(STOP_GRACE);
+    management.close();
+    mbeans.close();
+    stopped.countDown();
+  }
+
+  /** Carrier threads: in every model, as every JVM has them. */
+  private static void addVirtualThreadParallelism(Knobs knobs) {
+    VirtualThreadSchedulerMXBean scheduler =
+        ManagementFactory.getPlatformMXBean(VirtualThreadSchedulerMXBean.class);
+    // 256 is the scheduler's own upper limit unless a JVM flag raises it.
+    knobs.add(
+        new IntOption("virtual_thread_parallelism", 1, 1, 256),
+        scheduler::getParallelism,
+        scheduler::setParallelism);
+  }
+}

@@ -1,0 +1,105 @@
+package lab.contract;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Supplier;
+
+/**
+ * The management port: the same for every model, on two daemon threads of its own, so that a
+ * saturated model can still be observed and a scrape is never a request of the model. (Two, so that
+ * a client that is slow to read does not hold up the scrape.)
+ */
+final class ManagementServer implements AutoCloseable {
+  private static final int MAX_BODY_BYTES = 10_000;
+
+  private final Identity identity;
+  private final Knobs knobs;
+  private final Supplier<byte[]> exposition;
+  private final Runnable restart;
+  private final HttpServer server;
+  private final ExecutorService threads =
+      Executors.newFixedThreadPool(
+          2, Thread.ofPlatform().daemon().name("management-", 1).factory());
+
+  /**
+   * @param restart called after a restart was promised; ends the process, may take its time
+   */
+  ManagementServer(
+      int port, Identity identity, Knobs knobs, Supplier<byte[]> exposition, Runnable restart)
+      throws IOException {
+    this.identity = identity;
+    this.knobs = knobs;
+    this.exposition = exposition;
+    this.restart = restart;
+    server = HttpServer.create(new InetSocketAddress(port), 128);
+    server.createContext("/", this::handle);
+    server.setExecutor(threads);
+  }
+
+  void start() {
+    server.start();
+  }
+
+  int port() {
+    return server.getAddress().getPort();
+  }
+
+  @Override
+  public void close() {
+    server.stop(0);
+    threads.shutdown();
+  }
+
+  private void handle(HttpExchange exchange) throws IOException {
+    String call = exchange.getRequestMethod() + " " + exchange.getRequestURI().getPath();
+    try (exchange) {
+      Answer answer =
+          switch (call) {
+            case "GET /health" -> Answer.up(identity.model());
+            case "GET /identity" -> Answer.ok(identity.asMap());
+            case "GET /settings" -> settings();
+            case "PATCH /settings" -> change(exchange);
+            case "GET /metrics" ->
+                new Answer(200, Outcome.OK, Exposition.CONTENT_TYPE, exposition.get());
+            case "POST /restart" ->
+                new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
+            default ->
+                Answer.error(
+                    404,
+                    "no such call; there are GET /health /identity /settings /metrics,"
+                        + " PATCH /settings, POST /restart");
+          };
+      exchange.getResponseHeaders().set("Content-Type", answer.contentType());
+      exchange.sendResponseHeaders(answer.status(), answer.body().length);
+      exchange.getResponseBody().write(answer.body());
+    }
+    if (call.equals("POST /restart")) {
+      Thread.ofPlatform().daemon().name("restart").start(restart);
+    }
+  }
+
+  private Answer settings() {
+    Map<String, Object> body = new LinkedHashMap<>();
+    body.put("model", identity.model());
+    body.put("settings", knobs.inForce());
+    return Answer.ok(body);
+  }
+
+  private Answer change(HttpExchange exchange) throws IOException {
+    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
+    try {
+      knobs.change(Json.readNumbers(new String(body, UTF_8)));
+      return settings();
+    } catch (BadValueException e) {
+      return Answer.badRequest(e);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+package lab.contract;
+
+import java.util.function.Supplier;
+
+/**
+ * What the contract hands to a model.
+ *
+ * @param model the model's name, for the header {@link #MODEL_HEADER}
+ * @param exposition writes all metrics in Prometheus text format; any thread
+ */
+public record ModelContext(
+    String model,
+    Settings settings,
+    RequestMetrics requests,
+    DownstreamMetrics downstream,
+    Knobs knobs,
+    MBeans mbeans,
+    Supplier<byte[]> exposition) {
+  /** Every answer on the traffic port carries the model's name in this header. */
+  public static final String MODEL_HEADER = "Lab-Model";
+}

@@ -1,0 +1,166 @@
+package lab.contract;
+
+import java.net.URI;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What a server is started with: the same for every model, read once from the environment.
+ *
+ * @param httpPort traffic port; 0 takes a free one
+ * @param managementPort management port; 0 takes a free one
+ * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
+ * @param tcpNodelay whether answers are sent without waiting for the client's ACK
+ * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer
+ * @param keepAliveTimeout how long a client connection may idle
+ * @param poolSize worker threads, for models with a worker pool
+ * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
+ * @param downstreamUrl where {@code /downstream} calls
+ * @param downstreamConnections most downstream calls at a time; further ones wait
+ * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
+ */
+public record Settings(
+    int httpPort,
+    int managementPort,
+    int backlog,
+    boolean tcpNodelay,
+    int keepAliveMaxIdle,
+    Duration keepAliveTimeout,
+    int poolSize,
+    int queueBound,
+    URI downstreamUrl,
+    int downstreamConnections,
+    Duration downstreamTimeout) {
+
+  static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
+  static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
+  static final IntOption BACKLOG = new IntOption("backlog", 4096, 1, 65_535);
+  static final IntOption KEEP_ALIVE_MAX_IDLE =
+      new IntOption("keep_alive_max_idle", 20_000, 1, 1_000_000);
+  static final IntOption KEEP_ALIVE_TIMEOUT_S = new IntOption("keep_alive_timeout_s", 120, 1, 3600);
+  public static final IntOption POOL_SIZE = new IntOption("pool_size", 200, 1, 20_000);
+  public static final IntOption QUEUE_BOUND = new IntOption("queue_bound", 0, 0, 1_000_000);
+  public static final IntOption DOWNSTREAM_CONNECTIONS =
+      new IntOption("downstream_connections", 20_000, 1, 60_000);
+  public static final IntOption DOWNSTREAM_TIMEOUT_MS =
+      new IntOption("downstream_timeout_ms", 10_000, 1, 600_000);
+
+  private static final String TCP_NODELAY = "tcp_nodelay";
+  private static final String DOWNSTREAM_URL = "downstream_url";
+  private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
+
+  private static final Set<String> NAMES =
+      Stream.concat(
+              Stream.of(
+                      HTTP_PORT,
+                      MANAGEMENT_PORT,
+                      BACKLOG,
+                      KEEP_ALIVE_MAX_IDLE,
+                      KEEP_ALIVE_TIMEOUT_S,
+                      POOL_SIZE,
+                      QUEUE_BOUND,
+                      DOWNSTREAM_CONNECTIONS,
+                      DOWNSTREAM_TIMEOUT_MS)
+                  .map(IntOption::name),
+              Stream.of(TCP_NODELAY, DOWNSTREAM_URL))
+          .map(Settings::variable)
+          .collect(Collectors.toUnmodifiableSet());
+
+  /** Variables with our prefix that the image's start script reads before there is a JVM. */
+  private static final Set<String> READ_BEFORE_START = Set.of("LAB_JVM_FLAGS");
+
+  /**
+   * Reads the {@code LAB_*} variables.
+   *
+   * @throws BadValueException on an unknown {@code LAB_*} variable or a value that is not allowed
+   */
+  public static Settings fromEnvironment(Map<String, String> environment) throws BadValueException {
+    List<String> unknown =
+        environment.keySet().stream()
+            .filter(name -> name.startsWith("LAB_"))
+            .filter(name -> !NAMES.contains(name) && !READ_BEFORE_START.contains(name))
+            .sorted()
+            .toList();
+    if (!unknown.isEmpty()) {
+      throw new BadValueException(
+          "unknown setting %s; known are %s"
+              .formatted(String.join(", ", unknown), NAMES.stream().sorted().toList()));
+    }
+    return new Settings(
+        number(environment, HTTP_PORT),
+        number(environment, MANAGEMENT_PORT),
+        number(environment, BACKLOG),
+        flag(environment, TCP_NODELAY, true),
+        number(environment, KEEP_ALIVE_MAX_IDLE),
+        Duration.ofSeconds(number(environment, KEEP_ALIVE_TIMEOUT_S)),
+        number(environment, POOL_SIZE),
+        number(environment, QUEUE_BOUND),
+        httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
+        number(environment, DOWNSTREAM_CONNECTIONS),
+        Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)));
+  }
+
+  /** Returns the settings by snake_case name, values as JSON shows them. */
+  public Map<String, Object> asMap() {
+    Map<String, Object> map = new LinkedHashMap<>();
+    map.put(HTTP_PORT.name(), httpPort);
+    map.put(MANAGEMENT_PORT.name(), managementPort);
+    map.put(BACKLOG.name(), backlog);
+    map.put(TCP_NODELAY, tcpNodelay);
+    map.put(KEEP_ALIVE_MAX_IDLE.name(), keepAliveMaxIdle);
+    map.put(KEEP_ALIVE_TIMEOUT_S.name(), keepAliveTimeout.toSeconds());
+    map.put(POOL_SIZE.name(), poolSize);
+    map.put(QUEUE_BOUND.name(), queueBound);
+    map.put(DOWNSTREAM_URL, downstreamUrl.toString());
+    map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
+    map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());
+    return map;
+  }
+
+  private static String variable(String name) {
+    return "LAB_" + name.toUpperCase(Locale.ROOT);
+  }
+
+  private static int number(Map<String, String> environment, IntOption option)
+      throws BadValueException {
+    String name = variable(option.name());
+    String text = environment.get(name);
+    if (text == null) {
+      return option.fallback();
+    }
+    return new IntOption(name, option.fallback(), option.min(), option.max()).parse(text);
+  }
+
+  private static boolean flag(Map<String, String> environment, String name, boolean fallback)
+      throws BadValueException {
+    String text = environment.getOrDefault(variable(name), Boolean.toString(fallback));
+    return switch (text) {
+      case "true" -> true;
+      case "false" -> false;
+      default ->
+          throw new BadValueException(
+              "%s must be true or false, got '%s'".formatted(variable(name), text));
+    };
+  }
+
+  private static URI httpUrl(Map<String, String> environment, String name, String fallback)
+      throws BadValueException {
+    String text = environment.getOrDefault(variable(name), fallback);
+    try {
+      URI url = URI.create(text);
+      if ("http".equals(url.getScheme()) && url.getHost() != null && !url.getPath().isEmpty()) {
+        return url;
+      }
+    } catch (IllegalArgumentException e) {
+      // Falls through to the same refusal.
+    }
+    throw new BadValueException(
+        "%s must look like http://host:port/path, got '%s'".formatted(variable(name), text));
+  }
+}

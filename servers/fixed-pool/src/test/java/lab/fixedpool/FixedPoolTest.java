@@ -1,0 +1,16 @@
+package lab.fixedpool;
+
+import lab.contract.ServerModel;
+import lab.contract.test.ContractTest;
+
+class FixedPoolTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return FixedPool.MODEL;
+  }
+
+  @Override
+  protected String threadName() {
+    return "pool-";
+  }
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Starts the model of this image. Every model gets the same flags; what may differ is in the
+# environment and read back on the management port.
+#
+# The JMX exporter is an HTTP server of the JDK and starts before our main, and the first such
+# server of a JVM fixes its flags for all: so they are given here. The server checks that they
+# are what its settings say and does not start otherwise.
+#
+# LAB_JVM_FLAGS is split into words on purpose.
+# shellcheck disable=SC2086
+exec java \
+  --enable-preview \
+  ${LAB_JVM_FLAGS} \
+  -Dsun.net.httpserver.maxIdleConnections="${LAB_KEEP_ALIVE_MAX_IDLE:-20000}" \
+  -Dsun.net.httpserver.idleInterval="${LAB_KEEP_ALIVE_TIMEOUT_S:-120}" \
+  -Dsun.net.httpserver.nodelay="${LAB_TCP_NODELAY:-true}" \
+  -Dsun.net.httpserver.maxReqTime=600 \
+  -Dsun.net.httpserver.maxRspTime=-1 \
+  -javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml \
+  -jar /lab/app/server.jar

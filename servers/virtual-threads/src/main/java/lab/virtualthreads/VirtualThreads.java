@@ -1,0 +1,22 @@
+package lab.virtualthreads;
+
+import java.util.concurrent.Executors;
+import lab.blocking.BlockingHttp;
+import lab.contract.LabServer;
+import lab.contract.ServerModel;
+
+/** Model {@code virtual-threads}: a new virtual thread for every request. */
+public final class VirtualThreads {
+  public static final ServerModel MODEL =
+      BlockingHttp.model(
+          "virtual-threads",
+          settings ->
+              Executors.newThreadPerTaskExecutor(
+                  Thread.ofVirtual().name("vt-request-", 1).factory()));
+
+  private VirtualThreads() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+}

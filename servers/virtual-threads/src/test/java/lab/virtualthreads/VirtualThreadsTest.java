@@ -1,0 +1,16 @@
+package lab.virtualthreads;
+
+import lab.contract.ServerModel;
+import lab.contract.test.ContractTest;
+
+class VirtualThreadsTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return VirtualThreads.MODEL;
+  }
+
+  @Override
+  protected String threadName() {
+    return "vt-request-";
+  }
+}
