@@ -1,0 +1,63 @@
+// Command downstream answers every request after a delay. It stands for the slow service
+// that a server under test has to call.
+//
+//	downstream           serve, with the DOWNSTREAM_* variables of the environment
+//	downstream -health   exit 0 when the service in this container answers, else 1
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"lab/downstream/service"
+)
+
+func main() {
+	health := flag.Bool("health", false, "check the running service instead of starting one")
+	flag.Parse()
+
+	settings, err := service.SettingsFrom(os.Environ())
+	if err != nil {
+		end(2, err)
+	}
+	if *health {
+		if err := service.Check(settings.ManagementPort, 3*time.Second); err != nil {
+			end(1, err)
+		}
+		return
+	}
+	if err := serve(settings); err != nil {
+		end(1, err)
+	}
+}
+
+func serve(settings service.Settings) error {
+	stopped, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	running, err := service.Start(settings, service.WallClock{})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("downstream: traffic on %d, management on %d, delay %d ms\n",
+		running.HTTPPort, running.ManagementPort, settings.Delay.Milliseconds())
+	select {
+	case err := <-running.Failed():
+		return fmt.Errorf("a port ended by itself: %w", err)
+	case <-stopped.Done():
+	}
+	// Waiting requests are not worth a slow stop of the lab.
+	deadline, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_ = running.Stop(deadline)
+	return nil
+}
+
+func end(status int, err error) {
+	fmt.Fprintf(os.Stderr, "downstream: %v\n", err)
+	os.Exit(status)
+}

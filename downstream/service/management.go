@@ -1,0 +1,97 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// NewManagement handles the management port. It shares nothing with the traffic port but the
+// process, so it answers while the traffic port is busy:
+//
+//	GET   /health    200 when the traffic port answers a request, else 503
+//	GET   /metrics   for Prometheus
+//	GET   /settings  {"delay_ms":200}
+//	PATCH /settings  {"delay_ms":300}: for requests that arrive from now on
+//
+// trafficURL is the traffic port's own address, e.g. http://127.0.0.1:8080.
+func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.registry, promhttp.HandlerOpts{}))
+
+	// A connection of its own per check, so that accepting is checked too.
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(client, trafficURL+"/health"); err != nil {
+			writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "down", "error": err.Error()})
+			return
+		}
+		writeJSON(w, http.StatusOK, map[string]any{"status": "up", "service": "downstream"})
+	})
+
+	showSettings := func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]any{"delay_ms": delay.Get().Milliseconds()})
+	}
+	mux.HandleFunc("GET /settings", showSettings)
+	mux.HandleFunc("PATCH /settings", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4096))
+		if err != nil {
+			writeJSON(w, http.StatusBadRequest, map[string]any{"error": "the body cannot be read: " + err.Error()})
+			return
+		}
+		wanted, err := patch(body)
+		if err != nil {
+			writeJSON(w, http.StatusBadRequest, map[string]any{"error": err.Error()})
+			return
+		}
+		delay.Set(wanted)
+		showSettings(w, r)
+	})
+	return mux
+}
+
+// patch reads the delay that a PATCH body asks for.
+func patch(body []byte) (time.Duration, error) {
+	var wanted struct {
+		DelayMS *int `json:"delay_ms"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&wanted); err != nil {
+		return 0, fmt.Errorf(`%q is not {"delay_ms": <whole number from 0 to %d>}`, body, MaxDelayMS)
+	}
+	if decoder.More() || wanted.DelayMS == nil || *wanted.DelayMS < 0 || *wanted.DelayMS > MaxDelayMS {
+		return 0, fmt.Errorf("%q: delay_ms must be given once, a whole number from 0 to %d", body, MaxDelayMS)
+	}
+	return time.Duration(*wanted.DelayMS) * time.Millisecond, nil
+}
+
+// check fails unless the URL answers 200.
+func check(client *http.Client, url string) error {
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", url, response.Status)
+	}
+	return nil
+}
+
+// Check is the health check of a running service, from outside its process.
+func Check(managementPort int, deadline time.Duration) error {
+	return check(&http.Client{Timeout: deadline}, fmt.Sprintf("http://127.0.0.1:%d/health", managementPort))
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The status is out; a caller that went away is no error of this service.
+	_ = json.NewEncoder(w).Encode(value)
+}

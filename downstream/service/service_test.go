@@ -1,0 +1,264 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// heldClock is a clock whose sleepers wait until the test lets them go, each later than it
+// asked by the lag the test names.
+type heldClock struct {
+	sleeping chan time.Duration
+	release  chan time.Duration
+	now      chan time.Time
+}
+
+func newHeldClock() *heldClock {
+	c := &heldClock{make(chan time.Duration), make(chan time.Duration), make(chan time.Time, 1)}
+	c.now <- time.Unix(1_000_000, 0)
+	return c
+}
+
+func (c *heldClock) Now() time.Time {
+	now := <-c.now
+	c.now <- now
+	return now
+}
+
+func (c *heldClock) Sleep(wait time.Duration) {
+	c.sleeping <- wait
+	lag := <-c.release
+	c.now <- (<-c.now).Add(wait + lag)
+}
+
+// started is a service on free ports that ends with the test.
+func started(t *testing.T, delay time.Duration, clock Clock) *Service {
+	t.Helper()
+	s, err := Start(Settings{Delay: delay}, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		deadline, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = s.Stop(deadline)
+	})
+	return s
+}
+
+// connection speaks raw HTTP to a port.
+type connection struct {
+	t      *testing.T
+	socket net.Conn
+	reader *bufio.Reader
+}
+
+func connect(t *testing.T, port int) *connection {
+	t.Helper()
+	socket, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	return &connection{t, socket, bufio.NewReader(socket)}
+}
+
+func (c *connection) send(request string) {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c.socket, "%s HTTP/1.1\r\nHost: downstream\r\n\r\n", request); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *connection) read() (status int, header http.Header, body string) {
+	c.t.Helper()
+	_ = c.socket.SetReadDeadline(time.Now().Add(10 * time.Second))
+	response, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(all)
+}
+
+// manage calls the management port.
+func manage(t *testing.T, s *Service, method, path, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d%s", s.ManagementPort, path), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	all, _ := io.ReadAll(response.Body)
+	return response.StatusCode, strings.TrimSpace(string(all))
+}
+
+func wantLines(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(text+"\n", line+"\n") {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestEveryRequestWaitsForTheDelayAndKeepsItsConnection(t *testing.T) {
+	clock := newHeldClock()
+	c := connect(t, started(t, 200*time.Millisecond, clock).HTTPPort)
+	for range 3 {
+		c.send("GET /")
+		if wait := <-clock.sleeping; wait != 200*time.Millisecond {
+			t.Fatalf("waits %v", wait)
+		}
+		clock.release <- 0
+		status, header, body := c.read()
+		if status != 200 || body != `{"service":"downstream","delay_ms":200}` || header.Get("Content-Type") != "application/json" {
+			t.Fatalf("got %d %v %s", status, header, body)
+		}
+	}
+}
+
+func TestAChangedDelayHoldsForRequestsThatArriveAfterIt(t *testing.T) {
+	clock := newHeldClock()
+	s := started(t, 200*time.Millisecond, clock)
+	before, after := connect(t, s.HTTPPort), connect(t, s.HTTPPort)
+
+	before.send("GET /")
+	<-clock.sleeping
+	if status, body := manage(t, s, "PATCH", "/settings", `{"delay_ms": 300}`); status != 200 || body != `{"delay_ms":300}` {
+		t.Fatalf("got %d %s", status, body)
+	}
+	after.send("GET /")
+	if wait := <-clock.sleeping; wait != 300*time.Millisecond {
+		t.Fatalf("waits %v", wait)
+	}
+	clock.release <- 0
+	clock.release <- 0
+	if _, _, body := before.read(); !strings.Contains(body, `"delay_ms":200`) {
+		t.Errorf("the earlier request got %s", body)
+	}
+	if _, _, body := after.read(); !strings.Contains(body, `"delay_ms":300`) {
+		t.Errorf("the later request got %s", body)
+	}
+}
+
+func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
+	clock := newHeldClock()
+	s := started(t, 250*time.Millisecond, clock)
+	c := connect(t, s.HTTPPort)
+	c.send("GET /")
+	<-clock.sleeping
+
+	_, text := manage(t, s, "GET", "/metrics", "")
+	wantLines(t, text, "lab_downstream_in_flight 1", "lab_downstream_requests_total 0", "lab_downstream_delay_seconds 0.25")
+
+	clock.release <- 7 * time.Millisecond
+	c.read()
+	_, text = manage(t, s, "GET", "/metrics", "")
+	wantLines(t, text, "lab_downstream_in_flight 0", "lab_downstream_requests_total 1",
+		`lab_downstream_lag_seconds_bucket{le="0.005"} 0`, `lab_downstream_lag_seconds_bucket{le="0.01"} 1`,
+		"lab_downstream_lag_seconds_sum 0.007", "lab_downstream_lag_seconds_count 1")
+}
+
+func TestHealthIsAnsweredAtOnceAndNotCounted(t *testing.T) {
+	// Nobody releases this clock: a health check that slept would never end.
+	s := started(t, time.Minute, newHeldClock())
+	if err := Check(s.ManagementPort, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	_, text := manage(t, s, "GET", "/metrics", "")
+	wantLines(t, text, "lab_downstream_requests_total 0")
+}
+
+func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
+	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + closed.Addr().String()
+	_ = closed.Close()
+
+	delay := NewDelay(0)
+	answer := httptest.NewRecorder()
+	NewManagement(delay, NewMetrics(delay), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
+	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
+		t.Fatalf("got %d %s", answer.Code, answer.Body)
+	}
+}
+
+func TestOtherPathsAndMethodsAreRefusedAtOnce(t *testing.T) {
+	c := connect(t, started(t, time.Minute, newHeldClock()).HTTPPort)
+	c.send("GET /nothing")
+	if status, _, _ := c.read(); status != 404 {
+		t.Errorf("another path: %d", status)
+	}
+	c.send("DELETE /")
+	if status, header, _ := c.read(); status != 405 || header.Get("Allow") != "GET" {
+		t.Errorf("another method: %d %v", status, header)
+	}
+}
+
+func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
+	s := started(t, 200*time.Millisecond, newHeldClock())
+	for _, body := range []string{
+		"", "null", "{}", "[]", "300", `{"delay_ms": "300"}`, `{"delay_ms": -1}`, `{"delay_ms": 60001}`, `{"delay_ms": 1.5}`,
+		`{"delay_ms": null}`, `{"delay": 300}`, `{"delay_ms": 300, "more": 1}`, `{"delay_ms": 300} {"delay_ms": 400}`,
+	} {
+		status, answer := manage(t, s, "PATCH", "/settings", body)
+		if status != 400 || !strings.Contains(answer, "60000") {
+			t.Errorf("%s: got %d %s", body, status, answer)
+		}
+	}
+	if _, body := manage(t, s, "GET", "/settings", ""); body != `{"delay_ms":200}` {
+		t.Errorf("the delay is now %s", body)
+	}
+}
+
+func TestAnswersAreNeverEarlyByTheRealClock(t *testing.T) {
+	c := connect(t, started(t, 30*time.Millisecond, WallClock{}).HTTPPort)
+	sent := time.Now()
+	c.send("GET /")
+	c.read()
+	if took := time.Since(sent); took < 30*time.Millisecond {
+		t.Fatalf("answered after %v", took)
+	}
+}
+
+func TestStoppingReleasesBothPorts(t *testing.T) {
+	s := started(t, 0, WallClock{})
+	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.Stop(deadline); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Start(Settings{HTTPPort: s.HTTPPort, ManagementPort: s.ManagementPort}, WallClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Stop(deadline)
+}
+
+func TestAPortInUseIsAnError(t *testing.T) {
+	s := started(t, 0, WallClock{})
+	if _, err := Start(Settings{HTTPPort: s.HTTPPort}, WallClock{}); err == nil {
+		t.Fatal("started twice on one port")
+	}
+	if _, err := Start(Settings{ManagementPort: s.ManagementPort}, WallClock{}); err == nil {
+		t.Fatal("started twice on one management port")
+	}
+}

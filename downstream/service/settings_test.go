@@ -1,0 +1,45 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSettingsHaveDefaults(t *testing.T) {
+	set, err := SettingsFrom([]string{"PATH=/bin", "HOME=/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Settings{Delay: 200 * time.Millisecond, HTTPPort: 8080, ManagementPort: 8081}); set != want {
+		t.Fatalf("got %+v, want %+v", set, want)
+	}
+}
+
+func TestSettingsAreReadFromTheEnvironment(t *testing.T) {
+	set, err := SettingsFrom([]string{"DOWNSTREAM_DELAY_MS=60000", "DOWNSTREAM_HTTP_PORT=0", "DOWNSTREAM_MANAGEMENT_PORT=9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Settings{Delay: time.Minute, HTTPPort: 0, ManagementPort: 9}); set != want {
+		t.Fatalf("got %+v, want %+v", set, want)
+	}
+}
+
+func TestBadSettingsAreRefusedInOneLineThatNamesThem(t *testing.T) {
+	for entry, want := range map[string]string{
+		"DOWNSTREAM_DELAY_MS=fast":      `DOWNSTREAM_DELAY_MS="fast" is not a whole number from 0 to 60000`,
+		"DOWNSTREAM_DELAY_MS=":          `DOWNSTREAM_DELAY_MS="" is not`,
+		"DOWNSTREAM_DELAY_MS=-1":        `DOWNSTREAM_DELAY_MS="-1" is not`,
+		"DOWNSTREAM_DELAY_MS=60001":     `DOWNSTREAM_DELAY_MS="60001" is not`,
+		"DOWNSTREAM_DELAY_MS=1.5":       `DOWNSTREAM_DELAY_MS="1.5" is not`,
+		"DOWNSTREAM_HTTP_PORT=65536":    `DOWNSTREAM_HTTP_PORT="65536" is not`,
+		"DOWNSTREAM_MANAGEMENT_PORT=no": `DOWNSTREAM_MANAGEMENT_PORT="no" is not`,
+		"DOWNSTREAM_DELAY=200":          "DOWNSTREAM_DELAY is unknown; known are DOWNSTREAM_DELAY_MS",
+	} {
+		_, err := SettingsFrom([]string{entry})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line with %s", entry, err, want)
+		}
+	}
+}
