@@ -14,6 +14,8 @@ export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE COMPOSE_PROJECT_NAME \
 # What host.sh reads off this machine wins over .env; what the user sets wins over both.
 COMPOSE := set -a; . ./.lab/env; set +a; docker compose
 DRIVER := $(COMPOSE) run --rm --no-deps -e LAB_WORDS -e LAB_SETTING_NAMES loadgen
+# For maintainers: a tool of the tests' image, on this user's own files.
+TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
 .PHONY: help up down bench toxics toxic toxics-reset doctor test dashboards lock
 
@@ -54,10 +56,11 @@ doctor: ## Say what this machine and the running lab can and cannot do
 	@images/host.sh doctor
 
 test: ## Run every test: static checks, unit tests, and a smoke test on real containers
-	@loadgen/tests/run.sh
+	@.ci/test.sh
 
 dashboards: ## Build grafana/dashboards/*.json from their code
-	@echo todo
+	@$(TOOLS) -e PYTHONPATH=/lab/repo/grafana/src -v "$$PWD/grafana:/lab/repo/grafana" -w /lab/repo \
+	  concurrency-lab/loadgen-test:local python -m lab_dashboards
 
 lock: ## Refresh loadgen/requirements*.txt from pyproject.toml
-	@echo todo
+	@$(TOOLS) -v "$$PWD/loadgen:/lab/repo/loadgen" -w /lab/repo/loadgen concurrency-lab/loadgen-test:local ./lock.sh

@@ -35,6 +35,12 @@ max_open_files() {
   printf '%s' "$most"
 }
 
+# cAdvisor asks containerd too: the one the engine runs itself, or the system's.
+containerd_socket() {
+  local own=/run/docker/containerd/containerd.sock
+  if [[ -S $own ]]; then printf '%s' "$own"; else printf /run/containerd/containerd.sock; fi
+}
+
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
 # A rootless engine maps root to the user already.
 owner() {
@@ -48,10 +54,11 @@ owner() {
 }
 
 write_env() {
-  mkdir -p .lab results
-  local uid gid wrk2 profiles password
+  local uid gid wrk2 profiles password results
+  results=$(setting LAB_RESULTS_DIR)
+  mkdir -p .lab "$results"
   read -r uid gid <<<"$(owner)"
-  if [[ $(id -u) == 0 ]]; then chown "$uid:$gid" results; fi
+  if [[ $(id -u) == 0 ]]; then chown "$uid:$gid" "$results"; fi
 
   wrk2=$(setting WRK2_IMAGE)
   if [[ -z $wrk2 ]]; then
@@ -76,6 +83,7 @@ write_env() {
     umask 077
     {
       printf 'NOFILE=%s\n' "${NOFILE:-$(max_open_files)}"
+      printf 'CONTAINERD_SOCKET=%s\n' "$(containerd_socket)"
       printf 'LAB_UID=%s\nLAB_GID=%s\n' "$uid" "$gid"
       printf 'WRK2_IMAGE=%q\nCOMPOSE_PROFILES=%q\nGRAFANA_ADMIN_PASSWORD=%q\n' "$wrk2" "$profiles" "$password"
     } >.lab/env.part

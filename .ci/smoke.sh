@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# The smoke test, sourced by test.sh: the lab's own verbs on real containers. It asserts
+# plumbing, never speed. What needs looking inside the lab is in loadgen/tests/smoke/.
+
+export COMPOSE_PROJECT_NAME=concurrency-lab-test
+export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
+export LAB_RESULTS_DIR=./.lab/test/results
+
+# refuses TEXT COMMAND…: it must exit non-zero with one line that holds TEXT.
+refuses() {
+  local text=$1 out status=0
+  shift
+  out=$("$@" 2>&1) || status=$?
+  out=$(grep -v '^make: \*\*\*\|^make\[' <<<"$out")
+  printf '%s\nexit status %d\n' "$out" "$status"
+  ((status != 0)) && [[ $(wc -l <<<"$out") == 1 ]] && grep -q -- "$text" <<<"$out"
+}
+
+# Ctrl-C in the second trial: the first trial's row stays, no load goes on.
+interrupted() {
+  local pid i rows
+  setsid make bench CONC=20 DURATION=3s WARMUP=2s MODE=closed ENGINE=oha NAME=interrupted SERVER=fixed-pool,virtual-threads,fixed-pool,virtual-threads &
+  pid=$!
+  for ((i = 0; i < 120; i++)); do
+    sleep 1
+    rows=$(cat "$LAB_RESULTS_DIR"/*-interrupted/trials.csv 2>/dev/null | wc -l)
+    if ((rows >= 2)); then break; fi
+  done
+  sleep 1
+  kill -INT -- "-$pid"
+  for ((i = 0; i < 20; i++)); do
+    if [[ -z $(docker ps -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --filter label=com.docker.compose.oneoff=True) ]]; then break; fi
+    sleep 1
+  done
+  wait "$pid"
+  local status=$?
+  printf 'rows %d, exit status %d, after %d s\n' "$rows" "$status" "$i"
+  ((status != 0 && rows >= 2 && i < 20)) &&
+    grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-interrupted/manifest.json
+}
+
+nothing_left() {
+  local label=label=com.docker.compose.project=$COMPOSE_PROJECT_NAME left
+  make down && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
+  printf 'left behind: %s\n' "${left:-nothing}"
+  [[ -z $left ]]
+}
+
+# in_lab COMMAND…: the tests' container inside the lab's network.
+in_lab() {
+  docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
+    -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
+    -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
+    -e LAB_AGENT_URL=http://loadgen:9464 "$test_image" "$@"
+}
+inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
+
+mkdir -p "$LAB_RESULTS_DIR"
+if step smoke-up one make up; then
+  step smoke-bench one make bench CONC=50 DURATION=5s NAME=smoke
+  step smoke-results pytest inside test_results.py
+  step smoke-observed pytest inside test_observed.py
+  step smoke-toxic-wrong one refuses 'latency' make toxic TYPE=lateny LATENCY=300
+  step smoke-words-wrong one refuses 'CONC' make bench CONC=many
+  step smoke-toxic one make toxic TYPE=latency LATENCY=300
+  step smoke-toxic-seen pytest inside test_toxic_in_force.py
+  step smoke-toxics one make toxics
+  step smoke-toxics-reset one make toxics-reset
+  step smoke-toxic-gone pytest inside test_toxic_gone.py
+  step smoke-interrupted one interrupted
+  step smoke-doctor one make doctor
+fi
+step smoke-down one nothing_left

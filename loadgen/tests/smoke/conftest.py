@@ -1,0 +1,59 @@
+"""Tests that look at a running lab from inside its network; `.ci/smoke.sh` starts them."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+# Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
+if "LAB_SMOKE_RESULTS" not in os.environ:
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def run() -> Path:
+    """The folder of the one run the smoke test made under the name `smoke`."""
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-smoke"))
+    assert len(runs) == 1, runs
+    return runs[0]
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=10) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    return os.environ["LAB_PROMETHEUS_URL"]
+
+
+@pytest.fixture(scope="session")
+def query(client: httpx.Client, prometheus: str) -> Callable[[str], list[dict[str, Any]]]:
+    """Run an instant query; the answer is Prometheus's list of series."""
+
+    def ask(promql: str) -> list[dict[str, Any]]:
+        answer = client.get(f"{prometheus}/api/v1/query", params={"query": promql})
+        answer.raise_for_status()
+        result: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return result
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[[Callable[[], bool], float, str], None]:
+    """Poll until something is true, or fail saying what did not come true."""
+
+    def wait(true: Callable[[], bool], seconds: float, what: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+            time.sleep(0.5)
+
+    return wait

@@ -1,0 +1,64 @@
+"""What a short bench left in its run's folder: plumbing, never speed."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+MODELS = {"fixed-pool", "virtual-threads"}
+
+
+@pytest.fixture(scope="module")
+def rows(run: Path) -> list[dict[str, str]]:
+    with (run / "trials.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -> None:
+    assert sorted((row["server"], row["mode"]) for row in rows) == sorted(
+        (model, mode) for model in MODELS for mode in ("open", "closed")
+    )
+
+
+def test_every_row_is_valid_and_answered(rows: list[dict[str, str]]) -> None:
+    for row in rows:
+        assert row["valid"] == "true", row
+        assert row["invalid_reasons"] == "", row
+        assert int(row["ok"]) > 0, row
+        assert int(row["http_errors"]) == 0, row
+        assert float(row["achieved_rps"]) > 0, row
+
+
+def test_the_delay_of_the_downstream_is_in_every_latency(rows: list[dict[str, str]]) -> None:
+    for row in rows:
+        assert float(row["raw_p50_ms"]) >= 200, row
+
+
+def test_the_prediction_stands_beside_the_measurement(rows: list[dict[str, str]]) -> None:
+    # 50 connections over 200 ms: at most 250/s, and nobody can measure more.
+    for row in rows:
+        assert float(row["predicted_rps"]) <= 250.001, row
+        assert float(row["achieved_rps"]) <= float(row["predicted_rps"]) * 1.05, row
+
+
+def test_the_manifest_tells_what_ran(run: Path) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    assert manifest["host"]["cores"] >= 1
+    assert manifest["host"]["images"]
+    assert set(manifest["settings"]) >= MODELS
+
+
+def test_the_engines_own_output_is_kept_for_every_row(
+    run: Path, rows: list[dict[str, str]]
+) -> None:
+    for row in rows:
+        raw = run / "raw" / row["trial"]
+        assert any(raw.iterdir()), row
+
+
+def test_latest_points_to_a_run(run: Path) -> None:
+    latest = run.parent / "latest"
+    assert latest.is_symlink()
+    assert (latest / "trials.csv").exists()
