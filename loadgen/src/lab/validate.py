@@ -159,7 +159,7 @@ def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if _overloaded(record, reading):
         yield (
             f"overloaded: {reading.achieved_rps:.0f} of {record.plan.offered_rps} req/s "
-            "offered were answered"
+            "offered were answered, so corrected latencies grow with the run's length"
         )
     counts = reading.counts
     if counts.http_errors and counts.ok:

@@ -236,13 +236,19 @@ def _unpacked(packed: Mapping[str, Any]) -> Histogram:
 def _load(path: Path) -> Mapping[str, Any]:
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as failure:
-        raise RawDataError(path, None, f"oha wrote no result: {failure.strerror}") from None
+    except OSError:
+        raise RawDataError(path, None, f"oha wrote no result: {_last_words(path)}") from None
     except json.JSONDecodeError as failure:
         raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
     if not isinstance(loaded, dict):
         raise RawDataError(path, 1, "is not what oha writes")
     return loaded
+
+
+def _last_words(path: Path) -> str:
+    output = path.with_name(OUTPUT)
+    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "and said nothing")
 
 
 def _summary(path: Path) -> float:

@@ -94,6 +94,11 @@ class Wrk:
                 raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
             histogram.add(value, count)
         spectrum = Spectrum.of([histogram])
+        # wrk leaves out of its histogram only what took longer than its timeout.
+        if not requests - sockets[3] <= spectrum.count <= requests:
+            raise RawDataError(
+                path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
+            )
         notes = []
         if sockets[3]:
             notes.append(

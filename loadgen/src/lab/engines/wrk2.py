@@ -92,16 +92,24 @@ class Wrk2:
             raise RawDataError(
                 path, None, f"{said.connections} connections, the plan says {plan.concurrency}"
             )
-        schedule = self.schedule(plan, raw)
+        if said.uncorrected is None and plan.mode == "closed":
+            raise RawDataError(path, None, "has no Uncorrected Latency (a closed run needs -U)")
         calibrated = said.calibrations == said.threads
-        window_s = schedule.window_s if calibrated else said.run_s
+        calibrated_s = calibration_s(said.connections, said.threads)
+        window_s = self.schedule(plan, raw).run_s - calibrated_s if calibrated else said.run_s
         problems, notes = [], []
+        if said.connections % said.threads:
+            opened = said.connections // said.threads * said.threads
+            problems.append(
+                f"wrk2 opened {opened} of {said.connections} connections: they do not divide "
+                f"by {said.threads} threads"
+            )
         if not calibrated:
             problems.append(
                 f"wrk2 calibrated {said.calibrations} of its {said.threads} threads: "
                 "the latencies include the warm-up"
             )
-        samples = said.uncorrected.count
+        samples = said.recorded.count
         corrected = said.recorded.latency(path) if plan.mode == "open" else None
         if said.timeouts:
             notes.append(
@@ -113,7 +121,7 @@ class Wrk2:
             samples=samples,
             achieved_rps=samples / window_s,
             corrected=corrected,
-            raw=said.uncorrected.latency(path),
+            raw=said.uncorrected.latency(path) if said.uncorrected else None,
             counts=Counts(
                 sent=None,
                 ok=said.requests - said.http_errors,
@@ -161,19 +169,14 @@ class Spectrum:
 
     def at(self, percentile: float) -> float:
         """The value at a percentile (0..1): the row of exactly that percentile, else the
-        summary's line, else by linear interpolation between the rows around it."""
-        for known, value in (*self.rows, *self.summary):
-            if abs(known - percentile) < 5e-7:
-                return value
-        below, above = self.rows[0], self.rows[-1]
-        for row in self.rows:
-            if row[0] <= percentile:
-                below = row
-            elif row[0] < above[0] or row[0] > percentile:
-                above = row
-                break
-        (p0, v0), (p1, v1) = below, above
-        return v1 if p1 == p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
+        summary's line, which is exact but may be rounded to seconds or minutes and so is
+        kept between the rows around it, else by linear interpolation between those."""
+        p0, v0 = max((row for row in self.rows if row[0] <= percentile), default=self.rows[0])
+        p1, v1 = min((row for row in self.rows if row[0] >= percentile), default=self.rows[-1])
+        for known, value in self.summary:
+            if p0 < percentile < p1 and abs(known - percentile) < 5e-7:
+                return min(max(value, v0), v1)
+        return v1 if p1 <= p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
 
     def latency(self, path: Path) -> Latency | None:
         """None when nothing was recorded."""
@@ -198,7 +201,7 @@ class Said:
     connections: int
     calibrations: int
     recorded: Spectrum
-    uncorrected: Spectrum
+    uncorrected: Spectrum | None
     requests: int
     run_s: float
     socket_errors: int
@@ -207,7 +210,10 @@ class Said:
 
 
 def parse(path: Path) -> Said:
-    """The printed text of a run with -U. Raises RawDataError unless it is complete."""
+    """The printed text of a run with -L, or -U for the uncorrected spectrum too.
+
+    Raises RawDataError unless it is complete.
+    """
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as failure:
@@ -253,11 +259,10 @@ class _Lines:
                 raise self._wrong(f"unexpected {line.strip()!r}")
         if not self._next("Transfer/sec").startswith("Transfer/sec:"):
             raise self._wrong("expected Transfer/sec")
-        for name in ("Recorded", "Uncorrected"):
-            if name not in spectra:
-                raise RawDataError(self._path, None, f"has no {name} Latency (run with -U)")
-        recorded, uncorrected = spectra["Recorded"], spectra["Uncorrected"]
-        if recorded.count != uncorrected.count:
+        recorded, uncorrected = spectra.get("Recorded"), spectra.get("Uncorrected")
+        if recorded is None:
+            raise RawDataError(self._path, None, "has no Recorded Latency (run with -L)")
+        if uncorrected is not None and recorded.count != uncorrected.count:
             raise RawDataError(
                 self._path,
                 None,

@@ -10,12 +10,14 @@ import io
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from lab.records import time_text
 from lab.types import Judgement, Measurement, Row
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
+_FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
 def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
@@ -68,7 +70,7 @@ def append(path: Path, row: Row) -> None:
     writer = csv.writer(text, lineterminator="\n")
     if not path.exists():
         writer.writerow(Row.columns())
-    writer.writerow([_cell(getattr(row, name)) for name in Row.columns()])
+    writer.writerow([_cell(name, getattr(row, name)) for name in Row.columns()])
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(file, text.getvalue().encode())
@@ -77,13 +79,13 @@ def append(path: Path, row: Row) -> None:
         os.close(file)
 
 
-def _cell(value: object) -> str:
+def _cell(column: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
         return time_text(value)
-    if isinstance(value, float):
+    if column in _FLOATS and isinstance(value, int | float):
         return f"{value:.3f}"
     return str(value)

@@ -1,0 +1,30 @@
+import dataclasses
+
+import httpx
+import pytest
+
+from driver.fakes import IDENTITY, FakeEngine, FakeLab, FakeSystem
+from lab.stack import Stack, Urls
+
+
+@pytest.fixture
+def fake_lab() -> FakeLab:
+    return FakeLab(
+        identities={name: dataclasses.replace(IDENTITY, model=name) for name in ("a", "b")},
+        pool_sizes={"a": 200, "b": None},
+    )
+
+
+@pytest.fixture
+def stack(fake_lab: FakeLab) -> Stack:
+    return Stack(Urls.read({}), httpx.MockTransport(fake_lab.answer))
+
+
+@pytest.fixture
+def system() -> FakeSystem:
+    return FakeSystem()
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()

@@ -1,0 +1,262 @@
+"""A lab made of fakes: HTTP answers, an engine, and a system whose time is a number."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+
+from lab.engines import Schedule
+from lab.errors import Interrupted, RawDataError
+from lab.process import HostCpu
+from lab.types import (
+    Counts,
+    Identity,
+    Latency,
+    Measurement,
+    Mode,
+    Reading,
+    Snapshot,
+    ToxicState,
+    TrialPlan,
+    TrialRecord,
+    Usage,
+)
+
+START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, "G1", ("-Xmx512m",))
+SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
+
+
+@dataclasses.dataclass
+class FakeLab:
+    """What the parts of the lab answer; tests change it while a trial runs."""
+
+    identities: dict[str, Identity]
+    pool_sizes: dict[str, int | None]
+    delay_ms: int = 200
+    toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
+    enabled: bool = True
+    in_flight: int = 0
+    agent_up: bool = True
+    down: set[str] = dataclasses.field(default_factory=set)
+    route_status: int = 200
+    answering_model: str | None = None
+    marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    targets_down: bool = False
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        host, port, path = request.url.host, request.url.port, request.url.path
+        if host in self.down:
+            raise httpx.ConnectError("refused", request=request)
+        if host == "toxiproxy":
+            proxy = {
+                "name": "downstream",
+                "listen": ":8666",
+                "upstream": "downstream:8080",
+                "enabled": self.enabled,
+                "toxics": self.toxics,
+            }
+            return httpx.Response(200, json={"downstream": proxy})
+        if host == "downstream":
+            return httpx.Response(200, json={"delay_ms": self.delay_ms})
+        if host == "prometheus":
+            return httpx.Response(200, json=self._prometheus(path))
+        if host == "loadgen":
+            return self._agent(request)
+        if port == 8081:
+            return self._management(host, path)
+        model = self.answering_model or self.identities[host].model
+        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
+
+    def _management(self, server: str, path: str) -> httpx.Response:
+        identity = self.identities[server]
+        if path == "/identity":
+            return httpx.Response(200, json=dataclasses.asdict(identity))
+        if path == "/settings":
+            settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
+            return httpx.Response(200, json={"model": identity.model, "settings": settings})
+        text = f'lab_http_requests_in_flight{{route="/downstream"}} {float(self.in_flight)}\n'
+        return httpx.Response(200, text=text)
+
+    def _agent(self, request: httpx.Request) -> httpx.Response:
+        if not self.agent_up:
+            raise httpx.ConnectError("refused", request=request)
+        if request.method == "PUT":
+            mark = json.loads(request.content)
+            self.marks.append((mark["trial"], mark["phase"]))
+        elif request.method == "DELETE":
+            self.marks.append(("", "end"))
+        return httpx.Response(200, json={})
+
+    def _prometheus(self, path: str) -> dict[str, object]:
+        if path.endswith("buildinfo"):
+            return {"data": {"version": "2.53.3"}}
+        health = "down" if self.targets_down else "up"
+        target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
+        return {"data": {"activeTargets": [target]}}
+
+
+class FakeProcess:
+    """Runs for `length_s` of the system's time, using one core."""
+
+    def __init__(self, system: FakeSystem, length_s: float) -> None:
+        self._system = system
+        self._from = system.monotonic()
+        self._length_s = length_s
+        self.stopped_early = False
+
+    def poll(self) -> int | None:
+        return 0 if self._system.monotonic() - self._from >= self._length_s else None
+
+    def cpu_s(self) -> float:
+        return (self._system.monotonic() - self._from) * self._system.engine_cores
+
+    def stop(self) -> None:
+        if self.poll() is None:
+            self.stopped_early = True
+            self._length_s = 0.0
+
+
+class FakeSystem:
+    """Time that moves only by sleeping; `at` calls something when a time is reached."""
+
+    def __init__(self) -> None:
+        self.elapsed_s = 0.0
+        self.engine_cores = 0.5
+        self.busy = 0.5
+        self.interrupt_at: float | None = None
+        self.processes: list[FakeProcess] = []
+        self.started: list[tuple[str, ...]] = []
+        self._due: list[tuple[float, Callable[[], None]]] = []
+
+    def at(self, seconds: float, do: Callable[[], None]) -> None:
+        self._due.append((seconds, do))
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.elapsed_s)
+
+    def monotonic(self) -> float:
+        return self.elapsed_s
+
+    def sleep(self, seconds: float) -> None:
+        if self.interrupt_at is not None and self.elapsed_s >= self.interrupt_at:
+            raise Interrupted("stopped by SIGINT")
+        self.elapsed_s = round(self.elapsed_s + seconds, 6)
+        for due in [due for due in self._due if due[0] <= self.elapsed_s]:
+            self._due.remove(due)
+            due[1]()
+
+    def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+        output.write_text("fake\n")
+        process = FakeProcess(self, float(argv[1]))
+        self.processes.append(process)
+        self.started.append(tuple(argv))
+        return process
+
+    def host_cpu(self) -> HostCpu:
+        return HostCpu(total=self.elapsed_s, idle=self.elapsed_s * (1 - self.busy), steal=0.0)
+
+
+class FakeEngine:
+    """Warm-up 10 s, then the duration; its reading is what the test gives it."""
+
+    name = "wrk2"
+    modes: frozenset[Mode] = frozenset(("open", "closed"))
+
+    def __init__(self) -> None:
+        self.here = True
+        self.broken: str | None = None
+        self.warm_up_s = 0
+        self.condensed: list[Path] = []
+
+    def version(self) -> str | None:
+        return "fake 1.0" if self.here else None
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        run_s = 10 + plan.duration_s
+        return Schedule(
+            warm_up=("fake", str(self.warm_up_s)) if self.warm_up_s else None,
+            warm_up_s=self.warm_up_s,
+            argv=("fake", str(run_s)),
+            output="fake.txt",
+            run_s=run_s,
+            window_offset_s=10,
+            window_s=plan.duration_s,
+        )
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:
+        self.condensed.append(raw)
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        if self.broken is not None:
+            raise RawDataError(raw / "fake.txt", 7, self.broken)
+        rate = plan.offered_rps or plan.concurrency * 5
+        return reading(achieved_rps=float(rate), window_s=plan.duration_s)
+
+
+def latency(p50_ms: float = 200.0) -> Latency:
+    return Latency(p50_ms, p50_ms, p50_ms + 10, p50_ms + 20, p50_ms + 30)
+
+
+def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: object) -> Reading:
+    samples = round(achieved_rps * window_s)
+    whole = Reading(
+        window_s=window_s,
+        samples=samples,
+        achieved_rps=achieved_rps,
+        corrected=latency(),
+        raw=latency(),
+        counts=Counts(None, samples, 0, 0, None, None, window_s),
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def plan(mode: Mode = "open", **changes: object) -> TrialPlan:
+    whole = TrialPlan(
+        trial="01-a",
+        server="a",
+        url="http://a:8080/downstream",
+        route="/downstream",
+        engine="wrk2",
+        mode=mode,
+        concurrency=100,
+        offered_rps=450 if mode == "open" else None,
+        predicted_rps=450.0 if mode == "open" else 500.0,
+        duration_s=15,
+        warmup_s=None,
+        cores=2,
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def snapshot(**changes: object) -> Snapshot:
+    return dataclasses.replace(
+        Snapshot(IDENTITY, SETTINGS, ToxicState(), 200.0),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
+    whole = TrialRecord(
+        plan=of or plan(),
+        engine_version="fake 1.0",
+        argv=("fake",),
+        status=0,
+        run_started_at=START,
+        run_s=26.0,
+        window_offset_s=10.5,
+        before=snapshot(),
+        after=snapshot(),
+        after_problem=None,
+        usage=Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0),
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> Measurement:
+    return Measurement(of or record(), said or reading())

@@ -1,0 +1,287 @@
+"""Whole benches on a fake lab, a fake engine and a fake clock: what is on disk, and when."""
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from driver.fakes import START, FakeEngine, FakeLab, FakeSystem
+from lab.bench import Place, bench, choose_engine
+from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
+from lab.stack import Stack
+from lab.types import Experiment, Row
+
+RUN = "20260131T120000Z-bench"
+
+
+@dataclasses.dataclass
+class Bench:
+    """A bench ready to be run; `rows` and `manifest` are read back from the disk."""
+
+    place: Place
+    stack: Stack
+    system: FakeSystem
+    engine: FakeEngine
+    text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+
+    def run(self, **changes: object) -> int:
+        whole = Experiment(
+            name="bench",
+            servers=("a", "b"),
+            route="/downstream",
+            concurrencies=(200,),
+            modes=("open", "closed"),
+            rate_rps=None,
+            duration_s=15,
+            warmup_s=None,
+            engine=None,
+            words=("CONC=200",),
+        )
+        experiment = dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+        console = Console(file=self.text, width=120)
+        return bench(experiment, self.place, self.stack, self.system, console, [self.engine])
+
+    @property
+    def run_dir(self) -> Path:
+        return self.place.results / RUN
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        path = self.run_dir / "trials.csv"
+        return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+
+    @property
+    def manifest(self) -> dict[str, object]:
+        loaded = json.loads((self.run_dir / "manifest.json").read_text())
+        assert isinstance(loaded, dict)
+        return loaded
+
+
+@pytest.fixture
+def ready(tmp_path: Path, stack: Stack, system: FakeSystem, engine: FakeEngine) -> Bench:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "host.json").write_text('{"commit": "c0ffee", "commit_dirty": false, "cores": 2}')
+    place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2)
+    return Bench(place, stack, system, engine)
+
+
+def test_every_combination_is_a_row_and_servers_alternate(ready: Bench) -> None:
+    assert ready.run(concurrencies=(100, 200)) == 0
+    cells = [(r["concurrency"], r["mode"], r["server"]) for r in ready.rows]
+    assert cells == [
+        (conc, mode, server)
+        for conc in ("100", "200")
+        for mode in ("open", "closed")
+        for server in ("a", "b")
+    ]
+    assert all(row["valid"] == "true" for row in ready.rows)
+
+
+def test_a_row_has_the_documented_columns_and_empty_cells_for_the_unknown(ready: Bench) -> None:
+    ready.run(servers=("a",), modes=("open",))
+    row = ready.rows[0]
+    assert tuple(row) == Row.columns()
+    assert row["run"] == RUN
+    assert row["trial"] == "01-a-open-c200"
+    assert row["engine"] == "wrk2"
+    # 90 % of 200 connections / 0.2 s; the pool of 200 allows 1000.
+    assert (row["offered_rps"], row["predicted_rps"]) == ("900", "900.000")
+    assert row["achieved_rps"] == "900.000"
+    assert (row["sent"], row["timeouts"], row["bottleneck"]) == ("", "", "")
+    # The window opens 10 s after the start and lasts 15 s.
+    assert row["started_at"] == "2026-01-31T12:00:10.000Z"
+    assert row["ended_at"] == "2026-01-31T12:00:25.000Z"
+
+
+def test_the_manifest_says_what_the_run_was_made_with(ready: Bench) -> None:
+    ready.run()
+    manifest = ready.manifest
+    assert manifest["format_version"] == 1
+    assert manifest["status"] == "complete"
+    assert manifest["host"] == {"commit": "c0ffee", "commit_dirty": False, "cores": 2}
+    assert manifest["limits"] == {"open_files": 20_000, "generator_cores": 2}
+    versions = manifest["versions"]
+    assert isinstance(versions, dict)
+    assert versions["commit"] == "c0ffee"
+    assert versions["engine"] == "fake 1.0"
+    servers = manifest["servers"]
+    assert isinstance(servers, dict)
+    assert servers["a"]["settings"]["pool_size"] == 200
+    assert servers["b"]["settings"]["pool_size"] is None
+
+
+def test_the_agent_is_told_of_warm_up_measurement_and_end(ready: Bench, fake_lab: FakeLab) -> None:
+    ready.run(servers=("a",), modes=("open",))
+    trial = "01-a-open-c200"
+    assert fake_lab.marks == [(trial, "warmup"), (trial, "measure"), ("", "end")]
+
+
+def test_without_the_agent_one_line_warns_and_the_bench_goes_on(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    fake_lab.agent_up = False
+    assert ready.run() == 0
+    assert ready.text.getvalue().count("no live view") == 1
+    assert len(ready.rows) == 4
+
+
+def test_latest_points_to_the_run_by_a_relative_link(ready: Bench) -> None:
+    ready.run()
+    latest = ready.place.results / "latest"
+    assert latest.readlink() == Path(RUN)
+    first = latest.readlink()
+    ready.run()  # the fake clock has moved on
+    assert latest.readlink() != first
+
+
+def test_a_run_never_overwrites_another(ready: Bench) -> None:
+    (ready.place.results / RUN).mkdir()
+    ready.run()
+    assert (ready.place.results / f"{RUN}-2" / "trials.csv").exists()
+    assert not (ready.place.results / RUN / "trials.csv").exists()
+
+
+def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) -> None:
+    ready.system.interrupt_at = 60.0  # in the third trial of 25 s
+    with pytest.raises(Interrupted):
+        ready.run()
+    assert [row["trial"] for row in ready.rows] == ["01-a-open-c200", "02-b-open-c200"]
+    assert ready.manifest["status"] == "interrupted"
+    assert [process.stopped_early for process in ready.system.processes] == [False, False, True]
+    assert "trials.csv" in ready.text.getvalue()
+
+
+def test_a_server_lost_between_trials_fails_the_run_and_keeps_its_rows(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.system.at(20.0, lambda: fake_lab.down.add("b"))
+    with pytest.raises(LabUnreachable, match="b: "):
+        ready.run()
+    assert len(ready.rows) == 1
+    assert ready.manifest["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (
+            lambda lab: lab.identities.update(
+                a=dataclasses.replace(lab.identities["a"], start_time_ms=9)
+            ),
+            "the JVM restarted during the trial",
+        ),
+        (lambda lab: setattr(lab, "enabled", False), "toxics changed during the trial"),
+        (lambda lab: lab.pool_sizes.update(a=300), "settings changed during the trial: pool_size"),
+        (lambda lab: lab.down.add("a"), "could not be read back"),
+    ],
+)
+def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
+    ready: Bench, fake_lab: FakeLab, fault: Callable[[FakeLab], None], reason: str
+) -> None:
+    ready.system.at(15.0, lambda: fault(fake_lab))
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["valid"] == "false"
+    assert reason in ready.rows[0]["invalid_reasons"]
+    assert "invalid  01-a-open-c200" in ready.text.getvalue()
+
+
+def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
+    ready.engine.broken = "ends before the spectrum"
+    assert ready.run(servers=("a",), modes=("open",)) == 1
+    row = ready.rows[0]
+    assert (row["valid"], row["achieved_rps"], row["p95_ms"]) == ("false", "", "")
+    assert row["invalid_reasons"] == "fake.txt:7: ends before the spectrum"
+
+
+def test_a_saturated_generator_is_caught(ready: Bench) -> None:
+    ready.system.engine_cores = 2.0
+    ready.run(servers=("a",), modes=("open",))
+    assert "the generator was the limit" in ready.rows[0]["invalid_reasons"]
+
+
+def test_a_busy_host_is_said_under_the_table(ready: Bench) -> None:
+    ready.system.busy = 0.98
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["valid"] == "true"
+    assert "98% busy" in ready.text.getvalue()
+
+
+def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.in_flight = 5000
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.system.elapsed_s >= 55
+    assert "still had requests in flight" in ready.text.getvalue()
+
+
+def test_a_warm_up_run_goes_before_the_measured_one(ready: Bench) -> None:
+    ready.engine.warm_up_s = 7
+    ready.run(servers=("a",), modes=("closed",))
+    assert ready.system.started == [("fake", "7"), ("fake", "25")]
+    assert ready.rows[0]["started_at"] > f"{START:%Y-%m-%dT%H:%M:%S}"
+
+
+def test_an_engine_that_never_ends_is_ended(ready: Bench) -> None:
+    def hang(argv: object, output: Path) -> object:
+        return original(("fake", "100000"), output)
+
+    original = ready.system.start
+    ready.system.start = hang  # type: ignore[method-assign, assignment]
+    with pytest.raises(EngineError, match="did not end"):
+        ready.run(servers=("a",), modes=("open",))
+    assert ready.system.processes[0].stopped_early
+
+
+def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.answering_model = "b"
+    with pytest.raises(LabUnreachable, match="answered by b"):
+        ready.run()
+    assert ready.system.started == []
+    assert not ready.run_dir.exists()
+
+
+def test_auto_without_any_wait_is_refused_before_any_load(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.delay_ms = 0
+    with pytest.raises(WordError, match="RATE=auto"):
+        ready.run()
+    assert not ready.run_dir.exists()
+
+
+def test_results_that_cannot_be_written_are_one_line(ready: Bench) -> None:
+    ready.place.results.rmdir()
+    with pytest.raises(LabError, match="cannot use"):
+        ready.run()
+
+
+def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
+    ready.run()
+    text = ready.text.getvalue()
+    assert "[1/4] a open CONC=200 warm-up, 1m40s left" in text
+    assert "[4/4] b closed CONC=200 measuring" in text
+
+
+class Second(FakeEngine):
+    name = "oha"
+
+
+def test_the_first_engine_that_runs_is_taken_and_another_one_is_said() -> None:
+    first, second = FakeEngine(), Second()
+    assert choose_engine(None, [first, second])[0] is first
+    first.here = False
+    chosen, _, line = choose_engine(None, [first, second])
+    assert chosen is second
+    assert line == "wrk2 does not run on this machine: oha is the load engine"
+
+
+def test_a_named_engine_that_does_not_run_is_refused() -> None:
+    first, second = FakeEngine(), Second()
+    second.here = False
+    with pytest.raises(EngineError, match=r"ENGINE=oha does not run.*here run: wrk2"):
+        choose_engine("oha", [first, second])
+    first.here = False
+    with pytest.raises(EngineError, match="no load engine"):
+        choose_engine(None, [first, second])

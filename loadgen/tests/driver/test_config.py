@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import pytest
+
+from lab.config import bench_experiment, read_servers, read_words, wait_ms_of
+from lab.errors import LabUnreachable, WordError
+from lab.types import Experiment
+
+SERVERS = ("fixed-pool", "virtual-threads")
+LIMIT = 20_000
+
+
+def bench(**words: str) -> Experiment:
+    return bench_experiment(words, SERVERS, LIMIT)
+
+
+def test_one_word_is_enough() -> None:
+    experiment = bench(CONC="2000")
+    assert experiment.servers == SERVERS
+    assert experiment.concurrencies == (2000,)
+    assert experiment.route == "/downstream"
+    assert experiment.modes == ("open", "closed")
+    assert experiment.rate_rps is None
+    assert experiment.duration_s == 15
+    assert experiment.warmup_s is None
+    assert experiment.engine is None
+    assert experiment.trials == 4
+
+
+def test_every_word_is_taken() -> None:
+    experiment = bench(
+        CONC="50,200",
+        SERVER="virtual-threads",
+        ROUTE="/?wait_ms=50",
+        MODE="open",
+        RATE="900",
+        DURATION="2m",
+        WARMUP="20s",
+        ENGINE="oha",
+        NAME="try-1",
+    )
+    assert experiment.concurrencies == (50, 200)
+    assert experiment.servers == ("virtual-threads",)
+    assert experiment.route == "/?wait_ms=50"
+    assert experiment.modes == ("open",)
+    assert experiment.rate_rps == 900
+    assert experiment.duration_s == 120
+    assert experiment.warmup_s == 20
+    assert experiment.engine == "oha"
+    assert experiment.name == "try-1"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({}, "CONC is missing"),
+        ({"CONC": "0"}, "CONC=0 is not a number of connections; allowed: 1..9500"),
+        ({"CONC": "1e3"}, "CONC=1e3"),
+        ({"CONC": "-5"}, "CONC=-5"),
+        ({"CONC": "９"}, "CONC=９"),
+        ({"CONC": ""}, "CONC= is not"),
+        ({"CONC": "9501"}, "more than this machine holds; allowed: 1..9500"),
+        ({"CONC": "5,5"}, "CONC=5,5 names the same twice"),
+        ({"CONC": "5", "SERVER": "fixed"}, "allowed: fixed-pool, virtual-threads"),
+        ({"CONC": "5", "SERVER": ""}, "SERVER= is not"),
+        ({"CONC": "5", "ROUTE": "downstream"}, "allowed: /[?wait_ms=n], /downstream"),
+        ({"CONC": "5", "ROUTE": "/downstream?x=1"}, "ROUTE=/downstream?x=1"),
+        ({"CONC": "5", "ROUTE": "/?wait_ms=a"}, "ROUTE=/?wait_ms=a"),
+        ({"CONC": "5", "ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/"),
+        ({"CONC": "5", "ROUTE": "//elsewhere/"}, "ROUTE=//elsewhere/"),
+        ({"CONC": "5", "MODE": "Open"}, "MODE=Open is not allowed; allowed: open, closed, both"),
+        ({"CONC": "5", "RATE": "0"}, "RATE=0 is not a rate; allowed: auto, or 1.."),
+        ({"CONC": "5", "RATE": "99999999"}, "RATE=99999999"),
+        ({"CONC": "5", "RATE": "10", "MODE": "closed"}, "a closed load has no rate"),
+        ({"CONC": "5", "DURATION": "0s"}, "DURATION=0s is not a duration; allowed: 1s..24h"),
+        ({"CONC": "5", "DURATION": "1.5s"}, "DURATION=1.5s"),
+        ({"CONC": "5", "DURATION": "25h"}, "DURATION=25h"),
+        ({"CONC": "5", "WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
+        ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, oha, wrk"),
+        ({"CONC": "5", "ENGINE": "wrk"}, "wrk only does MODE=closed"),
+        ({"CONC": "5", "NAME": "../up"}, "NAME=../up"),
+        ({"CONC": "5", "NAME": "Up"}, "NAME=Up"),
+        ({"CONC": "5", "CONCURRENCY": "5"}, "unknown word CONCURRENCY; allowed: CONC, SERVER"),
+    ],
+)
+def test_a_wrong_word_gets_one_line_saying_what_is_allowed(
+    words: dict[str, str], says: str
+) -> None:
+    with pytest.raises(WordError) as refused:
+        bench(**words)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.exit_code == 2
+
+
+def test_a_route_without_downstream_needs_one_descriptor_per_connection() -> None:
+    assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
+    with pytest.raises(WordError, match="one per connection"):
+        bench(CONC="19001", ROUTE="/")
+
+
+def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out() -> None:
+    environ = {
+        "LAB_WORDS": "CONC=200 NAME=a\\ b GRAFANA_PORT=4000",
+        "LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT",
+    }
+    assert read_words([], environ) == {"CONC": "200", "NAME": "a b"}
+
+
+def test_a_word_of_the_command_line_wins() -> None:
+    assert read_words(["CONC=7"], {"LAB_WORDS": "CONC=200"}) == {"CONC": "7"}
+
+
+@pytest.mark.parametrize("word", ["CONC", "=5", "--conc=5", "5=5"])
+def test_what_is_no_word_is_refused(word: str) -> None:
+    with pytest.raises(WordError, match="is not a word like"):
+        read_words([word], {})
+
+
+def test_unreadable_quotes_are_refused() -> None:
+    with pytest.raises(WordError, match="cannot read the words"):
+        read_words([], {"LAB_WORDS": "CONC='5"})
+
+
+def test_the_wait_of_a_path_is_the_routes_or_its_words() -> None:
+    assert wait_ms_of("/") == 10
+    assert wait_ms_of("/?wait_ms=50") == 50
+    assert wait_ms_of("/downstream") is None
+
+
+def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text('[{"targets": ["a", "b"]}, {"targets": ["c"]}]')
+    assert read_servers(path) == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
+)
+def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text(text)
+    with pytest.raises(LabUnreachable, match=r"servers\.json"):
+        read_servers(path)

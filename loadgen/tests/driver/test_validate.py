@@ -1,0 +1,153 @@
+"""Every gate: the fault is planted, and the trial is invalid for that reason only."""
+
+import dataclasses
+
+import pytest
+
+from driver.fakes import IDENTITY, latency, measurement, plan, reading, record, snapshot
+from lab.types import Counts, Judgement, Measurement, Reading, ToxicState, TrialRecord, Usage
+from lab.validate import judge
+
+
+def invalid(of: TrialRecord | None = None, said: Reading | None = None) -> str:
+    judgement = judge(measurement(of, said))
+    assert not judgement.valid
+    assert len(judgement.reasons) == 1, judgement.reasons
+    return judgement.reasons[0]
+
+
+def valid(of: TrialRecord | None = None, said: Reading | None = None) -> Judgement:
+    judgement = judge(measurement(of, said))
+    assert judgement.valid, judgement.reasons
+    return judgement
+
+
+def closed(rps: float, mean_ms: float, **changes: object) -> tuple[TrialRecord, Reading]:
+    return record(plan("closed", predicted_rps=None)), reading(
+        rps, corrected=None, raw=latency(mean_ms), **changes
+    )
+
+
+def usage(**changes: object) -> TrialRecord:
+    whole = Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0)
+    return record(usage=dataclasses.replace(whole, **changes))  # type: ignore[arg-type]
+
+
+def test_a_healthy_trial_is_valid_without_notes() -> None:
+    assert valid().notes == ()
+
+
+def test_a_wrong_server_on_the_name() -> None:
+    other = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
+    assert "b answered as a" in invalid(record(before=other, after=other))
+
+
+def test_a_jvm_restarted_in_the_trial() -> None:
+    after = snapshot(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2))
+    assert "restarted" in invalid(record(after=after))
+
+
+def test_an_identity_that_changed_in_the_trial() -> None:
+    after = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
+    assert "identity changed" in invalid(record(after=after))
+
+
+def test_a_server_gone_after_the_trial() -> None:
+    gone = record(after=None, after_problem="a: does not answer")
+    assert "a: does not answer" in invalid(gone)
+
+
+def test_a_setting_changed_in_the_trial() -> None:
+    after = snapshot(settings={"pool_size": 300, "downstream_connections": 20000})
+    assert "pool_size" in invalid(record(after=after))
+
+
+def test_a_toxic_edited_in_the_trial() -> None:
+    after = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
+    reason = invalid(record(after=after))
+    assert "none became downstream/latency latency=300" in reason
+
+
+def test_the_downstreams_delay_changed_in_the_trial() -> None:
+    assert "200 became 250" in invalid(record(after=snapshot(downstream_delay_ms=250.0)))
+
+
+def test_too_few_samples() -> None:
+    said = reading(10.0, samples=150)
+    assert "150, and p95 needs 200" in invalid(record(plan(offered_rps=10)), said)
+
+
+def test_no_answers_at_all() -> None:
+    said = reading(0.0, corrected=None, raw=None)
+    assert "nothing was answered" in invalid(said=said)
+
+
+def test_only_errors() -> None:
+    said = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
+    assert "no answer was a success" in invalid(said=said)
+
+
+def test_littles_law_holds_within_its_tolerance() -> None:
+    # 100 connections at 200 ms: 500 req/s. 5 % + 0.2/15 = 6.3 % tolerance.
+    valid(*closed(500, 200))
+    valid(*closed(470, 200))
+
+
+@pytest.mark.parametrize("rps", [460.0, 540.0])
+def test_littles_law_broken(rps: float) -> None:
+    # 460 × 0.2 = 92 of 100 connections; 540 × 0.2 = 108.
+    assert "Little's law does not hold" in invalid(*closed(rps, 200))
+
+
+def test_faster_than_the_bound() -> None:
+    fast = record(plan("closed", predicted_rps=100.0))
+    said = reading(500, corrected=None, raw=latency(200))
+    assert "faster than possible" in invalid(fast, said)
+
+
+def test_errors_may_be_faster_than_the_bound() -> None:
+    fast = record(plan("closed", predicted_rps=100.0))
+    said = reading(500, raw=latency(200), counts=Counts(None, 5000, 2500, 0, None, None, 15.0))
+    assert "33.3% of the answers were HTTP errors" in valid(fast, said).notes[0]
+
+
+def test_a_generator_at_the_end_of_its_cores() -> None:
+    # 28.8 CPU seconds in 15 s: 1.92 of 2 cores.
+    assert "generator was the limit" in invalid(usage(window_cpu_s=28.8))
+
+
+def test_a_generator_that_is_late_itself() -> None:
+    assert "late itself, by 150 ms" in invalid(said=reading(lag_ms=150.0))
+
+
+def test_a_starved_generator_that_did_not_offer_its_rate() -> None:
+    # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
+    assert "did not offer its rate" in invalid(said=reading(300.0))
+
+
+def test_overload_of_the_server_is_a_finding() -> None:
+    # 100 req/s × 1 s: all 100 connections waited for the server.
+    overloaded = valid(said=reading(100.0, raw=latency(1000)))
+    assert "100 of 450 req/s offered" in overloaded.notes[0]
+
+
+def test_without_raw_latency_a_lost_rate_is_never_blamed_on_the_server() -> None:
+    assert "unknown of its connections" in invalid(said=reading(300.0, raw=None))
+
+
+def test_a_busy_host_is_a_note() -> None:
+    notes = valid(usage(host_busy=0.98)).notes
+    assert "98% busy: these numbers are this machine's limit" in notes[0]
+
+
+def test_stolen_cpu_is_a_note() -> None:
+    assert "steal" in valid(usage(host_steal=0.2)).notes[0]
+
+
+def test_problems_of_the_engine_make_it_invalid() -> None:
+    assert invalid(said=reading(problems=("not calibrated",))) == "not calibrated"
+
+
+def test_unreadable_raw_data_make_it_invalid() -> None:
+    judgement = judge(Measurement(record(), None, "wrk2.txt:3: ends before"))
+    assert judgement.reasons == ("wrk2.txt:3: ends before",)
