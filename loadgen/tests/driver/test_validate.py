@@ -22,10 +22,9 @@ def valid(of: TrialRecord | None = None, said: Reading | None = None) -> Judgeme
     return judgement
 
 
-def closed(rps: float, mean_ms: float, **changes: object) -> tuple[TrialRecord, Reading]:
-    return record(plan("closed", predicted_rps=None)), reading(
-        rps, corrected=None, raw=latency(mean_ms), **changes
-    )
+def closed(rps: float, mean_ms: float) -> tuple[TrialRecord, Reading]:
+    said = reading(rps, corrected=None, raw=latency(mean_ms))
+    return record(plan("closed", predicted_rps=None)), said
 
 
 def usage(**changes: object) -> TrialRecord:
