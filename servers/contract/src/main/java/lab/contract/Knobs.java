@@ -2,6 +2,7 @@ package lab.contract;
 
 import static java.util.Objects.requireNonNull;
 
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -17,6 +18,7 @@ public final class Knobs {
 
   private final Settings settings;
   private final Map<String, Knob> knobs = new TreeMap<>();
+  private final Map<String, Object> fixed = new HashMap<>();
 
   Knobs(Settings settings) {
     this.settings = settings;
@@ -35,11 +37,20 @@ public final class Knobs {
     }
   }
 
+  /** Tells that this model has event loops, for which the settings about them hold. */
+  public synchronized void hasLoops() {
+    fixed.put(Settings.LOOPS.name(), settings.loops());
+    fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop());
+  }
+
   /** Returns every setting as it is in force now; null = this model has no such thing. */
   synchronized Map<String, Object> inForce() {
     Map<String, Object> map = new LinkedHashMap<>(settings.asMap());
     map.put(Settings.POOL_SIZE.name(), null);
     map.put(Settings.QUEUE_BOUND.name(), null);
+    map.put(Settings.LOOPS.name(), null);
+    map.put(Settings.BLOCK_THE_LOOP, null);
+    map.putAll(fixed);
     knobs.forEach((name, knob) -> map.put(name, knob.current.getAsInt()));
     return map;
   }

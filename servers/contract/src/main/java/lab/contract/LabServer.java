@@ -76,6 +76,7 @@ public final class LabServer implements AutoCloseable {
                   new DownstreamMetrics(registry),
                   knobs,
                   mbeans,
+                  registry,
                   exposition));
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);

@@ -1,11 +1,13 @@
 package lab.contract;
 
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.function.Supplier;
 
 /**
  * What the contract hands to a model.
  *
  * @param model the model's name, for the header {@link #MODEL_HEADER}
+ * @param registry takes what only some models can measure, such as {@link LoopMetrics}
  * @param exposition writes all metrics in Prometheus text format; any thread
  */
 public record ModelContext(
@@ -15,6 +17,7 @@ public record ModelContext(
     DownstreamMetrics downstream,
     Knobs knobs,
     MBeans mbeans,
+    PrometheusRegistry registry,
     Supplier<byte[]> exposition) {
   /** Every answer on the traffic port carries the model's name in this header. */
   public static final String MODEL_HEADER = "Lab-Model";

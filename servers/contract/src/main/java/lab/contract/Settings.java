@@ -21,6 +21,9 @@ import java.util.stream.Stream;
  * @param keepAliveTimeout how long a client connection may idle
  * @param poolSize worker threads, for models with a worker pool
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
+ * @param loops event loops, each one thread, for models with event loops
+ * @param blockTheLoop whether waits block the loop's thread: the mistake that an event loop does
+ *     not forgive, to be seen
  * @param downstreamUrl where {@code /downstream} calls
  * @param downstreamConnections most downstream calls at a time; further ones wait
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
@@ -34,6 +37,8 @@ public record Settings(
     Duration keepAliveTimeout,
     int poolSize,
     int queueBound,
+    int loops,
+    boolean blockTheLoop,
     URI downstreamUrl,
     int downstreamConnections,
     Duration downstreamTimeout) {
@@ -46,11 +51,13 @@ public record Settings(
   static final IntOption KEEP_ALIVE_TIMEOUT_S = new IntOption("keep_alive_timeout_s", 120, 1, 3600);
   public static final IntOption POOL_SIZE = new IntOption("pool_size", 200, 1, 20_000);
   public static final IntOption QUEUE_BOUND = new IntOption("queue_bound", 0, 0, 1_000_000);
+  static final IntOption LOOPS = new IntOption("loops", 1, 1, 256);
   public static final IntOption DOWNSTREAM_CONNECTIONS =
       new IntOption("downstream_connections", 20_000, 1, 60_000);
   public static final IntOption DOWNSTREAM_TIMEOUT_MS =
       new IntOption("downstream_timeout_ms", 10_000, 1, 600_000);
 
+  static final String BLOCK_THE_LOOP = "block_the_loop";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
@@ -65,10 +72,11 @@ public record Settings(
                       KEEP_ALIVE_TIMEOUT_S,
                       POOL_SIZE,
                       QUEUE_BOUND,
+                      LOOPS,
                       DOWNSTREAM_CONNECTIONS,
                       DOWNSTREAM_TIMEOUT_MS)
                   .map(IntOption::name),
-              Stream.of(TCP_NODELAY, DOWNSTREAM_URL))
+              Stream.of(TCP_NODELAY, BLOCK_THE_LOOP, DOWNSTREAM_URL))
           .map(Settings::variable)
           .collect(Collectors.toUnmodifiableSet());
 
@@ -101,6 +109,8 @@ public record Settings(
         Duration.ofSeconds(number(environment, KEEP_ALIVE_TIMEOUT_S)),
         number(environment, POOL_SIZE),
         number(environment, QUEUE_BOUND),
+        number(environment, LOOPS),
+        flag(environment, BLOCK_THE_LOOP, false),
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)));
@@ -117,6 +127,8 @@ public record Settings(
     map.put(KEEP_ALIVE_TIMEOUT_S.name(), keepAliveTimeout.toSeconds());
     map.put(POOL_SIZE.name(), poolSize);
     map.put(QUEUE_BOUND.name(), queueBound);
+    map.put(LOOPS.name(), loops);
+    map.put(BLOCK_THE_LOOP, blockTheLoop);
     map.put(DOWNSTREAM_URL, downstreamUrl.toString());
     map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
     map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());

@@ -1,0 +1,53 @@
+package lab.contract;
+
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.List;
+import java.util.function.ToDoubleFunction;
+
+/** What can be seen of event loops. A loop that is always busy is the model's bottleneck. */
+public final class LoopMetrics {
+  /** One event loop, read by the scrape: from any thread, without blocking. */
+  public interface Observed {
+    /** The name of its thread, for the label {@code loop}. */
+    String name();
+
+    /** Time since its start in which it did not wait for events, in nanoseconds. */
+    long busyNanos();
+
+    /** Requests received and not yet begun, as the loop is busy with others. */
+    int queueDepth();
+
+    /** Client connections open, in flight or idle. */
+    int openConnections();
+  }
+
+  private LoopMetrics() {}
+
+  /** Adds the metrics of these loops. Called once. */
+  public static void register(PrometheusRegistry registry, List<? extends Observed> loops) {
+    List<Observed> observed = List.copyOf(loops);
+    CounterWithCallback.builder()
+        .name("lab_event_loop_busy_seconds_total")
+        .help("Time in which the loop did not wait for events; its rate is the utilisation.")
+        .labelNames("loop")
+        .callback(callback -> observed.forEach(l -> callback.call(l.busyNanos() / 1e9, l.name())))
+        .register(registry);
+    GaugeWithCallback.builder()
+        .name("lab_event_loop_queue_depth")
+        .help("Requests received that wait for their loop to begin with them.")
+        .labelNames("loop")
+        .callback(callback -> observed.forEach(l -> callback.call(l.queueDepth(), l.name())))
+        .register(registry);
+    GaugeWithCallback.builder()
+        .name("lab_http_connections_open")
+        .help("Client connections open, in flight or idle.")
+        .callback(callback -> callback.call(sum(observed, Observed::openConnections)))
+        .register(registry);
+  }
+
+  private static double sum(List<Observed> loops, ToDoubleFunction<Observed> of) {
+    return loops.stream().mapToDouble(of).sum();
+  }
+}
