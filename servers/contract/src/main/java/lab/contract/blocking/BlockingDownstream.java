@@ -1,116 +1,155 @@
 package lab.contract.blocking;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.ConnectException;
-import java.net.HttpURLConnection;
-import java.net.MalformedURLException;
+import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
-import java.net.URL;
+import java.net.URI;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
+import lab.contract.blocking.DownstreamConnection.Reply;
+import lab.contract.blocking.DownstreamConnection.StaleException;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Calls the downstream on the caller's own thread, over kept-alive connections. {@link
- * HttpURLConnection} brings no threads of its own, which at 5,000 connections cost more than the
- * virtual threads that wait.
+ * Calls the downstream on the caller's own thread, over kept-alive connections, most recently used
+ * first. It is this small client and no library's because the client is what decides at 5,000
+ * connections: see MODEL.md of virtual-threads for the measurement.
  */
-public final class BlockingDownstream {
-  /** Far above what the downstream sends; protects the heap. */
-  private static final int MAX_BODY_BYTES = 1 << 20;
+public final class BlockingDownstream implements AutoCloseable {
+  /** Idle connections are closed after this long; the downstream keeps them longer. */
+  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
 
-  private final URL url;
+  private static final Duration PRUNE_INTERVAL = Duration.ofSeconds(5);
+
+  private final String host;
+  private final int port;
+  private final byte[] request;
   private final DownstreamMetrics metrics;
   private final ConnectionCap cap;
+  private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
+  private final Thread pruner;
   private volatile int timeoutMs;
 
   BlockingDownstream(ModelContext context) {
-    keepConnections();
     Settings settings = context.settings();
-    try {
-      url = settings.downstreamUrl().toURL();
-    } catch (MalformedURLException e) {
-      throw new IllegalStateException("the settings let through a bad URL", e);
-    }
+    URI url = settings.downstreamUrl();
+    host = url.getHost();
+    port = url.getPort() < 0 ? 80 : url.getPort();
+    String target =
+        url.getRawQuery() == null ? url.getRawPath() : url.getRawPath() + "?" + url.getRawQuery();
+    request =
+        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
+            .formatted(target, url.getRawAuthority())
+            .getBytes(ISO_8859_1);
     metrics = context.downstream();
     cap = new ConnectionCap(settings.downstreamConnections());
     timeoutMs = (int) settings.downstreamTimeout().toMillis();
     context.mbeans().register("DownstreamConnections", cap);
     context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
     context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
+    pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
   }
 
   /**
-   * Returns the downstream's body. The deadline holds for waiting for a connection, connecting and
-   * each read, so an answer that trickles in can take longer.
+   * Returns the downstream's body. One deadline holds for all of it: waiting for a connection,
+   * connecting, asking, and reading the last byte.
    */
   byte[] call() throws DownstreamException, InterruptedException {
     long timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
     long asked = System.nanoTime();
     if (!cap.enter(timeoutNanos)) {
       metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked, 0);
-      throw new DownstreamException(DownstreamOutcome.TIMEOUT, "no connection in time");
+      throw new DownstreamException(DownstreamOutcome.TIMEOUT);
     }
     long begun = System.nanoTime();
     DownstreamOutcome outcome = DownstreamOutcome.ERROR;
     try {
-      byte[] body = exchange((timeoutNanos - (begun - asked)) / 1_000_000);
+      Reply reply = exchange(asked + timeoutNanos);
+      if (reply.status() != 200) {
+        throw new DownstreamException(DownstreamOutcome.ERROR);
+      }
       outcome = DownstreamOutcome.OK;
-      return body;
-    } catch (DownstreamException e) {
-      outcome = e.outcome();
-      throw e;
+      return reply.body();
+    } catch (IOException e) {
+      outcome =
+          switch (e) {
+            case SocketTimeoutException late -> DownstreamOutcome.TIMEOUT;
+            case ConnectException refused -> DownstreamOutcome.REFUSED;
+            default -> DownstreamOutcome.ERROR;
+          };
+      throw new DownstreamException(outcome);
     } finally {
       cap.leave();
       metrics.ended(outcome, begun - asked, System.nanoTime() - begun);
     }
   }
 
-  private byte[] exchange(long remainingMs) throws DownstreamException {
-    // 0 would mean no timeout.
-    int timeout = (int) Math.max(1, remainingMs);
-    HttpURLConnection connection = null;
-    try {
-      connection = (HttpURLConnection) url.openConnection();
-      connection.setConnectTimeout(timeout);
-      connection.setReadTimeout(timeout);
-      connection.setUseCaches(false);
-      connection.setInstanceFollowRedirects(false);
-      connection.setRequestProperty("Accept", "application/json");
-      int status = connection.getResponseCode();
-      InputStream stream = status < 400 ? connection.getInputStream() : connection.getErrorStream();
-      // Read to its end, whatever the status: only then is the connection used again.
-      byte[] body = stream == null ? new byte[0] : stream.readNBytes(MAX_BODY_BYTES + 1);
-      if (body.length > MAX_BODY_BYTES) {
-        throw new IOException("answer too long");
-      }
-      if (status != 200) {
-        throw new DownstreamException(DownstreamOutcome.ERROR, "status " + status);
-      }
-      return body;
-    } catch (IOException e) {
-      if (connection != null) {
-        connection.disconnect();
-      }
-      DownstreamOutcome outcome =
-          switch (e) {
-            case SocketTimeoutException late -> DownstreamOutcome.TIMEOUT;
-            case ConnectException refused -> DownstreamOutcome.REFUSED;
-            default -> DownstreamOutcome.ERROR;
-          };
-      throw new DownstreamException(outcome, String.valueOf(e.getMessage()));
+  /** Closes what is idle; a call under way keeps its connection until it ends. */
+  @Override
+  public void close() {
+    pruner.interrupt();
+    for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
+      each.close();
     }
   }
 
-  /**
-   * The JDK keeps 5 idle connections for 5 s by default. The lab's cap is {@link ConnectionCap};
-   * the JDK's is only opened. These are JVM-wide and read at the first call.
-   */
-  private static void keepConnections() {
-    System.setProperty("http.maxConnections", "65536");
-    System.setProperty("http.keepAlive.time.server", "60");
+  private Reply exchange(long deadlineNanos) throws IOException {
+    DownstreamConnection kept = idle.pollFirst();
+    if (kept != null) {
+      try {
+        return exchange(kept, deadlineNanos);
+      } catch (StaleException e) {
+        // The downstream closed it while it was idle: once more, on a new one.
+      }
+    }
+    return exchange(
+        new DownstreamConnection(new InetSocketAddress(host, port), deadlineNanos), deadlineNanos);
+  }
+
+  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
+    Reply reply = null;
+    try {
+      reply = connection.exchange(request, deadlineNanos);
+      return reply;
+    } finally {
+      giveBack(connection, reply);
+    }
+  }
+
+  private void giveBack(DownstreamConnection connection, @Nullable Reply reply) {
+    if (reply != null && connection.isReusable()) {
+      connection.markIdle();
+      idle.addFirst(connection);
+    } else {
+      connection.close();
+    }
+  }
+
+  private void prune() {
+    try {
+      while (true) {
+        Thread.sleep(PRUNE_INTERVAL);
+        // The last one has been idle longest.
+        DownstreamConnection oldest = idle.peekLast();
+        while (oldest != null && oldest.isIdleLongerThan(KEEP_IDLE.toNanos())) {
+          // Taken from the end; a caller may have been faster, then another one is closed.
+          DownstreamConnection taken = idle.pollLast();
+          if (taken != null) {
+            taken.close();
+          }
+          oldest = idle.peekLast();
+        }
+      }
+    } catch (InterruptedException e) {
+      // Stopped.
+    }
   }
 }

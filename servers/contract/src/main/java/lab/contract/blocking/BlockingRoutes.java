@@ -5,7 +5,7 @@ import lab.contract.ModelContext;
 import lab.contract.RouteCall;
 
 /** Does the routes' work on the calling thread, which may be of any kind. */
-public final class BlockingRoutes {
+public final class BlockingRoutes implements AutoCloseable {
   private final String model;
   private final BlockingDownstream downstream;
 
@@ -30,6 +30,11 @@ public final class BlockingRoutes {
       case HEALTH -> Answer.up(model);
       case NONE -> throw new IllegalStateException("no route, but no refusal");
     };
+  }
+
+  @Override
+  public void close() {
+    downstream.close();
   }
 
   private Answer hello(int waitMs) throws InterruptedException {

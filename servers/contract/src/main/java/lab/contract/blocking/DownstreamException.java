@@ -8,8 +8,8 @@ public final class DownstreamException extends Exception {
 
   private final DownstreamOutcome outcome;
 
-  DownstreamException(DownstreamOutcome outcome, String message) {
-    super(message, null, false, false);
+  DownstreamException(DownstreamOutcome outcome) {
+    super(outcome.label(), null, false, false);
     this.outcome = outcome;
   }
 

@@ -1,0 +1,5 @@
+/** Model {@code event-loop}; see MODEL.md. */
+@NullMarked
+package lab.eventloop;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,58 @@
+package lab.netty;
+
+import io.netty.channel.EventLoop;
+import lab.contract.Answer;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+
+/**
+ * One request and the way to answer it. Its calls come one after the other, whatever their threads.
+ */
+public final class Exchange {
+  private final Connection connection;
+  private final RouteCall call;
+  private final boolean keepAlive;
+  private final long receivedNanos;
+  private long begunNanos;
+
+  /**
+   * @param receivedNanos when the loop had the request before it, by {@link System#nanoTime}
+   */
+  Exchange(Connection connection, RouteCall call, boolean keepAlive, long receivedNanos) {
+    this.connection = connection;
+    this.call = call;
+    this.keepAlive = keepAlive;
+    this.receivedNanos = receivedNanos;
+  }
+
+  public RouteCall call() {
+    return call;
+  }
+
+  /** The connection's event loop. */
+  public EventLoop loop() {
+    return connection.loop();
+  }
+
+  /** The work begins: what went before was waiting, the phase {@code queue}. Any thread, once. */
+  public void begin() {
+    begunNanos = System.nanoTime();
+    connection.metrics().begun(call.route());
+  }
+
+  /** Answers. Any thread, once, after {@link #begin}; does not block. */
+  public void answer(Answer answer) {
+    connection.answer(this, answer);
+  }
+
+  /** The answer is written, or cannot be. */
+  void ended(RequestMetrics metrics, Outcome outcome) {
+    metrics.ended(
+        call.route(), outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);
+  }
+
+  boolean keepAlive() {
+    return keepAlive;
+  }
+}
