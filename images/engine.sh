@@ -57,10 +57,10 @@ may_install() {
     fail "no Docker engine answers, and only root can $1 one: do that, or run this as root"
 }
 
-# The mirror apt already uses for the machine's own release; no other is ever asked.
+# The mirror apt already takes Debian from; no other is ever asked.
 mirror() {
-  apt-get indextargets --format "\$(REPO_URI) \$(RELEASE)" 'Created-By: Packages' |
-    awk -v release="$1" '$2 == release {print $1; exit}'
+  apt-get indextargets --format "\$(REPO_URI)" \
+    'Created-By: Packages' 'Origin: Debian' 'Label: Debian' "Codename: $1" 2>/dev/null | sed -n 1p
 }
 
 install_engine() {
@@ -75,6 +75,7 @@ install_engine() {
     *) fail "no Docker engine here, and this is neither Debian 12 nor 13: install Docker 20.10 or later with Compose v2" ;;
   esac
 
+  apt-get update >>"$LOG" 2>&1 || fail "apt-get update failed; the end of $LOG: $(tail -n 2 "$LOG" | tr '\n' ' ')"
   if [[ -n $from ]]; then
     # Bookworm has no Compose v2. Trixie's packages of the engine run on it; pinned at 100,
     # trixie changes nothing else on this machine.
@@ -82,13 +83,14 @@ install_engine() {
     uri=$(mirror bookworm)
     [[ -n $uri ]] || fail "apt on this machine names no mirror of bookworm to take Docker from"
     if [[ ! -e $sources ]]; then
+      mkdir -p /etc/apt/preferences.d "${sources%/*}"
       printf 'Package: *\nPin: release n=trixie\nPin-Priority: 100\n' >/etc/apt/preferences.d/lab-trixie
       printf 'Types: deb\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n' \
         "$uri" /usr/share/keyrings/debian-archive-keyring.gpg >"$sources"
+      apt-get update >>"$LOG" 2>&1 || fail "apt-get update failed; the end of $LOG: $(tail -n 2 "$LOG" | tr '\n' ' ')"
     fi
   fi
   {
-    apt-get update
     # `name/trixie`, not `-t trixie`: that would upgrade libc too.
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       ca-certificates iptables containerd runc \

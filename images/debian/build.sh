@@ -14,18 +14,19 @@ release=${tag%%-*}
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 command -v apt-get >/dev/null || fail "$image can only be built on Debian (no apt-get here)"
 [[ $(id -u) == 0 ]] || fail "$image can only be built by root"
+
+# mirror LABEL: where apt gets Debian's packages of that label from.
+mirror() {
+  apt-get indextargets --format "\$(REPO_URI)" \
+    'Created-By: Packages' 'Origin: Debian' "Label: $1" 2>/dev/null | sed -n 1p
+}
+# Without lists (a fresh container) apt does not know yet.
+if [[ -z $(mirror Debian) ]] || ! command -v mmdebstrap >/dev/null; then apt-get update -qq; fi
+main=$(mirror Debian)
+security=$(mirror Debian-Security)
 if ! command -v mmdebstrap >/dev/null; then
-  apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap
 fi
-
-# mirror SUITE-PATTERN: where apt gets the first suite of that name from.
-mirror() {
-  apt-get indextargets --format "\$(REPO_URI) \$(RELEASE)" 'Created-By: Packages' |
-    awk -v suite="$1" '$2 ~ suite {print $1; exit}'
-}
-main=$(mirror '^[a-z]+$')
-security=$(mirror '^[a-z]+-security$')
 [[ -n $main ]] || fail "apt on this machine names no Debian mirror"
 sources=("deb $main $release main" "deb $main $release-updates main")
 if [[ -n $security ]]; then sources+=("deb $security $release-security main"); fi

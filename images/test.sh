@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# Tests of engine.sh and present.sh with programs that only pretend: a directory of fakes in
+# front of PATH records every call. Nothing is installed, pulled, built or started.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+passed=0 failed=0
+
+# A copy of what is tested, in a place of its own, and the fakes.
+fresh() {
+  lab=$root/lab
+  rm -rf "$lab"
+  mkdir -p "$lab/fake" "$lab/there"
+  cp -R images "$lab/"
+  cat >"$lab/.env" <<'ENV'
+DEBIAN_IMAGE=debian:trixie-slim
+JRE_IMAGE=eclipse-temurin:25-jre
+MAVEN_IMAGE=maven:3.9-eclipse-temurin-25
+GOLANG_IMAGE=golang:1.24-trixie
+PROMETHEUS_IMAGE=prom/prometheus:v2.53.3
+TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.12.0
+CADVISOR_IMAGE=ghcr.io/google/cadvisor:0.55.1
+OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0
+GRAFANA_IMAGE=grafana/grafana:12.3.1
+NIX_IMAGE=nixos/nix:2.28.2
+WRK2_IMAGE=
+COMPOSE_PROFILES=grafana
+ENV
+  calls=$lab/calls
+  : >"$calls"
+  # FAKE_PULL: ok, refused (no registry), missing (registry without the image) or silent.
+  # FAKE_BUILD: ok or broken. An image is there when there/<name> is.
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
+printf 'docker %s\n' "$*" >>"$lab/calls"
+case "$1 ${2-}" in
+  "image inspect") shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
+  "pull "*)
+    case $FAKE_PULL in
+      ok) echo "Pulling from somewhere"; touch "$(file "$2")" ;;
+      refused) echo "Error response from daemon: dial tcp: no such host" >&2; exit 1 ;;
+      missing) echo "Error response from daemon: manifest unknown" >&2; exit 1 ;;
+      silent) exec sleep 60 ;;
+    esac ;;
+  "build "*)
+    while [[ $1 != --tag ]]; do shift; done
+    [[ $FAKE_BUILD == ok ]] || { echo "the last thing the build said"; exit 1; }
+    touch "$(file "$2")" ;;
+  "import "*) touch "$(file "${*: -1}")" ;;
+  "version "*)
+    [[ -e $lab/engine ]] || { echo "Cannot connect to the Docker daemon" >&2; exit 1; }
+    if [[ $* == *Client* ]]; then echo "$(<"$lab/engine") 26.1.5"; else cat "$lab/engine"; fi ;;
+  "compose version") echo "${FAKE_COMPOSE:-2.26.1-4}" ;;
+esac
+FAKE
+  export FAKE_PULL=refused FAKE_BUILD=ok
+  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE
+}
+
+fake() { { printf '#!/usr/bin/env bash\n'; cat; } >"$lab/fake/$1" && chmod +x "$lab/fake/$1"; }
+
+there() {
+  local image
+  for image in "$@"; do touch "$lab/there/$(tr '/:' '__' <<<"$image")"; done
+}
+
+everything() {
+  there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie \
+    prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 \
+    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:12.3.1 nixos/nix:2.28.2
+}
+
+# A root Debian machine whose mmdebstrap makes nothing.
+debian_host() {
+  fake id <<<'[[ $1 == -u ]] && echo 0 || echo root'
+  fake apt-get <<'FAKE'
+printf 'apt-get %s\n' "$*" >>"$(dirname "$0")/../calls"
+case $* in
+  *"Label: Debian-Security"*) echo http://mirror.test/security/ ;;
+  *"Label: Debian"*) echo http://mirror.test/debian/ ;;
+esac
+FAKE
+  fake mmdebstrap <<<'printf "mmdebstrap %s\n" "$*" >>"$(dirname "$0")/../calls"'
+  fake uname <<<'[[ $1 == -m ]] && echo x86_64 || echo Linux'
+  fake pidof <<<'exit 1'
+}
+
+# run COMMAND…: its output in $out, its status in $status. No sbin: a real dockerd is not seen.
+run() { status=0; out=$(PATH="$lab/fake:/usr/bin:/bin" "$@" 2>&1) || status=$?; }
+
+check() {
+  if eval "$2"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED: %s\n  status %s, output:\n%s\n  calls:\n%s\n' "$1" "$status" "$out" "$(tail -n 20 "$calls")"
+  fi
+}
+
+count() { grep -c -- "$1" "$calls" || true; }
+built() { sed -n 's/^docker build .*--tag \([^ ]*\).*/\1/p' "$calls" | paste -sd' ' -; }
+
+# --- present.sh -----------------------------------------------------------------------
+fresh; everything; debian_host
+run "$lab/images/present.sh"
+check "everything there: one question to the engine, one line" \
+  '[[ $status == 0 && $(wc -l <"$calls") == 1 && $out == "images: all 10 there" ]]'
+
+fresh; debian_host; export FAKE_PULL=ok
+run "$lab/images/present.sh"
+check "what can be pulled is pulled, not built" \
+  '[[ $status == 0 && $(count "^docker pull") == 10 && -z $(built) && $(grep -c " pulled, " <<<"$out") == 10 ]]'
+
+fresh; debian_host
+run "$lab/images/present.sh"
+check "no registry: each registry is asked once" \
+  '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
+check "no registry: everything that can be is built, bases first" \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+check "no registry: the base comes from the mirrors this machine uses" \
+  '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
+check "no registry: one line each says what is missing and what is used instead" \
+  '[[ $(grep -c "grafana/grafana:12.3.1 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.2 .*oha is used instead" <<<"$out") == 1 ]]'
+check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
+: >"$calls"
+run "$lab/images/present.sh"
+check "the next run waits for no registry and builds nothing" \
+  '[[ $status == 0 && $(count "^docker pull") == 0 && -z $(built) && $out == "images: 8 of 10 there"* ]]'
+: >"$calls"
+run "$lab/images/present.sh" grafana
+check "naming an image asks its registry again" '[[ $status == 0 && $(count "^docker pull grafana") == 1 ]]'
+printf '%s docker.io\n%s ghcr.io\n' "$(($(date +%s) - 4000))" "$(($(date +%s) - 4000))" >"$lab/.lab/unreachable-registries"
+: >"$calls"
+run "$lab/images/present.sh"
+check "a registry is asked again after an hour" '[[ $(count "^docker pull") == 1 ]]'
+
+fresh; debian_host; export FAKE_PULL=silent PULL_DEADLINE_S=1
+run "$lab/images/present.sh" debian
+check "a registry that says nothing is given up at the deadline" \
+  '[[ $status == 0 && $out == *"debian:trixie-slim "*"built from packages"* && $(count "^docker import") == 1 ]]'
+unset PULL_DEADLINE_S
+
+fresh; debian_host; export FAKE_PULL=missing
+run "$lab/images/present.sh"
+check "a registry that lacks one image is asked for the next" '[[ $status == 0 && $(count "^docker pull") == 10 ]]'
+
+fresh; debian_host
+run "$lab/images/present.sh" cadvisor
+check "an image by name: what it builds on comes first" \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.24-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
+
+fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=broken
+run "$lab/images/present.sh" jre
+check "a broken build fails and shows the end of its log" \
+  '[[ $status == 1 && $out == *"neither pulled (docker.io cannot be reached) nor built"*"the last thing the build said"* ]]'
+
+fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
+run "$lab/images/present.sh" debian
+check "not root: one clear line" '[[ $status == 1 && $out == *"debian:trixie-slim can only be built by root"* ]]'
+
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2" "$lab/there/grafana_grafana_12.3.1"
+there my/wrk2:1
+WRK2_IMAGE=my/wrk2:1 COMPOSE_PROFILES=none run "$lab/images/present.sh"
+check "neither Nix nor Grafana is asked for where the settings do without them" \
+  '[[ $status == 0 && $out == "images: all 9 there" && $(count nixos) == 0 && $(count grafana) == 0 ]]'
+WRK2_IMAGE=my/wrk2:2 run "$lab/images/present.sh"
+check "a wrk2 image of the user's that cannot be had is an error" '[[ $status == 1 && $out == *"my/wrk2:2 "*ABSENT* ]]'
+
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
+run "$lab/images/present.sh"
+check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 9 there" ]]'
+
+fresh; run "$lab/images/present.sh" grafanaa
+check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$out == *\"'grafanaa' is not one of: debian jre\"* ]]"
+
+# --- engine.sh ------------------------------------------------------------------------
+fresh; debian_host; echo 26.1.5 >"$lab/engine"
+run "$lab/images/engine.sh"
+check "an engine that answers: silence" '[[ $status == 0 && -z $out ]]'
+echo 29.0.1 >"$lab/engine"; FAKE_COMPOSE=v5.0.0 run "$lab/images/engine.sh"
+check "newer engine and Compose: silence" '[[ $status == 0 && -z $out ]]'
+echo 20.10.24 >"$lab/engine"; run "$lab/images/engine.sh"
+check "the oldest engine: silence" '[[ $status == 0 && -z $out ]]'
+echo 19.03.15 >"$lab/engine"; run "$lab/images/engine.sh"
+check "an engine too old: one line" '[[ $status == 1 && $out == "lab: this Docker engine is 19.03.15; the lab needs 20.10 or later" ]]'
+echo 26.1.5 >"$lab/engine"; FAKE_COMPOSE=1.29.2 run "$lab/images/engine.sh"
+check "Compose v1: one line" '[[ $status == 1 && $out == "lab: this Docker Compose is 1.29.2;"* ]]'
+
+fresh; debian_host
+INSTALL_ENGINE=no run "$lab/images/engine.sh"
+check "INSTALL_ENGINE=no: one line, nothing installed" \
+  '[[ $status == 1 && $out == "lab: no Docker engine answers, and INSTALL_ENGINE=no forbids to install one" && $(count apt-get) == 0 ]]'
+INSTALL_ENGINE=perhaps run "$lab/images/engine.sh"
+check "another value of INSTALL_ENGINE is refused" '[[ $status == 1 && $out == *"neither yes nor no" ]]'
+DOCKER_HOST=tcp://far:2375 run "$lab/images/engine.sh"
+check "an engine elsewhere that does not answer: nothing is installed here" \
+  '[[ $status == 1 && $out == "lab: no Docker engine answers at DOCKER_HOST=tcp://far:2375" && $(count apt-get) == 0 ]]'
+
+fresh; debian_host; fake dockerd <<<'exit 1'
+fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
+run "$lab/images/engine.sh"
+check "not root: one line" '[[ $status == 1 && $out == "lab: no Docker engine answers, and only root can start one"* ]]'
+fake uname <<<'[[ $1 == -m ]] && echo arm64 || echo Darwin'
+run "$lab/images/engine.sh"
+check "macOS: one line" '[[ $status == 1 && $out == "lab: no Docker engine answers: start Docker Desktop"* ]]'
+
+fresh; debian_host
+fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"; echo 26.1.5 >"$(dirname "$0")/../engine"; exec sleep 2'
+DOCKERD_LOG=$lab/dockerd.log run "$lab/images/engine.sh"
+check "an engine installed but not running is started, once, and said so" \
+  '[[ $status == 0 && $(count started) == 1 && $(count apt-get) == 0 && $out == "lab: started the Docker engine that was installed"* ]]'
+
+fresh; debian_host; fake dockerd <<<'echo "cannot mount the world" >&2; exit 1'
+DOCKERD_LOG=$lab/dockerd.log run "$lab/images/engine.sh"
+check "an engine that stops at once: its own words" '[[ $status == 1 && $out == *"cannot mount the world"* ]]'
+
+fresh; debian_host; fake pidof <<<'echo 123'
+fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"'
+START_DEADLINE_S=1 run "$lab/images/engine.sh"
+check "a dockerd that runs but does not answer: never a second one" \
+  '[[ $status == 1 && $(count started) == 0 && $out == *"does not answer after 1 s"* ]]'
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+((failed == 0))
