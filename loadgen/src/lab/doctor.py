@@ -70,9 +70,10 @@ def _server(stack: Stack, server: str) -> str:
         raise LabUnreachable(f"{server}: {identity.model} answers under this name")
     settings = stack.settings(server)
     heap = identity.max_heap_bytes / 2**20
+    gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
     return (
         f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, "
-        f"heap {heap:.0f} MiB, {identity.gc}, pool {settings.get('pool_size') or 'none'}"
+        f"heap {heap:.0f} MiB, {gc}, pool {settings.get('pool_size') or 'none'}"
     )
 
 

@@ -25,7 +25,7 @@ DEADLINE_S = 5.0
 ROUTE_DEADLINE_S = 30.0
 AGENT_DEADLINE_S = 2.0
 MODEL_HEADER = "Lab-Model"
-_IN_FLIGHT = re.compile(r"lab_http_requests_in_flight(?:\{[^}]*\})?\s+(\S+)")
+_IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,10 @@ class Stack:
         try:
             known = {name: answer[name] for name in Identity.__dataclass_fields__}
             return from_json(Identity, known)
-        except (KeyError, ValueError) as failure:
+        except KeyError as failure:
             raise LabUnreachable(f"{server}: its identity has no {failure}") from None
+        except ValueError as failure:
+            raise LabUnreachable(f"{server}: its identity is wrong: {failure}") from None
 
     def settings(self, server: str) -> Mapping[str, Json]:
         """The server's effective settings. Raises LabUnreachable."""

@@ -114,7 +114,7 @@ class Identity:
     start_time_ms: int
     cpus: int
     max_heap_bytes: int
-    gc: str
+    gc: tuple[str, ...]
     jvm_flags: tuple[str, ...]
 
 

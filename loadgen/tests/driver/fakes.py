@@ -28,7 +28,7 @@ from lab.types import (
 )
 
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
-IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, "G1", ("-Xmx512m",))
+IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 
@@ -80,7 +80,11 @@ class FakeLab:
         if path == "/settings":
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
-        text = f'lab_http_requests_in_flight{{route="/downstream"}} {float(self.in_flight)}\n'
+        name = "lab_http_requests_in_flight"
+        text = (
+            f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
+            f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
+        )
         return httpx.Response(200, text=text)
 
     def _agent(self, request: httpx.Request) -> httpx.Response:
