@@ -13,7 +13,7 @@ export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE COMPOSE_PROJECT_NAME \
 
 # What host.sh reads off this machine wins over .env; what the user sets wins over both.
 COMPOSE := set -a; . ./.lab/env; set +a; docker compose
-DRIVER := $(COMPOSE) run --rm --no-deps -e LAB_WORDS -e LAB_SETTING_NAMES loadgen
+DRIVER := $(COMPOSE) run --rm --no-deps -e LAB_WORDS -e LAB_SETTING_NAMES driver
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
@@ -27,7 +27,8 @@ up: ## Start the lab: engine, images, containers; waits until all are healthy
 	@images/host.sh env
 	@images/present.sh
 	@images/host.sh env
-	@$(COMPOSE) up --detach --build --wait --quiet-pull --remove-orphans 2>.lab/up.log || { tail -n 30 .lab/up.log >&2; exit 1; }
+	@images/host.sh step build "the lab's own images" docker compose --progress plain build
+	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
 	@images/host.sh where
 

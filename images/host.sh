@@ -3,6 +3,7 @@
 #
 #   host.sh env         write .lab/env: what compose needs to know of this machine
 #   host.sh facts       write .lab/host.json: what a run's manifest records of it
+#   host.sh step LOG TEXT COMMAND…  run a step of `make up`; its output is .lab/logs/LOG.log
 #   host.sh where       say where the running lab is to be seen
 #   host.sh check VERB  refuse wrong words of a verb early, if the driver's image is there
 #   host.sh need-up     fail with one line unless the lab is up
@@ -139,6 +140,19 @@ write_facts() {
   rm .lab/host.json.part
 }
 
+step() {
+  local log=.lab/logs/$1.log text=$2 start=$SECONDS
+  shift 2
+  mkdir -p .lab/logs
+  set -a; . ./.lab/env; set +a
+  if [[ -t 1 ]]; then printf '%s …\r' "$text"; fi
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 30 "$log" >&2
+    fail "failed: $text (all of its output: $log)"
+  fi
+  printf '%s: ready, %d s\n' "$text" $((SECONDS - start))
+}
+
 where() {
   local profiles
   profiles=$(sed -n 's/^COMPOSE_PROFILES=//p' .lab/env)
@@ -200,7 +214,7 @@ doctor() {
   fi
   if is_up; then
     set -a; . ./.lab/env; set +a
-    docker compose run --rm --no-deps -T loadgen doctor || bad=1
+    docker compose run --rm --no-deps -T driver doctor || bad=1
   else
     warn "the lab is not up: \`make up\` starts it"
   fi
@@ -210,9 +224,10 @@ doctor() {
 case ${1-} in
   env) write_env ;;
   facts) write_facts ;;
+  step) step "${@:2}" ;;
   where) where ;;
   check) check "${2:?}" ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   doctor) doctor ;;
-  *) fail "images/host.sh: '${1-}' is not one of env, facts, where, check, need-up, doctor" ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, step, where, check, need-up, doctor" ;;
 esac
