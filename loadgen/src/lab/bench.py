@@ -117,7 +117,7 @@ def bench(
     )
     manifest.write(run_dir, record)
     rows: list[Row] = []
-    notes: list[str] = []
+    notes: list[tuple[str, str]] = []
     status: manifest.Status = "failed"
     try:
         with Bench(console, len(plans), seconds[0], system.monotonic) as progress:
@@ -134,7 +134,7 @@ def bench(
                 if not rows:
                     _point_latest(run_dir)
                 rows.append(row)
-                notes += [f"{plan.trial}: {note}" for note in judgement.notes]
+                notes += [(plan.trial, note) for note in judgement.notes]
                 progress.finished()
         status = "complete"
     except Interrupted:
@@ -143,12 +143,28 @@ def bench(
     finally:
         manifest.write(
             run_dir,
-            dataclasses.replace(record, status=status, ended_at=system.now(), notes=tuple(notes)),
+            dataclasses.replace(
+                record,
+                status=status,
+                ended_at=system.now(),
+                notes=tuple(f"{trial}: {note}" for trial, note in notes),
+            ),
         )
-        table.render(console, rows, notes)
+        table.render(console, rows, grouped(notes))
         if rows:
             console.print(f"results/{run_dir.name}/{csv.NAME}", highlight=False)
     return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+
+def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """(trial, note) pairs as lines, one per note: the trials it is about, then the note."""
+    trials: dict[str, list[str]] = {}
+    for trial, note in notes:
+        trials.setdefault(note, []).append(trial)
+    return [
+        f"{whose[0] if len(whose) == 1 else ', '.join(t.partition('-')[0] for t in whose)}: {note}"
+        for note, whose in trials.items()
+    ]
 
 
 def plan_trials(

@@ -233,7 +233,7 @@ class Reading:
 
     Latencies cover every answer in the window, HTTP errors included, since engines do.
     `corrected` counts from when a request should have been sent (open only); `raw` from when
-    it was sent. `lag_ms` is how late the generator itself usually was, where it can be told.
+    it was sent. `lag_ms` is how late the generator itself was on average, where it can be told.
     `problems` make the trial invalid, `notes` only explain.
     """
 

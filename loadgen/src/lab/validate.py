@@ -21,8 +21,9 @@ BUSY_CONNECTIONS = 0.9
 # A generator that used this share of its cores was at its limit.
 GENERATOR_CPU = 0.95
 HOST_BUSY = 0.95
-# A ticket later than this is a visible part of any latency the lab measures.
-LAG_MS = 100.0
+# Beyond this share of the median corrected latency, the generator measures itself.
+LAG_SHARE = 0.1
+LEAST_LAG_MS = 1.0
 # What rounding and the edges of a window may put above a bound.
 BOUND_SLACK = 0.02
 MIN_SAMPLES = 200
@@ -143,8 +144,13 @@ def _generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
             f"the generator was the limit: it used {cpu_s / reading.window_s:.1f} "
             f"of its {cores} cores"
         )
-    if reading.lag_ms is not None and reading.lag_ms > LAG_MS:
-        yield f"the generator was late itself, by {reading.lag_ms:.0f} ms"
+    if reading.lag_ms is not None and reading.corrected is not None:
+        allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)
+        if reading.lag_ms > allowed_ms:
+            yield (
+                f"the generator was late itself, by {reading.lag_ms:.0f} ms on average "
+                f"(allowed {allowed_ms:.0f} ms)"
+            )
     if _overloaded(record, reading):
         busy = connections_busy(record, reading)
         if busy is None or busy < BUSY_CONNECTIONS:

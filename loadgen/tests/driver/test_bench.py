@@ -187,7 +187,7 @@ def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
     ready.run(servers=("a",), modes=("open",))
     assert ready.rows[0]["valid"] == "false"
     assert reason in ready.rows[0]["invalid_reasons"]
-    assert "invalid  01-a-open-c200" in ready.text.getvalue()
+    assert "invalid 01-a-open-c200" in ready.text.getvalue()
 
 
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:

@@ -116,7 +116,9 @@ def test_a_generator_at_the_end_of_its_cores() -> None:
 
 
 def test_a_generator_that_is_late_itself() -> None:
-    assert "late itself, by 150 ms" in invalid(said=reading(lag_ms=150.0))
+    # A tenth of the median of 200 ms is allowed.
+    valid(said=reading(lag_ms=19.0))
+    assert "late itself, by 21 ms on average" in invalid(said=reading(lag_ms=21.0))
 
 
 def test_a_starved_generator_that_did_not_offer_its_rate() -> None:

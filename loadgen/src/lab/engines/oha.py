@@ -23,7 +23,6 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -114,6 +113,7 @@ class Oha:
         window = [second for second in seconds if first <= second.second < last]
         raw_spectrum = Spectrum.of(second.raw for second in window)
         corrected = Spectrum.of(second.corrected for second in window)
+        lag_us = sum(second.lag_us for second in window)
         http_errors = sum(n for s in seconds for status, n in s.statuses.items() if status > 399)
         ok = sum(n for s in seconds for n in s.statuses.values()) - http_errors
         unfinished = errors.pop(_DEADLINE, 0) if plan.mode == "closed" else None
@@ -136,14 +136,14 @@ class Oha:
                 unfinished=unfinished,
                 accounted_s=summary,
             ),
-            lag_ms=_lag_ms(window) if plan.mode == "open" else None,
+            lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
             notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 
 
 @dataclass(slots=True)
 class Second:
-    """What was answered in one second of a run; `lag_us` is the latest ticket's lateness."""
+    """What was answered in one second of a run; `lag_us` sums how late their tickets were."""
 
     second: int
     statuses: Counter[int] = field(default_factory=Counter)
@@ -168,14 +168,8 @@ def collect(
         second.raw.add(max(0, round((end - start) * 1e6)))
         if rate_rps is not None:
             second.corrected.add(max(0, round((end - due) * 1e6)))
-            second.lag_us = max(second.lag_us, round((ticket - due) * 1e6))
+            second.lag_us += round((ticket - due) * 1e6)
     return [seconds[at] for at in sorted(seconds)]
-
-
-def _lag_ms(window: list[Second]) -> float | None:
-    """The median over the seconds of each second's latest ticket: one hiccup is a latency
-    like any other, a generator late in most seconds is not keeping its rate."""
-    return statistics.median(s.lag_us for s in window) / 1000 if window else None
 
 
 def _write(path: Path, seconds: Iterable[Second]) -> None:

@@ -31,9 +31,9 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
     console.print(Text(legend, style="dim"))
     for row in rows:
         if not row.valid:
-            console.print(Text(f"invalid  {row.trial}: {row.invalid_reasons}", style="yellow"))
+            console.print(Text(f"invalid {row.trial}: {row.invalid_reasons}", style="yellow"))
     for note in notes:
-        console.print(Text(f"note  {note}"))
+        console.print(Text(f"note {note}"))
 
 
 def _wide(rows: Sequence[Row]) -> RenderableType:
