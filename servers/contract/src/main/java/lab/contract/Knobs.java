@@ -37,9 +37,9 @@ public final class Knobs {
     }
   }
 
-  /** Tells that this model has event loops, for which the settings about them hold. */
-  public synchronized void hasLoops() {
-    fixed.put(Settings.LOOPS.name(), settings.loops());
+  /** Tells that this model has so many event loops, for which the settings about them hold. */
+  public synchronized void hasLoops(int loops) {
+    fixed.put(Settings.LOOPS.name(), loops);
     fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop());
   }
 

@@ -4,6 +4,7 @@ import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.function.ToDoubleFunction;
 
 /** What can be seen of event loops. A loop that is always busy is the model's bottleneck. */
@@ -16,8 +17,8 @@ public final class LoopMetrics {
     /** Time since its start in which it did not wait for events, in nanoseconds. */
     long busyNanos();
 
-    /** Requests received and not yet begun, as the loop is busy with others. */
-    int queueDepth();
+    /** Requests received and not yet begun, as the loop is busy with others, if it can tell. */
+    OptionalInt queueDepth();
 
     /** Client connections open, in flight or idle. */
     int openConnections();
@@ -38,7 +39,9 @@ public final class LoopMetrics {
         .name("lab_event_loop_queue_depth")
         .help("Requests received that wait for their loop to begin with them.")
         .labelNames("loop")
-        .callback(callback -> observed.forEach(l -> callback.call(l.queueDepth(), l.name())))
+        .callback(
+            callback ->
+                observed.forEach(l -> l.queueDepth().ifPresent(n -> callback.call(n, l.name()))))
         .register(registry);
     GaugeWithCallback.builder()
         .name("lab_http_connections_open")

@@ -21,7 +21,8 @@ import java.util.stream.Stream;
  * @param keepAliveTimeout how long a client connection may idle
  * @param poolSize worker threads, for models with a worker pool
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
- * @param loops event loops, each one thread, for models with event loops
+ * @param loops event loops, each one thread, for models with event loops; 0 = as many as the model
+ *     has by itself, see {@link #loops(int)}
  * @param blockTheLoop whether waits block the loop's thread: the mistake that an event loop does
  *     not forgive, to be seen
  * @param downstreamUrl where {@code /downstream} calls
@@ -51,7 +52,7 @@ public record Settings(
   static final IntOption KEEP_ALIVE_TIMEOUT_S = new IntOption("keep_alive_timeout_s", 120, 1, 3600);
   public static final IntOption POOL_SIZE = new IntOption("pool_size", 200, 1, 20_000);
   public static final IntOption QUEUE_BOUND = new IntOption("queue_bound", 0, 0, 1_000_000);
-  static final IntOption LOOPS = new IntOption("loops", 1, 1, 256);
+  static final IntOption LOOPS = new IntOption("loops", 0, 0, 256);
   public static final IntOption DOWNSTREAM_CONNECTIONS =
       new IntOption("downstream_connections", 20_000, 1, 60_000);
   public static final IntOption DOWNSTREAM_TIMEOUT_MS =
@@ -114,6 +115,15 @@ public record Settings(
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)));
+  }
+
+  /**
+   * Returns how many event loops there are to be.
+   *
+   * @param byItself as many as the model has when the setting does not say
+   */
+  public int loops(int byItself) {
+    return loops == 0 ? byItself : loops;
   }
 
   /** Returns the settings by snake_case name, values as JSON shows them. */
