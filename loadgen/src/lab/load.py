@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,8 @@ STEP_S = 0.2
 OVERTIME_S = 120.0
 # A queue left behind by an overloaded trial must not be the next trial's start.
 SETTLE_S = 30.0
+# The agent sees a change up to this late: one made just before the load is no change of it.
+AGENT_LOOKS = timedelta(seconds=2)
 
 
 class Watcher(Protocol):
@@ -44,6 +47,7 @@ class _Window:
     host_to: HostCpu | None = None
     engine_from: float | None = None
     engine_to: float | None = None
+    seconds: float = 0.0
 
 
 class Runner:
@@ -80,6 +84,7 @@ class Runner:
                 process.stop()
             run_s = self._system.monotonic() - started
         engine.condense(plan, raw)
+        changes = self._toxic_changes(started_at)
         after, problem = self._after(plan.server)
         if not self._settled(plan.server):
             notes.append(f"the server still had requests in flight {SETTLE_S:.0f} s after the load")
@@ -96,7 +101,8 @@ class Runner:
                 before=before,
                 after=after,
                 after_problem=problem,
-                usage=_usage(process, window),
+                usage=_usage(process, window, schedule.window_s),
+                toxic_changes=changes,
                 notes=tuple(notes),
             ),
         )
@@ -125,9 +131,11 @@ class Runner:
             elapsed_s = self._system.monotonic() - started
             if window.host_from is None and elapsed_s >= opens_s:
                 window.host_from, window.engine_from = self._system.host_cpu(), process.cpu_s()
+                window.seconds = -self._system.monotonic()
                 self._mark(plan, schedule, "measure")
             if window.host_to is None and elapsed_s >= closes_s:
                 window.host_to, window.engine_to = self._system.host_cpu(), process.cpu_s()
+                window.seconds += self._system.monotonic()
             status = process.poll()
             if status is not None:
                 return status
@@ -145,6 +153,15 @@ class Runner:
             return self._stack.snapshot(server), None
         except LabUnreachable as failure:
             return None, str(failure)
+
+    def _toxic_changes(self, started_at: datetime) -> tuple[str, ...]:
+        if self._agent_lost:
+            return ()
+        try:
+            return self._stack.toxic_changes(started_at + AGENT_LOOKS)
+        except LabUnreachable as failure:
+            self._lose_agent(failure)
+            return ()
 
     def _settled(self, server: str) -> bool:
         until = self._system.monotonic() + SETTLE_S
@@ -184,13 +201,14 @@ class Runner:
         self._watcher.warn(f"no live view of this run: {failure}")
 
 
-def _usage(process: Process, window: _Window) -> Usage:
+def _usage(process: Process, window: _Window, window_s: float) -> Usage:
     shares = None
     if window.host_from is not None and window.host_to is not None:
         shares = window.host_to.shares_since(window.host_from)
     window_cpu_s = None
-    if window.engine_from is not None and window.engine_to is not None:
-        window_cpu_s = window.engine_to - window.engine_from
+    if window.engine_from is not None and window.engine_to is not None and window.seconds > 0:
+        # The counters were read a little beside the edges: as much per second.
+        window_cpu_s = (window.engine_to - window.engine_from) * window_s / window.seconds
     return Usage(
         run_cpu_s=process.cpu_s(),
         window_cpu_s=window_cpu_s,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -168,6 +169,23 @@ class Stack:
         """Tell the agent that no trial runs. Raises LabUnreachable."""
         url = f"{self._urls.agent}/trial"
         self._call(lambda: self._http.delete(url, timeout=AGENT_DEADLINE_S), "agent")
+
+    def toxic_changes(self, since: datetime) -> tuple[str, ...]:
+        """What the agent, which looks every second, saw change of the toxics since then; also
+        what was undone again. Raises LabUnreachable."""
+        answer = self._get(f"{self._urls.agent}/toxics", "agent")
+        try:
+            changes = [
+                (datetime.fromisoformat(one["since"]), f"{one['proxy']}/{one['toxic']}")
+                for one in answer["changes"]
+            ]
+            return tuple(
+                f"{what.rstrip('/')} at {at:%H:%M:%S}"
+                for at, what in sorted(changes)
+                if at >= since
+            )
+        except (KeyError, TypeError, ValueError) as failure:
+            raise LabUnreachable(f"agent: its changes of toxics are wrong: {failure}") from None
 
     def agent_health(self) -> None:
         """Raises LabUnreachable unless the agent is well."""

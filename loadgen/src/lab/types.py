@@ -162,7 +162,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """Everything known of a trial that is not in the engine's own output."""
+    """Everything known of a trial that is not in the engine's own output.
+
+    `toxic_changes` are those seen while the load ran, also those undone before its end.
+    """
 
     plan: TrialPlan
     engine_version: str
@@ -175,6 +178,7 @@ class TrialRecord:
     after: Snapshot | None
     after_problem: str | None
     usage: Usage
+    toxic_changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
@@ -276,7 +280,17 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of trials.csv; the fields are its columns, in this order."""
+    """One row of trials.csv; the fields are its columns, in this order.
+
+    * offered_rps: what was offered (open); predicted_rps: the tightest bound before the run
+    * achieved_rps: answers per second in the measured window, HTTP errors included
+    * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
+    * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
+      engines count their whole run, warm-up included
+    * http_errors: answers above 399; socket_errors: connections refused, reset or closed
+    * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
+    * started_at, ended_at, window_s: the measured window
+    """
 
     run: str
     trial: str

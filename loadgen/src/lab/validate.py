@@ -64,6 +64,8 @@ def _same_server(record: TrialRecord) -> Iterator[str]:
     elif after.identity != before.identity:
         yield "the server's identity changed during the trial"
     yield from _changes(before, after)
+    if record.toxic_changes and before.toxics == after.toxics:
+        yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:

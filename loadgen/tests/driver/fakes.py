@@ -46,6 +46,7 @@ class FakeLab:
     down: set[str] = dataclasses.field(default_factory=set)
     route_status: int = 200
     answering_model: str | None = None
+    toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     targets_down: bool = False
 
@@ -95,6 +96,8 @@ class FakeLab:
             self.marks.append((mark["trial"], mark["phase"]))
         elif request.method == "DELETE":
             self.marks.append(("", "end"))
+        elif request.url.path == "/toxics":
+            return httpx.Response(200, json={"changes": self.toxic_changes})
         return httpx.Response(200, json={})
 
     def _prometheus(self, path: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,18 @@ def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
     assert ready.rows[0]["valid"] == "false"
     assert reason in ready.rows[0]["invalid_reasons"]
     assert "invalid 01-a-open-c200" in ready.text.getvalue()
+
+
+@pytest.mark.parametrize(("seconds", "valid"), [(-1, "true"), (1, "true"), (12, "false")])
+def test_a_toxic_added_and_removed_again_in_the_trial_is_caught(
+    ready: Bench, fake_lab: FakeLab, seconds: int, valid: str
+) -> None:
+    # The agent looks every second: what it sees in the first may be older than the load.
+    since = (START + timedelta(seconds=seconds)).isoformat()
+    change = {"proxy": "downstream", "toxic": "latency", "since": since}
+    ready.system.at(15.0, lambda: fake_lab.toxic_changes.append(change))
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["valid"] == valid
 
 
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:

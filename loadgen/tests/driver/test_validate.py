@@ -67,6 +67,11 @@ def test_a_toxic_edited_in_the_trial() -> None:
     assert "none became downstream/latency latency=300" in reason
 
 
+def test_a_toxic_added_and_removed_in_the_trial() -> None:
+    changed = record(toxic_changes=("downstream/latency at 12:00:14",))
+    assert "downstream/latency at 12:00:14" in invalid(changed)
+
+
 def test_the_downstreams_delay_changed_in_the_trial() -> None:
     assert "200 became 250" in invalid(record(after=snapshot(downstream_delay_ms=250.0)))
 
