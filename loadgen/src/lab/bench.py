@@ -123,7 +123,7 @@ def bench(
         with Bench(console, len(plans), seconds[0], system.monotonic) as progress:
             runner = Runner(run_dir.name, stack, system, progress)
             for plan in plans:
-                before = stack.snapshot(plan.server)
+                before = runner.snapshot(plan.server)
                 planned = dataclasses.replace(plan, predicted_rps=_bound(plan, before))
                 raw = run_dir / "raw" / plan.trial
                 runner.trial(planned, before, engine, version, raw)

@@ -25,6 +25,8 @@ STEP_S = 0.2
 OVERTIME_S = 120.0
 # A queue left behind by an overloaded trial must not be the next trial's start.
 SETTLE_S = 30.0
+# A JVM that died comes back in seconds; then its new start time tells what happened.
+RESTART_S = 30.0
 # The agent sees a change up to this late: one made just before the load is no change of it.
 AGENT_LOOKS = timedelta(seconds=2)
 
@@ -148,9 +150,23 @@ class Runner:
             self._watcher.progress(plan, phase, schedule.warm_up_s + elapsed_s, schedule.total_s)
             self._system.sleep(STEP_S)
 
+    def snapshot(self, server: str) -> Snapshot:
+        """The server as it reads back now. Waits for one that is just being restarted.
+
+        Raises LabUnreachable when it stays away for RESTART_S.
+        """
+        until = self._system.monotonic() + RESTART_S
+        while True:
+            try:
+                return self._stack.snapshot(server)
+            except LabUnreachable:
+                if self._system.monotonic() >= until:
+                    raise
+            self._system.sleep(STEP_S)
+
     def _after(self, server: str) -> tuple[Snapshot | None, str | None]:
         try:
-            return self._stack.snapshot(server), None
+            return self.snapshot(server), None
         except LabUnreachable as failure:
             return None, str(failure)
 

@@ -191,6 +191,18 @@ def test_a_fault_planted_in_a_trial_makes_its_row_invalid(
     assert "invalid 01-a-open-c200" in ready.text.getvalue()
 
 
+def test_a_server_that_comes_back_has_restarted(ready: Bench, fake_lab: FakeLab) -> None:
+    def come_back() -> None:
+        fake_lab.down.clear()
+        identity = dataclasses.replace(fake_lab.identities["a"], start_time_ms=9, pid=9)
+        fake_lab.identities["a"] = identity
+
+    ready.system.at(20.0, lambda: fake_lab.down.add("a"))
+    ready.system.at(30.0, come_back)
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["invalid_reasons"] == "the JVM restarted during the trial"
+
+
 @pytest.mark.parametrize(("seconds", "valid"), [(-1, "true"), (1, "true"), (12, "false")])
 def test_a_toxic_added_and_removed_again_in_the_trial_is_caught(
     ready: Bench, fake_lab: FakeLab, seconds: int, valid: str
