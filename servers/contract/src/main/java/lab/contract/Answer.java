@@ -41,23 +41,6 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
     return ok(bytes(object));
   }
 
-  /** What {@code /} says: its members in this order. */
-  public static Answer hello(String model, String thread) {
-    Map<String, Object> body = new LinkedHashMap<>();
-    body.put("message", "hello");
-    body.put("model", model);
-    body.put("thread", thread);
-    return ok(body);
-  }
-
-  /** What {@code /health} says on both ports. */
-  public static Answer up(String model) {
-    Map<String, Object> body = new LinkedHashMap<>();
-    body.put("status", "up");
-    body.put("model", model);
-    return ok(body);
-  }
-
   /** Every model answers a failed downstream call with the same status and body. */
   public static Answer downstreamFailed(DownstreamOutcome outcome) {
     return outcome == DownstreamOutcome.TIMEOUT ? DOWNSTREAM_TIMEOUT : DOWNSTREAM_BROKEN;

@@ -2,6 +2,8 @@ package lab.contract;
 
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -13,18 +15,22 @@ public final class LabServer implements AutoCloseable {
   /** How long requests may still run when the server is told to stop; Docker kills after 10 s. */
   public static final Duration STOP_GRACE = Duration.ofSeconds(5);
 
+  private static final Logger LOG = System.getLogger(LabServer.class.getName());
   private static final int EXIT_BAD_SETTINGS = 2;
   private static final int EXIT_CANNOT_START = 1;
 
   private final TrafficServer traffic;
   private final ManagementServer management;
   private final MBeans mbeans;
+  private final LineFile file;
   private final CountDownLatch stopped = new CountDownLatch(1);
 
-  private LabServer(TrafficServer traffic, ManagementServer management, MBeans mbeans) {
+  private LabServer(
+      TrafficServer traffic, ManagementServer management, MBeans mbeans, LineFile file) {
     this.traffic = traffic;
     this.management = management;
     this.mbeans = mbeans;
+    this.file = file;
   }
 
   /**
@@ -65,6 +71,7 @@ public final class LabServer implements AutoCloseable {
     Knobs knobs = new Knobs(settings);
     addVirtualThreadParallelism(knobs);
     MBeans mbeans = new MBeans();
+    LineFile file = new LineFile();
     TrafficServer traffic = null;
     try {
       traffic =
@@ -74,6 +81,8 @@ public final class LabServer implements AutoCloseable {
                   settings,
                   new RequestMetrics(registry),
                   new DownstreamMetrics(registry),
+                  new BranchMetrics(registry),
+                  file,
                   knobs,
                   mbeans,
                   registry,
@@ -81,12 +90,13 @@ public final class LabServer implements AutoCloseable {
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();
-      return new LabServer(traffic, management, mbeans);
+      return new LabServer(traffic, management, mbeans, file);
     } catch (IOException | RuntimeException e) {
       if (traffic != null) {
         traffic.stop(Duration.ZERO);
       }
       mbeans.close();
+      file.close();
       throw e;
     }
   }
@@ -105,6 +115,11 @@ public final class LabServer implements AutoCloseable {
     traffic.stop(STOP_GRACE);
     management.close();
     mbeans.close();
+    try {
+      file.close();
+    } catch (IOException e) {
+      LOG.log(Level.WARNING, "cannot remove a temporary file", e);
+    }
     stopped.countDown();
   }
 

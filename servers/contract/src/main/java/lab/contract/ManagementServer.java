@@ -63,12 +63,11 @@ final class ManagementServer implements AutoCloseable {
     try (exchange) {
       Answer answer =
           switch (call) {
-            case "GET /health" -> Answer.up(identity.model());
+            case "GET /health" -> Bodies.up(identity.model());
             case "GET /identity" -> Answer.ok(identity.asMap());
             case "GET /settings" -> settings();
             case "PATCH /settings" -> change(exchange);
-            case "GET /metrics" ->
-                new Answer(200, Outcome.OK, Exposition.CONTENT_TYPE, exposition.get());
+            case "GET /metrics" -> Bodies.metrics(exposition.get());
             case "POST /restart" ->
                 new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
             default ->

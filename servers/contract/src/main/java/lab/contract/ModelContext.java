@@ -15,6 +15,8 @@ public record ModelContext(
     Settings settings,
     RequestMetrics requests,
     DownstreamMetrics downstream,
+    BranchMetrics branches,
+    LineFile file,
     Knobs knobs,
     MBeans mbeans,
     PrometheusRegistry registry,

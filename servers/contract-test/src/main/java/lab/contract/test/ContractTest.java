@@ -88,12 +88,68 @@ public abstract class ContractTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"ANSWER", "ANSWER_IN_CHUNKS"})
+  @ValueSource(strings = {"ANSWER", "ANSWER_IN_CHUNKS", "ANSWER_UNTIL_CLOSE"})
   void theDownstreamsBodyIsTheAnswer(Behaviour behaviour) throws Exception {
     downstream.behave(behaviour);
     RawAnswer answer = get(start(), "/downstream");
     assertThat(answer.status()).isEqualTo(200);
     assertThat(answer.body()).isEqualTo(FakeDownstream.BODY);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          /compute                             | {"limit":50000,"sum_of_primes":121013308}
+          /compute?limit=10                    | {"limit":10,"sum_of_primes":17}
+          /block?wait_ms=5                     | {"waited_ms":5}
+          /file                                | {"lines":10000,"characters":470000}
+          /file?lines=100000                   | {"lines":100000,"characters":4700000}
+          /aggregate?wait_ms=5&lines=3         | {"waited_ms":5,"lines":3,"characters":141}
+          /aggregate-old?wait_ms=5&lines=3     | {"waited_ms":5,"lines":3,"characters":141}
+          /first-success?fast_ms=20&slow_ms=60000 | {"winner":"fast","failed":1,"cancelled":1}
+          /first-success?fast_ms=60000&slow_ms=20 | {"winner":"slow","failed":1,"cancelled":1}
+          /aggregate-with-fallback?wait_ms=60000&timeout_ms=20&lines=2 | {"wait":"fallback","lines":2,"characters":94}
+          /aggregate-with-fallback?wait_ms=1&timeout_ms=60000&lines=2 | {"wait":"done","lines":2,"characters":94}
+          /multi-aggregate?branches=50&wait_ms=20 | {"branches":50,"total_waited_ms":1000}
+          """)
+  void everyModelSaysTheSame(String target, String body) throws Exception {
+    RawAnswer answer = get(start(), target);
+    assertThat(answer.body()).isEqualTo(body);
+    assertThat(answer.status()).isEqualTo(200);
+  }
+
+  @Test
+  void branchesRunAtTheSameTime() throws Exception {
+    LabServer server = start();
+    long begun = System.nanoTime();
+    assertThat(get(server, "/multi-aggregate?branches=100&wait_ms=100").status()).isEqualTo(200);
+    // One after the other they would take 10 s.
+    assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(5));
+  }
+
+  @Test
+  void losersAreCancelledAndSeenToBe() throws Exception {
+    LabServer server = start();
+    var _ = get(server, "/first-success?fast_ms=1&slow_ms=60000");
+    var _ = get(server, "/aggregate-with-fallback?timeout_ms=1&wait_ms=60000");
+    Management management = management(server);
+    assertThat(
+            management.metric("lab_branches_total{outcome=\"cancelled\",route=\"/first-success\"}"))
+        .isEqualTo(1);
+    assertThat(
+            management.metric(
+                "lab_branches_total{outcome=\"cancelled\",route=\"/aggregate-with-fallback\"}"))
+        .isEqualTo(1);
+  }
+
+  @Test
+  void metricsAreARouteToo() throws Exception {
+    RawAnswer answer = get(start(), "/metrics");
+    assertThat(answer.headers().get("Content-Type")).startsWith("text/plain; version=0.0.4");
+    assertThat(answer.body()).contains("lab_server_info{");
   }
 
   @Test
@@ -133,6 +189,10 @@ public abstract class ContractTest {
           /?wait_ms=              | wait_ms must be a whole number from 0 to 60000, got ''
           /?wait_ms=1&wait_ms=2   | wait_ms is given twice
           /?other=1               | / takes [wait_ms], not 'other'
+          /compute?limit=1000001  | limit must be a whole number from 2 to 1000000, got '1000001'
+          /file?lines=0           | lines must be a whole number from 1 to 100000, got '0'
+          /multi-aggregate?branches=101 | branches must be a whole number from 1 to 100, got '101'
+          /block?wait_ms=9e1      | wait_ms must be a whole number from 0 to 60000, got '9e1'
           /health?wait_ms=1       | /health takes [], not 'wait_ms'
           """)
   void aBadQueryIs400AndSaysWhy(String target, String reason) throws Exception {
@@ -196,6 +256,17 @@ public abstract class ContractTest {
     assertThat(downstream.connections()).isEqualTo(1);
   }
 
+  @Test
+  void aDownstreamConnectionThatDiedWhileIdleIsReplaced() throws Exception {
+    downstream.behave(Behaviour.ANSWER_THEN_CLOSE);
+    LabServer server = start();
+    for (int i = 0; i < 3; i++) {
+      assertThat(get(server, "/downstream").status()).isEqualTo(200);
+    }
+    assertThat(management(server).metric("lab_downstream_calls_total{outcome=\"ok\"}"))
+        .isEqualTo(3);
+  }
+
   // --- the protocol ---------------------------------------------------------------------------
 
   @Test
@@ -240,6 +311,39 @@ public abstract class ContractTest {
       slow.send("\r\n");
       assertThat(slow.read().status()).isEqualTo(200);
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "NONSENSE\r\n\r\n",
+        "GET /health\r\n\r\n",
+        "GET /health HTTP/1.1\r\nContent-Length: many\r\n\r\n"
+      })
+  void malformedInputIs400AndEndsTheConnection(String text) throws Exception {
+    LabServer server = start();
+    try (RawClient client = new RawClient(server.httpPort())) {
+      assertThat(client.send(text).read().status()).isEqualTo(400);
+      assertThat(client.isClosedByServer()).isTrue();
+    }
+    assertThat(get(server, "/health").status()).isEqualTo(200);
+  }
+
+  @Test
+  void aHeadWithoutEndIsCutOff() throws Exception {
+    LabServer server = start();
+    try (RawClient client = new RawClient(server.httpPort())) {
+      client.send("GET /health HTTP/1.1\r\n");
+      String line = "Filler: " + "x".repeat(10_000) + "\r\n";
+      assertThatThrownBy(
+              () -> {
+                for (int i = 0; i < 10_000; i++) {
+                  client.send(line);
+                }
+              })
+          .isInstanceOf(IOException.class);
+    }
+    assertThat(get(server, "/health").status()).isEqualTo(200);
   }
 
   // --- what can be seen -----------------------------------------------------------------------

@@ -22,6 +22,10 @@ final class FakeDownstream implements AutoCloseable {
   enum Behaviour {
     /** 200 with {@link #BODY}, with a Content-Length. */
     ANSWER,
+    /** As {@link #ANSWER}, then closes without having said so. */
+    ANSWER_THEN_CLOSE,
+    /** 200 with {@link #BODY}, up to its close. */
+    ANSWER_UNTIL_CLOSE,
     /** 200 with {@link #BODY}, in chunks. */
     ANSWER_IN_CHUNKS,
     /** Reads the request and says nothing. */
@@ -90,6 +94,14 @@ final class FakeDownstream implements AutoCloseable {
         }
         switch (behaviour) {
           case ANSWER -> write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          case ANSWER_THEN_CLOSE -> {
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            return;
+          }
+          case ANSWER_UNTIL_CLOSE -> {
+            write(out, "200 OK", "Connection: close", BODY);
+            return;
+          }
           case ANSWER_IN_CHUNKS -> write(out, "200 OK", "Transfer-Encoding: chunked", chunks(BODY));
           case FAIL -> write(out, "500 Broken", "Content-Length: 2", "{}");
           case BREAK_IN_BODY -> {

@@ -1,17 +1,25 @@
 package lab.contract.blocking;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import lab.contract.Answer;
+import lab.contract.Bodies;
 import lab.contract.ModelContext;
+import lab.contract.Primes;
 import lab.contract.RouteCall;
 
 /** Does the routes' work on the calling thread, which may be of any kind. */
 public final class BlockingRoutes implements AutoCloseable {
-  private final String model;
+  private final ModelContext context;
+  private final Answer up;
   private final BlockingDownstream downstream;
+  private final Aggregates aggregates;
 
   public BlockingRoutes(ModelContext context) {
-    this.model = context.model();
+    this.context = context;
+    this.up = Bodies.up(context.model());
     this.downstream = new BlockingDownstream(context);
+    this.aggregates = new Aggregates(context);
   }
 
   /**
@@ -27,7 +35,19 @@ public final class BlockingRoutes implements AutoCloseable {
     return switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"));
       case DOWNSTREAM -> downstream();
-      case HEALTH -> Answer.up(model);
+      case HEALTH -> up;
+      case COMPUTE -> compute(call.value("limit"));
+      case BLOCK -> block(call.value("wait_ms"));
+      case FILE -> file(call.value("lines"));
+      case AGGREGATE -> aggregates.aggregate(call.value("wait_ms"), call.value("lines"));
+      case AGGREGATE_OLD -> aggregates.aggregateOld(call.value("wait_ms"), call.value("lines"));
+      case FIRST_SUCCESS -> aggregates.firstSuccess(call.value("fast_ms"), call.value("slow_ms"));
+      case AGGREGATE_WITH_FALLBACK ->
+          aggregates.aggregateWithFallback(
+              call.value("wait_ms"), call.value("timeout_ms"), call.value("lines"));
+      case MULTI_AGGREGATE ->
+          aggregates.multiAggregate(call.value("branches"), call.value("wait_ms"));
+      case METRICS -> Bodies.metrics(context.exposition().get());
       case NONE -> throw new IllegalStateException("no route, but no refusal");
     };
   }
@@ -39,7 +59,7 @@ public final class BlockingRoutes implements AutoCloseable {
 
   private Answer hello(int waitMs) throws InterruptedException {
     Thread.sleep(waitMs);
-    return Answer.hello(model, Thread.currentThread().getName());
+    return Bodies.hello(context.model(), Thread.currentThread().getName());
   }
 
   private Answer downstream() throws InterruptedException {
@@ -47,6 +67,23 @@ public final class BlockingRoutes implements AutoCloseable {
       return Answer.ok(downstream.call());
     } catch (DownstreamException e) {
       return Answer.downstreamFailed(e.outcome());
+    }
+  }
+
+  private static Answer compute(int limit) {
+    return Bodies.compute(limit, Primes.sumUpTo(limit));
+  }
+
+  private static Answer block(int waitMs) throws InterruptedException {
+    Thread.sleep(waitMs);
+    return Bodies.block(waitMs);
+  }
+
+  private Answer file(int lines) {
+    try {
+      return Bodies.file(context.file().read(lines));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 }

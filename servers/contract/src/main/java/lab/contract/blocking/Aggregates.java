@@ -1,0 +1,174 @@
+package lab.contract.blocking;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.StructuredTaskScope;
+import java.util.concurrent.StructuredTaskScope.Joiner;
+import java.util.concurrent.StructuredTaskScope.Subtask;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.Answer;
+import lab.contract.Bodies;
+import lab.contract.BranchMetrics;
+import lab.contract.LineFile;
+import lab.contract.LineFile.Reading;
+import lab.contract.ModelContext;
+import lab.contract.Route;
+
+/**
+ * The routes that do several things at once, by structured concurrency (JEP 505). Their branches
+ * run on virtual threads in every blocking model: what a model chooses is the thread of the
+ * request. A scope is left only when all its branches have ended, so no branch outlives its
+ * request.
+ */
+final class Aggregates {
+  /** The branch of {@code /first-success} that never succeeds. */
+  private static final class BrokenBranchException extends Exception {
+    private static final long serialVersionUID = 1;
+
+    BrokenBranchException() {
+      super("broken on purpose", null, false, false);
+    }
+  }
+
+  private final LineFile file;
+  private final BranchMetrics branches;
+  private final ThreadFactory threads = Thread.ofVirtual().name("vt-branch-", 1).factory();
+  private final Executor oldWay = task -> threads.newThread(task).start();
+
+  Aggregates(ModelContext context) {
+    this.file = context.file();
+    this.branches = context.branches();
+  }
+
+  /** A wait and a file at once; takes as long as the slower. */
+  Answer aggregate(int waitMs, int lines) throws InterruptedException {
+    try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
+      Subtask<Integer> wait = scope.fork(() -> pause(Route.AGGREGATE, waitMs));
+      Subtask<Reading> reading = scope.fork(() -> read(Route.AGGREGATE, lines));
+      scope.join();
+      return Bodies.aggregate(wait.get(), reading.get());
+    }
+  }
+
+  /**
+   * The same before structured concurrency. It runs on the same kind of threads, as the common pool
+   * has one per CPU and would let most requests queue; what is missing is that nobody stops the
+   * other branch when one fails, or when the request itself is told to stop.
+   */
+  Answer aggregateOld(int waitMs, int lines) throws InterruptedException {
+    CompletableFuture<Integer> wait =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return pause(Route.AGGREGATE_OLD, waitMs);
+              } catch (InterruptedException e) {
+                throw new CompletionException(e);
+              }
+            },
+            oldWay);
+    CompletableFuture<Reading> reading =
+        CompletableFuture.supplyAsync(() -> read(Route.AGGREGATE_OLD, lines), oldWay);
+    try {
+      return wait.thenCombine(reading, Bodies::aggregate).get();
+    } catch (ExecutionException e) {
+      throw new IllegalStateException(e.getCause());
+    }
+  }
+
+  /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
+  Answer firstSuccess(int fastMs, int slowMs) throws InterruptedException {
+    AtomicInteger failed = new AtomicInteger();
+    AtomicInteger cancelled = new AtomicInteger();
+    String winner;
+    try (var scope = open(Joiner.<String>anySuccessfulResultOrThrow())) {
+      scope.fork(
+          () -> {
+            failed.incrementAndGet();
+            branches.failed(Route.FIRST_SUCCESS);
+            throw new BrokenBranchException();
+          });
+      scope.fork(() -> contender("fast", fastMs, cancelled));
+      scope.fork(() -> contender("slow", slowMs, cancelled));
+      winner = scope.join();
+    }
+    // Only here have the losers ended.
+    return Bodies.firstSuccess(winner, failed.get(), cancelled.get());
+  }
+
+  /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
+  Answer aggregateWithFallback(int waitMs, int timeoutMs, int lines) throws InterruptedException {
+    try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
+      Subtask<Boolean> wait = scope.fork(() -> endsInTime(waitMs, timeoutMs));
+      Subtask<Reading> reading = scope.fork(() -> read(Route.AGGREGATE_WITH_FALLBACK, lines));
+      scope.join();
+      return Bodies.aggregateWithFallback(wait.get(), reading.get());
+    }
+  }
+
+  /** Many waits at once; takes as long as one. */
+  Answer multiAggregate(int count, int waitMs) throws InterruptedException {
+    try (var scope = open(Joiner.<Integer>allSuccessfulOrThrow())) {
+      for (int i = 0; i < count; i++) {
+        scope.fork(() -> pause(Route.MULTI_AGGREGATE, waitMs));
+      }
+      return Bodies.multiAggregate(count, scope.join().mapToLong(Subtask::get).sum());
+    }
+  }
+
+  private boolean endsInTime(int waitMs, int timeoutMs) throws InterruptedException {
+    try (var scope =
+        StructuredTaskScope.open(
+            Joiner.<Integer>awaitAllSuccessfulOrThrow(),
+            options ->
+                options.withThreadFactory(threads).withTimeout(Duration.ofMillis(timeoutMs)))) {
+      scope.fork(() -> pause(Route.AGGREGATE_WITH_FALLBACK, waitMs));
+      scope.join();
+      return true;
+    } catch (StructuredTaskScope.TimeoutException e) {
+      return false;
+    }
+  }
+
+  private <T, R> StructuredTaskScope<T, R> open(Joiner<T, R> joiner) {
+    return StructuredTaskScope.open(joiner, options -> options.withThreadFactory(threads));
+  }
+
+  private String contender(String name, int waitMs, AtomicInteger cancelled)
+      throws InterruptedException {
+    try {
+      int _ = pause(Route.FIRST_SUCCESS, waitMs);
+      return name;
+    } catch (InterruptedException e) {
+      cancelled.incrementAndGet();
+      throw e;
+    }
+  }
+
+  private int pause(Route route, int waitMs) throws InterruptedException {
+    try {
+      Thread.sleep(waitMs);
+    } catch (InterruptedException e) {
+      branches.cancelled(route);
+      throw e;
+    }
+    branches.ok(route);
+    return waitMs;
+  }
+
+  private Reading read(Route route, int lines) {
+    try {
+      Reading reading = file.read(lines);
+      branches.ok(route);
+      return reading;
+    } catch (IOException e) {
+      branches.failed(route);
+      throw new UncheckedIOException(e);
+    }
+  }
+}

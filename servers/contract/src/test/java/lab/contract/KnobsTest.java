@@ -1,0 +1,61 @@
+package lab.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class KnobsTest {
+  private final AtomicInteger first = new AtomicInteger(1);
+  private final AtomicInteger second = new AtomicInteger(1);
+  private final Knobs knobs = new Knobs(defaults());
+
+  @BeforeEach
+  void addTwo() {
+    knobs.add(new IntOption("first", 1, 1, 10), first::get, first::set);
+    knobs.add(new IntOption("second", 1, 1, 10), second::get, second::set);
+  }
+
+  @Test
+  void whatIsReadBackIsWhatIsInForce() throws Exception {
+    knobs.change(Map.of("first", 5L));
+    assertThat(knobs.inForce()).containsEntry("first", 5).containsEntry("second", 1);
+    first.set(6);
+    assertThat(knobs.inForce()).containsEntry("first", 6);
+  }
+
+  @Test
+  void whatAModelDoesNotHaveIsNull() {
+    assertThat(knobs.inForce()).containsEntry("pool_size", null).containsEntry("queue_bound", null);
+  }
+
+  @Test
+  void oneBadValueLeavesAllAsTheyWere() {
+    Map<String, Long> wanted = new LinkedHashMap<>();
+    wanted.put("first", 5L);
+    wanted.put("second", 11L);
+    assertThatThrownBy(() -> knobs.change(wanted))
+        .isInstanceOf(BadValueException.class)
+        .hasMessage("second must be a whole number from 1 to 10, got '11'");
+    assertThat(first).hasValue(1);
+  }
+
+  @Test
+  void aNameThatIsNoKnobIsToldWhichAre() {
+    assertThatThrownBy(() -> knobs.change(Map.of("backlog", 5L)))
+        .hasMessageContaining("'backlog' cannot be changed while this server runs")
+        .hasMessageContaining("[first, second]");
+  }
+
+  private static Settings defaults() {
+    try {
+      return Settings.fromEnvironment(Map.of());
+    } catch (BadValueException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
