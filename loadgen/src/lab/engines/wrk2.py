@@ -53,11 +53,10 @@ class Wrk2:
     modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
-        """Its version line, with wrk2's own mark: wrk prints nearly the same."""
-        # wrk2 knows -R, which wrk refuses.
+        """Its version line, which calls itself wrk; only wrk2 also explains --rate then."""
         line = first_line(("wrk2", "-v"), "Copyright")
-        rated = first_line(("wrk2", "-v"), "--rate")
-        return None if line is None or rated is None else f"wrk2 ({line})"
+        rated = line and first_line(("wrk2", "-v"), "--rate")
+        return f"wrk2 ({line})" if rated else None
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:  # noqa: ARG002
         """`-d` is the calibration plus the duration, rounded up to whole seconds."""
