@@ -1,6 +1,6 @@
 """oha 1.12, the second engine: open and closed load, on any machine.
 
-What its output means, from its source (crates.io oha 1.12.0, src/client.rs, src/db.rs):
+What its output means, from its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs):
 
 * `--db-url` stores every *answered* request after the run: `start` (when a connection took
   the request up), `end`, `status`, and with `-q` and `--latency-correction` also
