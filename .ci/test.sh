@@ -15,7 +15,7 @@ passed=0 failed=0 began=$SECONDS
 count() {
   case $2 in
     pytest) awk '/ in [0-9.]+s/ && / (passed|failed|error)/ {p=f=0; for (i=2; i<=NF; i++) {if ($i ~ /^passed/) p=$(i-1); if ($i ~ /^(failed|error)/) f+=$(i-1)}} END {if (p+f) print p, f}' "$1" ;;
-    maven) awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {gsub(/[^0-9 ]/, ""); t+=$1; f+=$2+$3; s+=$4} END {if (t) print t-f-s, f}' "$1" ;;
+    maven) awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {sub(/^.*Tests run/, ""); gsub(/[^0-9 ]/, ""); t+=$1; f+=$2+$3; s+=$4} END {if (t) print t-f-s, f}' "$1" ;;
     go) awk '/^ *--- PASS/ {p++} /^ *--- FAIL/ {f++} END {if (p+f) print p+0, f+0}' "$1" ;;
     plain) awk '/^[0-9]+ passed, [0-9]+ failed/ {p=$1; f=$3} END {if (p+f) print p, f}' "$1" ;;
   esac
@@ -63,15 +63,17 @@ promtool() {
     --entrypoint /bin/promtool "$(setting PROMETHEUS_IMAGE)" "$@"
 }
 promtool_all() {
-  promtool check config prometheus.yml && promtool check rules rules/*.yml && promtool test rules rule-tests/*.yml
+  local rules tests
+  rules=(prometheus/rules/*.yml) tests=(prometheus/rule-tests/*.yml)
+  promtool check config prometheus.yml && promtool check rules "${rules[@]#prometheus/}" &&
+    promtool test rules "${tests[@]#prometheus/}"
 }
-# Tests of compiled services run while their image is built; the counts stay in the image,
-# so that a build from cache still tells them.
+# Tests of compiled services: their image's target `test`, which tells its counts when run.
 built_tests() {
   local context=$1 tag=concurrency-lab/$1-test:local
   shift
   DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$tag" "$@" "$context" &&
-    docker run --rm --network none --entrypoint cat "$tag" /tests.txt
+    docker run --rm --network none "$tag"
 }
 test_image_build() {
   compose build loadgen &&

@@ -1,11 +1,16 @@
 """What Prometheus saw of the bench: every target up, every dashboard query with data."""
 
+import csv
 from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 
-from lab import dashboards
+from lab.dashboards import PrometheusReader, Window, ask, load
+
+REPO = Path(__file__).parents[3]
 
 
 def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
@@ -21,3 +26,13 @@ def test_the_probe_ran_beside_every_trial(
 ) -> None:
     seen = {r["metric"]["server"] for r in query("lab_probe_requests_total > 0")}
     assert seen >= {"fixed-pool", "virtual-threads"}
+
+
+def test_every_dashboard_query_answers_for_the_time_of_the_run(prometheus: str, run: Path) -> None:
+    with (run / "trials.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    times = [datetime.fromisoformat(row[at]).timestamp() for row in rows for at in ("started_at", "ended_at")]
+    window = Window(min(times), max(times), 2)
+    answers = ask(PrometheusReader(prometheus), load(REPO / "grafana" / "dashboards"), window)
+    assert len(answers) > 20
+    assert [f"{answer.where}: {answer.expr}" for answer in answers if not answer.samples] == []
