@@ -2,15 +2,18 @@ package lab.contract.nonblocking;
 
 import java.util.concurrent.Callable;
 import java.util.function.BiConsumer;
+import lab.contract.DownstreamOutcome;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What an event loop offers to the routes. All of it is called on the loop's thread and returns at
- * once; every callback comes on that thread too, exactly once, unless it was cancelled before.
+ * once. Every callback comes on that thread too, once, perhaps before the call has returned, and
+ * never after what it belongs to was cancelled.
  */
 public interface LoopServices {
-  /** Something begun that may be given up; to cancel what has ended does nothing. */
+  /** Something begun that may be given up. */
   interface Pending {
+    /** Gives it up; does nothing when it has ended. */
     void cancel();
   }
 
@@ -19,19 +22,19 @@ public interface LoopServices {
     /**
      * @param body the downstream's, when the outcome is OK; empty otherwise
      */
-    void ended(lab.contract.DownstreamOutcome outcome, byte[] body);
+    void ended(DownstreamOutcome outcome, byte[] body);
   }
 
   /** Runs this when so many milliseconds have passed. */
   Pending after(long millis, Runnable then);
 
   /**
-   * Does work that may block on another thread.
+   * Does on another thread what may block.
    *
-   * @param work runs on a helper thread, interrupted when it is cancelled
+   * @param work runs on a helper thread
    * @param then takes the result and null, or null and the failure
    */
-  <T> Pending handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then);
+  <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then);
 
   /** Calls the downstream. */
   void callDownstream(DownstreamCallback callback);
