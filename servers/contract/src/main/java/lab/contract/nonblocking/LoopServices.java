@@ -20,6 +20,8 @@ public interface LoopServices {
   /** Takes the end of a downstream call. */
   interface DownstreamCallback {
     /**
+     * The call has ended.
+     *
      * @param body the downstream's, when the outcome is OK; empty otherwise
      */
     void ended(DownstreamOutcome outcome, byte[] body);
