@@ -2,6 +2,7 @@
 # The smoke test, sourced by test.sh: the lab's own verbs on real containers. It asserts
 # plumbing, never speed. What needs looking inside the lab is in loadgen/tests/smoke/.
 
+: "${test_image:?test.sh says which}"
 export COMPOSE_PROJECT_NAME=concurrency-lab-test
 export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
 export LAB_RESULTS_DIR=./.lab/test/results

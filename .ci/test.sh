@@ -4,7 +4,7 @@
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
 # Full output of every step: .lab/test/<step>.log
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 logs=.lab/test
 rm -rf "$logs" && mkdir -p "$logs"
@@ -90,7 +90,7 @@ step test-image one test_image_build || finish
 
 if wanted static; then
   step compose-config one compose config -q
-  step shellcheck one in_tests . bash -c 'shellcheck -x .ci/run .ci/test.sh $(git -c safe.directory=* ls-files "*.sh")'
+  step shellcheck one in_tests . bash -c 'shellcheck -x -S warning .ci/run .ci/test.sh $(git -c safe.directory=* ls-files "*.sh")'
   step promtool one promtool_all
   step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana && ruff format --no-cache --check . ../grafana'
   step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy

@@ -63,7 +63,7 @@ write_env() {
 
   wrk2=$(setting WRK2_IMAGE)
   if [[ -z $wrk2 ]]; then
-    if has_image "$(setting NIX_IMAGE)"; then wrk2=wrk2-nixpkgs; else wrk2=wrk2-none; fi
+    if has_image "$(setting NIX_IMAGE)"; then wrk2='wrk2-nixpkgs'; else wrk2='wrk2-none'; fi
   fi
 
   profiles=$(setting COMPOSE_PROFILES)

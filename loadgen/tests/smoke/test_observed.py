@@ -31,7 +31,8 @@ def test_the_probe_ran_beside_every_trial(
 def test_every_dashboard_query_answers_for_the_time_of_the_run(prometheus: str, run: Path) -> None:
     with (run / "trials.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    times = [datetime.fromisoformat(row[at]).timestamp() for row in rows for at in ("started_at", "ended_at")]
+    marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
+    times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
     window = Window(min(times), max(times), 2)
     answers = ask(PrometheusReader(prometheus), load(REPO / "grafana" / "dashboards"), window)
     assert len(answers) > 20
