@@ -44,9 +44,9 @@ final class Timers {
     timer.place = -1;
     Timer last = heap[--size];
     clear(size);
-    if (last != timer) {
+    if (place < size) {
       sink(last, place);
-      if (heap[place] == last) {
+      if (last.place == place) {
         rise(last, place);
       }
     }

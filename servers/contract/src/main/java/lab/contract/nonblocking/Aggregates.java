@@ -1,0 +1,162 @@
+package lab.contract.nonblocking;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import lab.contract.Answer;
+import lab.contract.Bodies;
+import lab.contract.BranchMetrics;
+import lab.contract.LineFile;
+import lab.contract.LineFile.Reading;
+import lab.contract.ModelContext;
+import lab.contract.Route;
+import lab.contract.nonblocking.LoopServices.Pending;
+import org.jspecify.annotations.Nullable;
+
+/** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
+final class Aggregates {
+  private final LoopServices loop;
+  private final LineFile file;
+  private final BranchMetrics branches;
+
+  Aggregates(ModelContext context, LoopServices loop) {
+    this.loop = loop;
+    this.file = context.file();
+    this.branches = context.branches();
+  }
+
+  /** A wait and a file at once; takes as long as the slower. */
+  void aggregate(Route route, int waitMs, int lines, Consumer<Answer> to) {
+    FileAndWait both = new FileAndWait(route, to, reading -> Bodies.aggregate(waitMs, reading));
+    both.read(lines);
+    var _ =
+        loop.after(
+            waitMs,
+            () -> {
+              branches.ok(route);
+              both.waitEnded();
+            });
+  }
+
+  /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
+  void firstSuccess(int fastMs, int slowMs, Consumer<Answer> to) {
+    Route route = Route.FIRST_SUCCESS;
+    branches.failed(route);
+    Race race =
+        new Race(
+            winner -> {
+              branches.ok(route);
+              branches.cancelled(route);
+              to.accept(Bodies.firstSuccess(winner, 1, 1));
+            });
+    race.enter("fast", fastMs);
+    race.enter("slow", slowMs);
+  }
+
+  /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
+  void aggregateWithFallback(int waitMs, int timeoutMs, int lines, Consumer<Answer> to) {
+    Route route = Route.AGGREGATE_WITH_FALLBACK;
+    boolean[] inTime = new boolean[1];
+    FileAndWait both =
+        new FileAndWait(route, to, reading -> Bodies.aggregateWithFallback(inTime[0], reading));
+    both.read(lines);
+    Race race =
+        new Race(
+            winner -> {
+              inTime[0] = winner.equals("wait");
+              if (inTime[0]) {
+                branches.ok(route);
+              } else {
+                branches.cancelled(route);
+              }
+              both.waitEnded();
+            });
+    race.enter("wait", waitMs);
+    race.enter("timeout", timeoutMs);
+  }
+
+  /** Many waits at once; takes as long as one. */
+  void multiAggregate(int count, int waitMs, Consumer<Answer> to) {
+    int[] ended = new int[1];
+    for (int i = 0; i < count; i++) {
+      var _ =
+          loop.after(
+              waitMs,
+              () -> {
+                branches.ok(Route.MULTI_AGGREGATE);
+                if (++ended[0] == count) {
+                  to.accept(Bodies.multiAggregate(count, (long) count * waitMs));
+                }
+              });
+    }
+  }
+
+  /** Waits of which the first to end cancels the others. */
+  private final class Race {
+    private final List<Pending> entered = new ArrayList<>(2);
+    private final Consumer<String> end;
+    private boolean ended;
+
+    /**
+     * @param end takes the winner's name, once
+     */
+    Race(Consumer<String> end) {
+      this.end = end;
+    }
+
+    void enter(String name, int waitMs) {
+      if (!ended) {
+        entered.add(loop.after(waitMs, () -> win(name)));
+      }
+    }
+
+    private void win(String name) {
+      ended = true;
+      entered.forEach(Pending::cancel);
+      end.accept(name);
+    }
+  }
+
+  /** A reading and a wait; answers when both have ended, or at once when the reading failed. */
+  private final class FileAndWait {
+    private final Route route;
+    private final Consumer<Answer> to;
+    private final Function<Reading, Answer> answer;
+    private @Nullable Reading reading;
+    private boolean waited;
+
+    FileAndWait(Route route, Consumer<Answer> to, Function<Reading, Answer> answer) {
+      this.route = route;
+      this.to = to;
+      this.answer = answer;
+    }
+
+    void read(int lines) {
+      loop.handOver(() -> file.read(lines), this::readingEnded);
+    }
+
+    void waitEnded() {
+      waited = true;
+      answerWhenBothEnded();
+    }
+
+    private void readingEnded(@Nullable Reading result, @Nullable Exception failure) {
+      if (result == null) {
+        branches.failed(route);
+        to.accept(Answer.INTERNAL_ERROR);
+      } else {
+        branches.ok(route);
+        reading = result;
+        answerWhenBothEnded();
+      }
+    }
+
+    private void answerWhenBothEnded() {
+      Reading result = reading;
+      if (waited && result != null) {
+        to.accept(answer.apply(result));
+      }
+    }
+  }
+}

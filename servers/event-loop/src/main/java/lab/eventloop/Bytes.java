@@ -1,0 +1,104 @@
+package lab.eventloop;
+
+/** Looks at HTTP heads as bytes, so that no text is made of what nobody reads. */
+final class Bytes {
+  private Bytes() {}
+
+  /**
+   * Returns where a head ends: the index after its blank line, or -1 when it is not there yet.
+   * Lines end with LF, with or without a CR before it.
+   */
+  static int endOfHead(byte[] bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (bytes[i] == '\n') {
+        if (i + 1 < to && bytes[i + 1] == '\n') {
+          return i + 2;
+        }
+        if (i + 2 < to && bytes[i + 1] == '\r' && bytes[i + 2] == '\n') {
+          return i + 3;
+        }
+      }
+    }
+    return -1;
+  }
+
+  /** Returns the index of the LF that ends the line, which is there. */
+  static int endOfLine(byte[] bytes, int from) {
+    int i = from;
+    while (bytes[i] != '\n') {
+      i++;
+    }
+    return i;
+  }
+
+  static int indexOf(byte[] bytes, int from, int to, char wanted) {
+    for (int i = from; i < to; i++) {
+      if (bytes[i] == wanted) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** Whether the bytes are this ASCII text in any case. */
+  static boolean is(byte[] bytes, int from, int to, String lowerCase) {
+    if (to - from != lowerCase.length()) {
+      return false;
+    }
+    for (int i = 0; i < lowerCase.length(); i++) {
+      byte b = bytes[from + i];
+      if ((b >= 'A' && b <= 'Z' ? b + ('a' - 'A') : b) != lowerCase.charAt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a list like {@code a, b} has this member, in any case. */
+  static boolean lists(byte[] bytes, int from, int to, String lowerCase) {
+    int start = from;
+    while (start < to) {
+      int comma = indexOf(bytes, start, to, ',');
+      int end = comma < 0 ? to : comma;
+      int first = skipBlanks(bytes, start, end);
+      if (is(bytes, first, trimBlanks(bytes, first, end), lowerCase)) {
+        return true;
+      }
+      start = end + 1;
+    }
+    return false;
+  }
+
+  static int skipBlanks(byte[] bytes, int from, int to) {
+    int i = from;
+    while (i < to && (bytes[i] == ' ' || bytes[i] == '\t')) {
+      i++;
+    }
+    return i;
+  }
+
+  /** Returns the end without what is blank before it. */
+  static int trimBlanks(byte[] bytes, int from, int to) {
+    int i = to;
+    while (i > from && (bytes[i - 1] == ' ' || bytes[i - 1] == '\t' || bytes[i - 1] == '\r')) {
+      i--;
+    }
+    return i;
+  }
+
+  /** Reads a decimal number of 1 to 18 digits. */
+  static long number(byte[] bytes, int from, int to) throws MalformedException {
+    if (from == to || to - from > 18) {
+      throw new MalformedException("not a number");
+    }
+    long number = 0;
+    for (int i = from; i < to; i++) {
+      int digit = bytes[i] - '0';
+      if (digit < 0 || digit > 9) {
+        throw new MalformedException("not a number");
+      }
+      number = 10 * number + digit;
+    }
+    return number;
+  }
+}

@@ -1,0 +1,122 @@
+package lab.eventloop;
+
+import java.util.Arrays;
+
+/**
+ * Takes a chunked body apart as it comes.
+ *
+ * <pre>
+ *   SIZE --';'--> EXTENSION --LF--> DATA --counted--> DATA_END --LF--> SIZE
+ *     '---------------LF--------------'
+ *   size 0: LF --> TRAILER --blank line--> DONE
+ * </pre>
+ */
+final class Chunks {
+  private enum State {
+    SIZE,
+    EXTENSION,
+    DATA,
+    DATA_END,
+    TRAILER,
+    DONE
+  }
+
+  /** Protects the loop against sizes that overflow, and lines without an end. */
+  private static final int MAX_LINE = 256;
+
+  private final int maxKept;
+  private byte[] body = new byte[0];
+  private State state = State.SIZE;
+  private long left;
+  private int lineLength;
+
+  /**
+   * @param maxKept longest body to keep; 0 = pass over all of it, of any length
+   */
+  Chunks(int maxKept) {
+    this.maxKept = maxKept;
+  }
+
+  boolean done() {
+    return state == State.DONE;
+  }
+
+  byte[] body() {
+    return body;
+  }
+
+  /** Takes what belongs to the body and returns the index after it. */
+  int take(byte[] bytes, int from, int to) throws MalformedException {
+    int at = from;
+    while (at < to && state != State.DONE) {
+      if (state == State.DATA) {
+        int count = (int) Math.min(left, to - at);
+        keep(bytes, at, count);
+        at += count;
+        left -= count;
+        if (left == 0) {
+          state = State.DATA_END;
+        }
+      } else {
+        takeLineByte(bytes[at++]);
+      }
+    }
+    return at;
+  }
+
+  private void takeLineByte(byte b) throws MalformedException {
+    if (b == '\n') {
+      endLine();
+      return;
+    }
+    if (b == '\r') {
+      return;
+    }
+    if (++lineLength > MAX_LINE) {
+      throw new MalformedException("a line in a chunked body is too long");
+    }
+    switch (state) {
+      case SIZE -> {
+        int digit = Character.digit(b, 16);
+        if (b == ';' && lineLength > 1) {
+          state = State.EXTENSION;
+        } else if (digit < 0 || lineLength > 8) {
+          throw new MalformedException("no chunk size");
+        } else {
+          left = 16 * left + digit;
+        }
+      }
+      case DATA_END -> throw new MalformedException("chunk longer than it says");
+      default -> {
+        // Extensions and trailers mean nothing here.
+      }
+    }
+  }
+
+  private void endLine() throws MalformedException {
+    switch (state) {
+      case SIZE, EXTENSION -> {
+        if (lineLength == 0) {
+          throw new MalformedException("no chunk size");
+        }
+        state = left == 0 ? State.TRAILER : State.DATA;
+      }
+      case DATA_END -> state = State.SIZE;
+      case TRAILER -> state = lineLength == 0 ? State.DONE : State.TRAILER;
+      case DATA, DONE -> throw new IllegalStateException(state.name());
+    }
+    lineLength = 0;
+  }
+
+  private void keep(byte[] bytes, int from, int count) throws MalformedException {
+    if (maxKept == 0) {
+      return;
+    }
+    int length = body.length;
+    if (length + (long) count > maxKept) {
+      throw new MalformedException("body too long");
+    }
+    body = Arrays.copyOf(body, length + count);
+    System.arraycopy(bytes, from, body, length, count);
+  }
+}

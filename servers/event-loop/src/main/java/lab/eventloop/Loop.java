@@ -1,0 +1,451 @@
+package lab.eventloop;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Queue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.IntSupplier;
+import lab.contract.LoopMetrics;
+import lab.contract.ModelContext;
+import lab.contract.RequestMetrics;
+import lab.contract.Settings;
+import lab.contract.nonblocking.LoopServices;
+import lab.contract.nonblocking.NonBlockingRoutes;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One thread that does everything for its connections: their input and output, their timers, their
+ * downstream calls, and the requests' work itself.
+ *
+ * <pre>
+ *   +--&gt; select ----ready keys----&gt; read, parse, write; whole requests go to the queue
+ *   |      |                                        |
+ *   |      '--nothing before the next timer--.      |
+ *   |                                        v      v
+ *   |                             timers due, tasks handed in by other threads
+ *   |                                        |
+ *   '------ 1 ms over, or queue empty ---- begin requests from the queue
+ * </pre>
+ *
+ * <p>Requests wait in a queue of the loop's own, and not unread in their sockets, so that their
+ * wait can be measured and bounded: after at most {@link #SLICE_NANOS} of work, or one request that
+ * takes longer, the loop looks again who has come.
+ */
+final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
+  private static final Logger LOG = System.getLogger(Loop.class.getName());
+
+  /** How long the loop works off its queue before it looks for new input. */
+  private static final long SLICE_NANOS = 1_000_000;
+
+  private static final long SWEEP_NANOS = 1_000_000_000;
+  private static final int BUFFER_BYTES = 64 << 10;
+
+  private final String name;
+  private final Settings settings;
+  private final RequestMetrics requests;
+  private final IntSupplier queueBound;
+  private final int mostIdle;
+  private final Executor helpers;
+  private final Runnable broken;
+  private final NonBlockingRoutes routes;
+  private final DownstreamPool downstream;
+
+  private final Selector selector = Selector.open();
+  private final Consumer<SelectionKey> dispatch = this::dispatch;
+  private final Timers timers = new Timers();
+  private final QuietList quiet = new QuietList();
+  private final ArrayDeque<Connection> queue = new ArrayDeque<>();
+  private final Queue<Runnable> handedIn = new ConcurrentLinkedQueue<>();
+
+  /** One of each for all connections: a connection has none of its own while it is idle. */
+  private final ByteBuffer readBuffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
+
+  private final byte[] input = new byte[BUFFER_BYTES];
+  private final ByteBuffer output = ByteBuffer.allocateDirect(BUFFER_BYTES);
+  private final RequestHead requestHead = new RequestHead();
+  private final HeaderFields answerFields = new HeaderFields();
+  private final AnswerHead heads;
+
+  private @Nullable Acceptor acceptor;
+  private boolean selectedSome;
+  private long selectedNanos = System.nanoTime();
+  private int idle;
+  private boolean stopping;
+  private boolean graceOver;
+
+  /** Written by the loop only, read by scrapes. */
+  private final AtomicInteger open = new AtomicInteger();
+
+  private final AtomicInteger depth = new AtomicInteger();
+  private final AtomicLong busyNanos = new AtomicLong();
+
+  /**
+   * @param mostIdle idle connections this loop may keep
+   * @param queueBound requests that may wait for their turn, 0 = any number; asked at every request
+   * @param helpers runs what may block
+   * @param broken called once if the loop fails and cannot go on
+   */
+  Loop(
+      String name,
+      ModelContext context,
+      int mostIdle,
+      IntSupplier queueBound,
+      DownstreamLimits limits,
+      DownstreamAddress address,
+      Executor helpers,
+      Runnable broken)
+      throws IOException {
+    this.name = name;
+    this.settings = context.settings();
+    this.requests = context.requests();
+    this.mostIdle = mostIdle;
+    this.queueBound = queueBound;
+    this.helpers = helpers;
+    this.broken = broken;
+    this.heads = new AnswerHead(context.model());
+    this.routes = new NonBlockingRoutes(context, this);
+    this.downstream = new DownstreamPool(this, limits, address, context.downstream());
+  }
+
+  // --- from any thread ------------------------------------------------------------------------
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public long busyNanos() {
+    return busyNanos.get();
+  }
+
+  @Override
+  public OptionalInt queueDepth() {
+    return OptionalInt.of(depth.get());
+  }
+
+  @Override
+  public int openConnections() {
+    return open.get();
+  }
+
+  /** Runs a task on the loop's thread, soon. */
+  void execute(Runnable task) {
+    handedIn.add(task);
+    selector.wakeup();
+  }
+
+  /** Takes no connections any more, and ends when the last request has, or after the grace. */
+  void stop(Duration grace) {
+    execute(() -> beginToStop(grace));
+  }
+
+  // --- the loop -------------------------------------------------------------------------------
+
+  @Override
+  public void run() {
+    try {
+      sweepFromNowOn();
+      while (!(stopping && open.getPlain() == 0) && !graceOver) {
+        turn();
+      }
+      end();
+    } catch (Throwable e) {
+      // The only way out for what nobody expected: a server without its loop must not look alive.
+      LOG.log(Level.ERROR, name + " is broken, the server ends", e);
+      broken.run();
+    }
+  }
+
+  private void turn() throws IOException {
+    long before = System.nanoTime();
+    long wait = queue.isEmpty() && handedIn.isEmpty() ? timers.millisToNext(before) : 0;
+    busyNanos.setOpaque(busyNanos.getPlain() + before - selectedNanos);
+    selectedSome = false;
+    int _ = wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
+    if (!selectedSome) {
+      selectedNanos = System.nanoTime();
+    }
+    if (wait == 0) {
+      // It did not wait: asking was work.
+      busyNanos.setOpaque(busyNanos.getPlain() + selectedNanos - before);
+    }
+    timers.callDue(System.nanoTime());
+    for (Runnable task = handedIn.poll(); task != null; task = handedIn.poll()) {
+      task.run();
+    }
+    workOffQueue();
+  }
+
+  private void dispatch(SelectionKey key) {
+    if (!selectedSome) {
+      selectedSome = true;
+      selectedNanos = System.nanoTime();
+    }
+    if (!key.isValid()) {
+      // Closed by what another key of the same selection led to.
+      return;
+    }
+    Ready ready = (Ready) key.attachment();
+    try {
+      ready.ready(key);
+    } catch (IOException e) {
+      ready.lost(e);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: one connection is given up", e);
+      ready.lost(new IOException(e));
+    }
+  }
+
+  private void workOffQueue() {
+    for (Connection next = queue.poll(); next != null; next = queue.poll()) {
+      depth.setOpaque(queue.size());
+      next.begin(System.nanoTime());
+      if (System.nanoTime() - selectedNanos >= SLICE_NANOS) {
+        return;
+      }
+    }
+  }
+
+  private void sweepFromNowOn() {
+    timers.set(
+        new Timers.Timer() {
+          @Override
+          void due() {
+            long now = System.nanoTime();
+            closeQuietSince(now - settings.keepAliveTimeout().toNanos());
+            downstream.closeIdle(now);
+            timers.set(this, now + SWEEP_NANOS);
+          }
+        },
+        System.nanoTime() + SWEEP_NANOS);
+  }
+
+  private void closeQuietSince(long nanos) {
+    Connection oldest = quiet.first();
+    while (oldest != null && oldest.quietSinceNanos() - nanos < 0) {
+      oldest.close();
+      oldest = quiet.first();
+    }
+  }
+
+  // --- its end --------------------------------------------------------------------------------
+
+  private void beginToStop(Duration grace) {
+    stopping = true;
+    if (acceptor != null) {
+      acceptor.close();
+    }
+    List<Connection> waiting = new ArrayList<>();
+    for (Connection each = quiet.first(); each != null; each = each.later) {
+      waiting.add(each);
+    }
+    waiting.forEach(Connection::stop);
+    timers.set(
+        new Timers.Timer() {
+          @Override
+          void due() {
+            graceOver = true;
+          }
+        },
+        System.nanoTime() + grace.toNanos());
+  }
+
+  private void end() throws IOException {
+    if (open.getPlain() > 0) {
+      LOG.log(Level.WARNING, "{0} stopped with {1} connections unfinished", name, open.getPlain());
+    }
+    for (SelectionKey key : selector.keys()) {
+      key.channel().close();
+    }
+    // Frees the descriptors of what was registered.
+    selector.close();
+  }
+
+  // --- what it offers to its parts, on its thread
+  // ---------------------------------------------------
+
+  /** Listens here and deals the connections out. To be called before the loop runs. */
+  void listen(ServerSocketChannel listener, List<Loop> loops) throws IOException {
+    SelectionKey key = listener.register(selector, SelectionKey.OP_ACCEPT);
+    acceptor = new Acceptor(listener, key, this, loops);
+    key.attach(acceptor);
+  }
+
+  void adopt(SocketChannel channel) {
+    try {
+      if (stopping) {
+        channel.close();
+        return;
+      }
+      channel.configureBlocking(false);
+      channel.setOption(StandardSocketOptions.TCP_NODELAY, settings.tcpNodelay());
+      SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+      key.attach(new Connection(this, channel, key));
+      open.setOpaque(open.getPlain() + 1);
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "the client was gone at once", e);
+    }
+  }
+
+  void closed() {
+    open.setOpaque(open.getPlain() - 1);
+  }
+
+  void idleChanged(int by) {
+    idle += by;
+  }
+
+  boolean hasEnoughIdle() {
+    return idle >= mostIdle;
+  }
+
+  boolean isStopping() {
+    return stopping;
+  }
+
+  /** Puts a request into the queue, or has it refused when that is full. */
+  void offer(Connection connection) {
+    int bound = queueBound.getAsInt();
+    if (bound > 0 && queue.size() >= bound) {
+      connection.reject(System.nanoTime());
+      return;
+    }
+    queue.add(connection);
+    depth.setOpaque(queue.size());
+  }
+
+  /** Reads once into {@link #input}, from its start; returns how many bytes, or -1 at the end. */
+  int fill(SocketChannel channel) throws IOException {
+    int count = channel.read(readBuffer.clear());
+    if (count > 0) {
+      readBuffer.get(0, input, 0, count);
+    }
+    return count;
+  }
+
+  byte[] input() {
+    return input;
+  }
+
+  ByteBuffer output() {
+    return output;
+  }
+
+  /** When the last selection returned: since then at least, its input has been there. */
+  long selectedNanos() {
+    return selectedNanos;
+  }
+
+  Selector selector() {
+    return selector;
+  }
+
+  Timers timers() {
+    return timers;
+  }
+
+  QuietList quiet() {
+    return quiet;
+  }
+
+  RequestHead requestHead() {
+    return requestHead;
+  }
+
+  /** For reading the downstream's answers. */
+  HeaderFields answerFields() {
+    return answerFields;
+  }
+
+  AnswerHead heads() {
+    return heads;
+  }
+
+  RequestMetrics requests() {
+    return requests;
+  }
+
+  NonBlockingRoutes routes() {
+    return routes;
+  }
+
+  // --- LoopServices ---------------------------------------------------------------------------
+
+  @Override
+  public Pending after(long millis, Runnable then) {
+    if (settings.blockTheLoop()) {
+      blockFor(millis);
+      then.run();
+      return () -> {};
+    }
+    Wait wait = new Wait(then);
+    timers.set(wait, System.nanoTime() + millis * 1_000_000);
+    return wait;
+  }
+
+  @Override
+  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+    helpers.execute(
+        () -> {
+          T result;
+          try {
+            result = work.call();
+          } catch (Exception e) {
+            execute(() -> then.accept(null, e));
+            return;
+          }
+          execute(() -> then.accept(result, null));
+        });
+  }
+
+  @Override
+  public void callDownstream(DownstreamCallback callback) {
+    downstream.call(callback);
+  }
+
+  /** The mistake, on purpose: nobody else is served meanwhile. */
+  private static void blockFor(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException("nobody interrupts a loop", e);
+    }
+  }
+
+  private final class Wait extends Timers.Timer implements Pending {
+    private final Runnable then;
+
+    Wait(Runnable then) {
+      this.then = then;
+    }
+
+    @Override
+    void due() {
+      then.run();
+    }
+
+    @Override
+    public void cancel() {
+      timers.cancel(this);
+    }
+  }
+}
