@@ -46,7 +46,20 @@ public final class Exchange {
     connection.answer(this, answer);
   }
 
-  /** The answer is written, or cannot be. */
+  /** Gives up without an answer, as the server is being stopped. Any thread, instead of it. */
+  public void abort() {
+    connection.abort(this);
+  }
+
+  /** Says that the work went wrong, begun or not. */
+  void fail() {
+    if (begunNanos == 0) {
+      begin();
+    }
+    answer(Answer.INTERNAL_ERROR);
+  }
+
+  /** The answer is written, or never will be. */
   void ended(RequestMetrics metrics, Outcome outcome) {
     metrics.ended(
         call.route(), outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);

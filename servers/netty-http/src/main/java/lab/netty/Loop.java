@@ -3,58 +3,89 @@ package lab.netty;
 import io.netty.channel.EventLoop;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.LoopMetrics;
 import org.jspecify.annotations.Nullable;
 
-/** One event loop's connections. Its thread only, where nothing else is said. */
-final class Loop {
+/** One event loop with its connections. Its thread only, where nothing else is said. */
+final class Loop implements LoopMetrics.Observed {
+  private final String name;
   private final EventLoop executor;
   private final LoopIo io;
   private final Set<Connection> connections = new HashSet<>();
 
-  /** Read by all loops, written by this one's thread alone. */
+  /** Read by any thread, written by this loop's alone. */
+  private final AtomicInteger open = new AtomicInteger();
+
   private final AtomicInteger idle = new AtomicInteger();
+  private boolean draining;
 
-  private @Nullable CountDownLatch drained;
+  /** Counted down once, when the last connection has closed. */
+  private @Nullable CountDownLatch whenEmpty;
 
-  Loop(EventLoop executor, LoopIo io) {
+  Loop(String name, EventLoop executor, LoopIo io) {
+    this.name = name;
     this.executor = executor;
     this.io = io;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public long busyNanos() {
+    return io.busyNanos();
+  }
+
+  /** Netty begins with a request as soon as it has read it: those that wait are still unread. */
+  @Override
+  public OptionalInt queueDepth() {
+    return OptionalInt.empty();
+  }
+
+  @Override
+  public int openConnections() {
+    return open.get();
+  }
+
+  /** Connections that wait for another request. Any thread. */
+  int idleConnections() {
+    return idle.get();
   }
 
   EventLoop executor() {
     return executor;
   }
 
-  LoopIo io() {
-    return io;
+  /** When the selector last told what is ready, by {@link System#nanoTime}. */
+  long selectedNanos() {
+    return io.selectedNanos();
   }
 
   void opened(Connection connection) {
     var _ = connections.add(connection);
+    open.lazySet(connections.size());
   }
 
   void closed(Connection connection) {
     var _ = connections.remove(connection);
-    if (drained != null && connections.isEmpty()) {
-      drained.countDown();
-    }
-  }
-
-  /** Connections that wait for another request, as last set by this loop. Any thread. */
-  int idle() {
-    return idle.get();
+    open.lazySet(connections.size());
+    tellWhenEmpty();
   }
 
   void addIdle(int more) {
     idle.lazySet(idle.get() + more);
   }
 
+  /** Whether the server is stopping: every connection is closed with its answer. */
   boolean isDraining() {
-    return drained != null;
+    return draining;
   }
 
   /** Closes, at every tick, what has been idle for longer than the timeout. Any thread. */
@@ -64,7 +95,7 @@ final class Loop {
             () -> {
               long now = System.nanoTime();
               for (Connection each : List.copyOf(connections)) {
-                each.closeIfIdleSince(now - timeoutNanos);
+                each.closeIfIdle(now, timeoutNanos);
               }
             },
             tickNanos,
@@ -72,17 +103,29 @@ final class Loop {
             TimeUnit.NANOSECONDS);
   }
 
-  /** Closes what is idle, and each other connection with its answer. Any thread, once. */
-  void drain(CountDownLatch whenEmpty) {
+  /**
+   * Closes what is idle, and each other connection with its answer. Any thread, once.
+   *
+   * @param latch counted down once, when no connection is left
+   */
+  void drain(CountDownLatch latch) {
     executor.execute(
         () -> {
-          drained = whenEmpty;
+          draining = true;
+          whenEmpty = latch;
+          long now = System.nanoTime();
           for (Connection each : List.copyOf(connections)) {
-            each.closeIfIdleSince(Long.MAX_VALUE);
+            each.closeIfIdle(now, 0);
           }
-          if (connections.isEmpty()) {
-            whenEmpty.countDown();
-          }
+          tellWhenEmpty();
         });
+  }
+
+  private void tellWhenEmpty() {
+    CountDownLatch latch = whenEmpty;
+    if (latch != null && connections.isEmpty()) {
+      whenEmpty = null;
+      latch.countDown();
+    }
   }
 }

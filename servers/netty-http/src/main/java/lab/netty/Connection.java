@@ -1,0 +1,334 @@
+package lab.netty;
+
+import static java.util.Objects.requireNonNull;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.codec.http.TooLongHttpHeaderException;
+import io.netty.handler.codec.http.TooLongHttpLineException;
+import io.netty.util.AsciiString;
+import io.netty.util.ReferenceCountUtil;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.URISyntaxException;
+import java.util.ArrayDeque;
+import java.util.concurrent.RejectedExecutionException;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One client connection. It works on one request at a time and begins the next when the answer to
+ * the one before it is written, so pipelined requests are answered in order and a client that does
+ * not read holds one answer in memory, no more.
+ *
+ * <pre>
+ *           request                      answer written, keep-alive
+ *   idle -------------> in flight --------------------------------------> idle
+ *    |                   |    ^                                            |
+ *    | timeout, EOF,     |    '-- next of the pipelined ones waiting <-----'
+ *    | stopping          | answer written, not keep-alive / EOF / stopping / too many idle
+ *    v                   v
+ *  closed <--------------'      malformed or oversized: 400 or 431 in its turn, then closed
+ * </pre>
+ *
+ * The loop's thread only, except {@link #answer}.
+ */
+final class Connection extends ChannelInboundHandlerAdapter {
+  private static final Logger LOG = System.getLogger(Connection.class.getName());
+  private static final AsciiString MODEL_HEADER = AsciiString.cached(ModelContext.MODEL_HEADER);
+  private static final AsciiString JSON = AsciiString.cached(Answer.JSON);
+
+  /** What is set here is the lab's own and needs no check. */
+  private static final DefaultHttpHeadersFactory HEADERS =
+      DefaultHttpHeadersFactory.headersFactory().withValidation(false);
+
+  private final NettyHttp server;
+  private final Loop loop;
+  private @Nullable ChannelHandlerContext context;
+
+  /** The request whose body, which means nothing to the lab, is still coming. */
+  private @Nullable HttpRequest incoming;
+
+  private @Nullable Exchange inFlight;
+
+  /** Requests read while one was in flight; null until a client pipelines. */
+  private @Nullable ArrayDeque<Exchange> pipelined;
+
+  /** Said after all that was asked before it; then the connection is closed. */
+  private @Nullable Answer protocolError;
+
+  private boolean inputEnded;
+  private boolean countedIdle;
+  private long idleSinceNanos = System.nanoTime();
+
+  Connection(NettyHttp server, Loop loop) {
+    this.server = server;
+    this.loop = loop;
+  }
+
+  EventLoop loop() {
+    return loop.executor();
+  }
+
+  RequestMetrics metrics() {
+    return server.metrics();
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext ctx) {
+    context = ctx;
+    loop.opened(this);
+    if (loop.isDraining()) {
+      var _ = ctx.close();
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext ctx) {
+    setCountedIdle(false);
+    loop.closed(this);
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext ctx, Object message) {
+    try {
+      if (protocolError == null && !inputEnded) {
+        receive(ctx, message);
+      }
+    } finally {
+      var _ = ReferenceCountUtil.release(message);
+    }
+  }
+
+  @Override
+  public void channelReadComplete(ChannelHandlerContext ctx) {
+    // Half a request is a sign of life too.
+    idleSinceNanos = loop.selectedNanos();
+  }
+
+  @Override
+  public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+    if (event == ChannelInputShutdownEvent.INSTANCE) {
+      inputEnded = true;
+      if (inFlight == null) {
+        var _ = ctx.close();
+      }
+    }
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+    if (cause instanceof IOException) {
+      LOG.log(Level.DEBUG, "the client broke the connection", cause);
+    } else {
+      LOG.log(Level.ERROR, "a bug: a connection failed", cause);
+    }
+    var _ = ctx.close();
+  }
+
+  /** Closes the connection if it has no request in flight and had none for this long. */
+  void closeIfIdle(long nowNanos, long forNanos) {
+    if (inFlight == null && nowNanos - idleSinceNanos >= forNanos) {
+      var _ = context().close();
+    }
+  }
+
+  /** Any thread. */
+  void answer(Exchange exchange, Answer answer) {
+    if (loop().inEventLoop()) {
+      write(exchange, answer);
+      return;
+    }
+    try {
+      loop().execute(() -> write(exchange, answer));
+    } catch (RejectedExecutionException e) {
+      // The server's grace is over and its loops have ended.
+      server.ended(exchange, Outcome.ABORTED);
+    }
+  }
+
+  /** Gives a request up; the connection goes with it. Any thread. */
+  void abort(Exchange exchange) {
+    server.ended(exchange, Outcome.ABORTED);
+    var _ = context().close();
+  }
+
+  private void receive(ChannelHandlerContext ctx, Object message) {
+    if (message instanceof HttpRequest request) {
+      incoming = request;
+      if (request.decoderResult().isFailure()) {
+        refuse(ctx, request.decoderResult());
+        return;
+      }
+      if (HttpUtil.is100ContinueExpected(request)) {
+        var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, new byte[0]));
+      }
+    }
+    if (message instanceof HttpContent content) {
+      if (content.decoderResult().isFailure()) {
+        refuse(ctx, content.decoderResult());
+      } else if (content instanceof LastHttpContent && incoming != null) {
+        HttpRequest request = incoming;
+        incoming = null;
+        accept(ctx, request);
+      }
+    }
+  }
+
+  private void accept(ChannelHandlerContext ctx, HttpRequest request) {
+    RequestTarget target;
+    try {
+      target = RequestTarget.parse(request.uri());
+    } catch (URISyntaxException e) {
+      refuse(ctx, DecoderResult.failure(e));
+      return;
+    }
+    RouteCall call = RouteCall.resolve(request.method().name(), target.path(), target.query());
+    Exchange exchange =
+        new Exchange(this, call, HttpUtil.isKeepAlive(request), loop.selectedNanos());
+    if (inFlight == null) {
+      setCountedIdle(false);
+      begin(exchange);
+      return;
+    }
+    if (pipelined == null) {
+      pipelined = new ArrayDeque<>(4);
+    }
+    pipelined.add(exchange);
+    // What one read brought is kept; more stays with the kernel until these are answered.
+    var _ = ctx.channel().config().setAutoRead(false);
+  }
+
+  private void begin(Exchange exchange) {
+    inFlight = exchange;
+    server.handle(exchange);
+  }
+
+  /** Reads no further; what was asked before is answered first. */
+  private void refuse(ChannelHandlerContext ctx, DecoderResult result) {
+    boolean tooLong =
+        result.cause() instanceof TooLongHttpHeaderException
+            || result.cause() instanceof TooLongHttpLineException;
+    protocolError = tooLong ? NettyHttp.TOO_LARGE : NettyHttp.MALFORMED;
+    if (inFlight == null) {
+      sayProtocolError(ctx, protocolError);
+    }
+  }
+
+  private void sayProtocolError(ChannelHandlerContext ctx, Answer answer) {
+    FullHttpResponse response = response(answer);
+    response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+    var _ = ctx.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+  }
+
+  private void write(Exchange exchange, Answer answer) {
+    boolean last = protocolError == null && (pipelined == null || pipelined.isEmpty());
+    boolean close =
+        !exchange.keepAlive()
+            || loop.isDraining()
+            || (last && (inputEnded || !server.mayIdleOneMore()));
+    FullHttpResponse response = response(answer);
+    if (answer.status() == 405) {
+      response.headers().set(HttpHeaderNames.ALLOW, "GET");
+    }
+    if (close) {
+      response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+    }
+    var _ =
+        context()
+            .writeAndFlush(response)
+            .addListener(
+                written -> {
+                  Outcome outcome = written.isSuccess() ? answer.outcome() : Outcome.ABORTED;
+                  server.ended(exchange, outcome);
+                  next(close || !written.isSuccess());
+                });
+  }
+
+  private void next(boolean close) {
+    ChannelHandlerContext ctx = context();
+    Exchange waiting = pipelined == null ? null : pipelined.poll();
+    if (close || !ctx.channel().isActive()) {
+      inFlight = null;
+      pipelined = null;
+      var _ = ctx.close();
+    } else if (waiting != null) {
+      // As a task: a read may bring a thousand requests, too many for one stack.
+      inFlight = waiting;
+      loop().execute(() -> begin(waiting));
+    } else {
+      inFlight = null;
+      idle(ctx);
+    }
+  }
+
+  private void idle(ChannelHandlerContext ctx) {
+    if (protocolError != null) {
+      sayProtocolError(ctx, protocolError);
+    } else if (inputEnded) {
+      var _ = ctx.close();
+    } else {
+      idleSinceNanos = System.nanoTime();
+      setCountedIdle(true);
+      if (pipelined != null) {
+        pipelined = null;
+        var _ = ctx.channel().config().setAutoRead(true);
+      }
+    }
+  }
+
+  private void setCountedIdle(boolean counted) {
+    if (countedIdle != counted) {
+      countedIdle = counted;
+      loop.addIdle(counted ? 1 : -1);
+    }
+  }
+
+  private FullHttpResponse response(Answer answer) {
+    FullHttpResponse response =
+        response(HttpResponseStatus.valueOf(answer.status()), answer.body());
+    HttpHeaders headers = response.headers();
+    headers.set(
+        HttpHeaderNames.CONTENT_TYPE,
+        answer.contentType().equals(Answer.JSON) ? JSON : answer.contentType());
+    headers.set(HttpHeaderNames.CONTENT_LENGTH, Integer.toString(answer.body().length));
+    headers.set(MODEL_HEADER, server.modelHeader());
+    return response;
+  }
+
+  private static FullHttpResponse response(HttpResponseStatus status, byte[] body) {
+    return new DefaultFullHttpResponse(
+        HttpVersion.HTTP_1_1,
+        status,
+        Unpooled.wrappedBuffer(body),
+        HEADERS.newHeaders(),
+        EmptyHttpHeaders.INSTANCE);
+  }
+
+  private ChannelHandlerContext context() {
+    return requireNonNull(context);
+  }
+}

@@ -1,0 +1,210 @@
+package lab.netty;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.util.AsciiString;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.Answer;
+import lab.contract.LoopMetrics;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.ServerModel;
+import lab.contract.Settings;
+import lab.contract.TrafficServer;
+
+/**
+ * HTTP on Netty's event loops, the first of which also accepts. The transport is NIO, as in every
+ * other model: Netty's epoll would be a difference that is not the concurrency model's.
+ */
+public final class NettyHttp implements TrafficServer {
+  /** Makes what works on a model's requests. */
+  public interface HandlerFactory {
+    /**
+     * Called once, before the first request.
+     *
+     * @param loops all that requests may come from
+     */
+    RequestHandler create(ModelContext context, List<EventLoop> loops);
+  }
+
+  static final Answer MALFORMED = refusal(400, "malformed request");
+  static final Answer TOO_LARGE = refusal(431, "request line or headers too large");
+
+  private static final Logger LOG = System.getLogger(NettyHttp.class.getName());
+  private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
+  private static final int MAX_HEAD_BYTES = 32 << 10;
+
+  private final Loops loops;
+  private final RequestMetrics metrics;
+  private final AsciiString modelHeader;
+  private final int maxIdle;
+  private final RequestHandler handler;
+  private final Channel listener;
+
+  /** Requests with the model: being worked on, or waiting to be. */
+  private final AtomicInteger accepted = new AtomicInteger();
+
+  private volatile int queueBound;
+
+  private NettyHttp(ModelContext context, HandlerFactory handlers, int loopCount)
+      throws IOException {
+    Settings settings = context.settings();
+    metrics = context.requests();
+    modelHeader = new AsciiString(context.model());
+    maxIdle = settings.keepAliveMaxIdle();
+    queueBound = settings.queueBound();
+    loops = new Loops(loopCount);
+    context.knobs().hasLoops(loopCount);
+    context.knobs().add(Settings.QUEUE_BOUND, () -> queueBound, bound -> queueBound = bound);
+    LoopMetrics.register(context.registry(), loops.all());
+    handler = handlers.create(context, loops.all().stream().map(Loop::executor).toList());
+    boolean bound = false;
+    try {
+      listener = bind(settings);
+      bound = true;
+    } finally {
+      if (!bound) {
+        end();
+      }
+    }
+    long timeoutNanos = settings.keepAliveTimeout().toNanos();
+    long tickNanos = Math.min(timeoutNanos / 4, TimeUnit.SECONDS.toNanos(10));
+    loops.all().forEach(loop -> loop.sweep(timeoutNanos, tickNanos));
+  }
+
+  /**
+   * A model on Netty.
+   *
+   * @param handlers makes what works on its requests
+   */
+  public static ServerModel model(String name, HandlerFactory handlers) {
+    return new ServerModel() {
+      @Override
+      public String name() {
+        return name;
+      }
+
+      @Override
+      public TrafficServer start(ModelContext context) throws IOException {
+        int cpus = Runtime.getRuntime().availableProcessors();
+        return new NettyHttp(context, handlers, context.settings().loops(cpus));
+      }
+    };
+  }
+
+  @Override
+  public int port() {
+    return ((InetSocketAddress) listener.localAddress()).getPort();
+  }
+
+  @Override
+  public void stop(Duration grace) {
+    try {
+      var _ = listener.close().await(grace.toNanos(), TimeUnit.NANOSECONDS);
+      loops.drain(grace);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    end();
+  }
+
+  /** Gives a request to the model, or refuses it. The connection's loop. */
+  void handle(Exchange exchange) {
+    int limit = queueBound;
+    if (accepted.incrementAndGet() > limit && limit != 0) {
+      exchange.begin();
+      exchange.answer(Answer.QUEUE_FULL);
+      return;
+    }
+    try {
+      handler.handle(exchange);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
+      exchange.fail();
+    }
+  }
+
+  /** A request that was given to the model is over. Any thread. */
+  void ended(Exchange exchange, Outcome outcome) {
+    var _ = accepted.decrementAndGet();
+    exchange.ended(metrics, outcome);
+  }
+
+  RequestMetrics metrics() {
+    return metrics;
+  }
+
+  AsciiString modelHeader() {
+    return modelHeader;
+  }
+
+  /** Whether a connection may be kept open after its answer. */
+  boolean mayIdleOneMore() {
+    return loops.idleConnections() < maxIdle;
+  }
+
+  private Channel bind(Settings settings) throws IOException {
+    HttpDecoderConfig limits =
+        new HttpDecoderConfig()
+            .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)
+            .setMaxHeaderSize(MAX_HEAD_BYTES);
+    var bound =
+        new ServerBootstrap()
+            .group(loops.group())
+            .channel(NioServerSocketChannel.class)
+            .option(ChannelOption.SO_BACKLOG, settings.backlog())
+            .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
+            // A client that has said all it will say still gets its answers.
+            .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
+            .childHandler(
+                new ChannelInitializer<SocketChannel>() {
+                  @Override
+                  protected void initChannel(SocketChannel channel) {
+                    channel
+                        .pipeline()
+                        .addLast(new HttpServerCodec(limits))
+                        .addLast(new Connection(NettyHttp.this, loops.of(channel.eventLoop())));
+                  }
+                })
+            .bind(settings.httpPort())
+            .awaitUninterruptibly();
+    if (bound.cause() instanceof IOException e) {
+      throw e;
+    }
+    return bound.syncUninterruptibly().channel();
+  }
+
+  private void end() {
+    handler.close();
+    try {
+      loops.end();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Answer refusal(int status, String reason) {
+    return new Answer(
+        status,
+        Outcome.CLIENT_ERROR,
+        Answer.JSON,
+        "{\"error\":\"%s\"}".formatted(reason).getBytes(UTF_8));
+  }
+}

@@ -1,0 +1,81 @@
+package lab.netty;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoRegistration;
+import org.junit.jupiter.api.Test;
+
+class LoopIoTest {
+  private static final IoHandlerContext CONTEXT =
+      new IoHandlerContext() {
+        @Override
+        public boolean canBlock() {
+          return true;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+          return 0;
+        }
+
+        @Override
+        public long deadlineNanos() {
+          return -1;
+        }
+      };
+
+  private long now = 1_000;
+  private final LoopIo io = new LoopIo(new FakeNio(), () -> now);
+
+  @Test
+  void waitingInTheSelectorIsNotWork() {
+    var _ = io.run(CONTEXT);
+    assertThat(io.selectedNanos()).isEqualTo(1_100);
+    now += 30; // Tasks and timers.
+    assertThat(io.busyNanos()).isEqualTo(7 + 30);
+    var _ = io.run(CONTEXT);
+    assertThat(io.busyNanos()).isEqualTo(2 * 7 + 30);
+  }
+
+  @Test
+  void workUnderWayIsCounted() {
+    var _ = io.run(CONTEXT);
+    now += 1_000_000;
+    assertThat(io.busyNanos()).isEqualTo(1_000_007);
+  }
+
+  @Test
+  void aLoopThatNeverRanHasNotWorked() {
+    now += 1_000_000;
+    assertThat(io.busyNanos()).isZero();
+  }
+
+  /** Waits 100 ns for something to be ready, then reads for 7 ns. */
+  private final class FakeNio implements IoHandler {
+    @Override
+    public int run(IoHandlerContext context) {
+      now += 100;
+      if (context.shouldReportActiveIoTime()) {
+        throw new AssertionError("the loop did not ask for it");
+      }
+      now += 7;
+      return 1;
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void wakeup() {}
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
+      return false;
+    }
+  }
+}

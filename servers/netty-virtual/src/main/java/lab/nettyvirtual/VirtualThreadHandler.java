@@ -1,0 +1,52 @@
+package lab.nettyvirtual;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.blocking.BlockingRoutes;
+import lab.netty.Exchange;
+import lab.netty.RequestHandler;
+
+/** Works on every request on a new virtual thread, with the routes of the blocking models. */
+final class VirtualThreadHandler implements RequestHandler {
+  private static final Logger LOG = System.getLogger(VirtualThreadHandler.class.getName());
+
+  private final BlockingRoutes routes;
+  private final ExecutorService executor =
+      Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-request-", 1).factory());
+
+  VirtualThreadHandler(ModelContext context) {
+    routes = new BlockingRoutes(context);
+  }
+
+  @Override
+  public void handle(Exchange exchange) {
+    executor.execute(() -> work(exchange));
+  }
+
+  @Override
+  public void close() {
+    var _ = executor.shutdownNow();
+    routes.close();
+  }
+
+  private void work(Exchange exchange) {
+    exchange.begin();
+    Answer answer;
+    try {
+      answer = routes.answer(exchange.call());
+    } catch (InterruptedException e) {
+      // Stopping: the grace is over.
+      Thread.currentThread().interrupt();
+      exchange.abort();
+      return;
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
+      answer = Answer.INTERNAL_ERROR;
+    }
+    exchange.answer(answer);
+  }
+}

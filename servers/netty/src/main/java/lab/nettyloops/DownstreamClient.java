@@ -1,0 +1,100 @@
+package lab.nettyloops;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpResponseDecoder;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import lab.contract.nonblocking.LoopServices.DownstreamCallback;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls the downstream from one event loop, over kept-alive connections of that loop's own, most
+ * recently used first. The loop's thread only.
+ */
+final class DownstreamClient {
+  /** Idle connections are closed after this long; the downstream keeps them longer. */
+  private static final long KEEP_IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+  private static final int PRUNE_INTERVAL_S = 5;
+  private static final int MAX_HEAD_BYTES = 16 << 10;
+
+  private final EventLoop loop;
+  private final Downstream downstream;
+  private final Bootstrap bootstrap;
+
+  /** Most recently used first; closed ones are left in and passed over. */
+  private final ArrayDeque<DownstreamConnection> idle = new ArrayDeque<>();
+
+  DownstreamClient(EventLoop loop, Downstream downstream) {
+    this.loop = loop;
+    this.downstream = downstream;
+    HttpDecoderConfig limits = new HttpDecoderConfig().setMaxHeaderSize(MAX_HEAD_BYTES);
+    bootstrap =
+        new Bootstrap()
+            .group(loop)
+            .channel(NioSocketChannel.class)
+            .option(ChannelOption.TCP_NODELAY, true)
+            // The call's own deadline holds for connecting too.
+            .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+            .handler(
+                new ChannelInitializer<SocketChannel>() {
+                  @Override
+                  protected void initChannel(SocketChannel channel) {
+                    channel
+                        .pipeline()
+                        .addLast(new HttpResponseDecoder(limits))
+                        .addLast(new DownstreamConnection(DownstreamClient.this, channel));
+                  }
+                });
+    var _ =
+        loop.scheduleAtFixedRate(this::prune, PRUNE_INTERVAL_S, PRUNE_INTERVAL_S, TimeUnit.SECONDS);
+  }
+
+  /** Begins a call; the callback comes later, or at once. */
+  void call(DownstreamCallback callback) {
+    new DownstreamCall(this, callback).start();
+  }
+
+  Downstream downstream() {
+    return downstream;
+  }
+
+  EventLoop loop() {
+    return loop;
+  }
+
+  @Nullable DownstreamConnection pollIdle() {
+    DownstreamConnection kept = idle.pollFirst();
+    while (kept != null && !kept.isOpen()) {
+      kept = idle.pollFirst();
+    }
+    return kept;
+  }
+
+  void keep(DownstreamConnection connection) {
+    idle.addFirst(connection);
+  }
+
+  /** The channel's last handler is its {@link DownstreamConnection}. */
+  ChannelFuture connect(InetSocketAddress address) {
+    return bootstrap.connect(address);
+  }
+
+  private void prune() {
+    long now = System.nanoTime();
+    DownstreamConnection oldest = idle.peekLast();
+    while (oldest != null && (!oldest.isOpen() || now - oldest.idleSince() > KEEP_IDLE_NANOS)) {
+      idle.removeLast();
+      oldest.close();
+      oldest = idle.peekLast();
+    }
+  }
+}

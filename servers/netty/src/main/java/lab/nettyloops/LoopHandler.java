@@ -1,0 +1,46 @@
+package lab.nettyloops;
+
+import static java.util.Objects.requireNonNull;
+
+import io.netty.channel.EventLoop;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import lab.contract.ModelContext;
+import lab.contract.nonblocking.NonBlockingRoutes;
+import lab.netty.Exchange;
+import lab.netty.RequestHandler;
+
+/** Works on every request on the event loop of its connection. */
+final class LoopHandler implements RequestHandler {
+  private final Map<EventLoop, NonBlockingRoutes> routes = new HashMap<>();
+
+  /** For what may block, which is reading files: from the page cache, so CPUs are what it takes. */
+  private final ExecutorService helpers =
+      Executors.newFixedThreadPool(
+          Runtime.getRuntime().availableProcessors(),
+          Thread.ofPlatform().daemon().name("netty-helper-", 1).factory());
+
+  LoopHandler(ModelContext context, List<EventLoop> loops) {
+    Downstream downstream = new Downstream(context);
+    boolean block = context.settings().blockTheLoop();
+    for (EventLoop loop : loops) {
+      NettyServices services =
+          new NettyServices(loop, new DownstreamClient(loop, downstream), helpers, block);
+      routes.put(loop, new NonBlockingRoutes(context, services));
+    }
+  }
+
+  @Override
+  public void handle(Exchange exchange) {
+    exchange.begin();
+    requireNonNull(routes.get(exchange.loop())).begin(exchange.call(), exchange::answer);
+  }
+
+  @Override
+  public void close() {
+    var _ = helpers.shutdownNow();
+  }
+}

@@ -1,0 +1,16 @@
+package lab.nettyloops;
+
+import lab.contract.LabServer;
+import lab.contract.ServerModel;
+import lab.netty.NettyHttp;
+
+/** Model {@code netty}: Netty's event loops from the client to the downstream and back. */
+public final class Netty {
+  public static final ServerModel MODEL = NettyHttp.model("netty", LoopHandler::new);
+
+  private Netty() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+}

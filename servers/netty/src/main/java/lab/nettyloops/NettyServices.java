@@ -1,0 +1,84 @@
+package lab.nettyloops;
+
+import io.netty.channel.EventLoop;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import lab.contract.nonblocking.LoopServices;
+import org.jspecify.annotations.Nullable;
+
+/** What one of Netty's event loops offers to the routes. */
+final class NettyServices implements LoopServices {
+  private static final Logger LOG = System.getLogger(NettyServices.class.getName());
+  private static final Pending ENDED = () -> {};
+
+  private final EventLoop loop;
+  private final DownstreamClient downstream;
+  private final ExecutorService helpers;
+  private final boolean blockTheLoop;
+
+  /**
+   * @param helpers threads that may block
+   * @param blockTheLoop whether waits block the loop's thread, to show what that does
+   */
+  NettyServices(
+      EventLoop loop, DownstreamClient downstream, ExecutorService helpers, boolean blockTheLoop) {
+    this.loop = loop;
+    this.downstream = downstream;
+    this.helpers = helpers;
+    this.blockTheLoop = blockTheLoop;
+  }
+
+  @Override
+  public Pending after(long millis, Runnable then) {
+    if (blockTheLoop) {
+      sleep(millis);
+      then.run();
+      return ENDED;
+    }
+    var timer = loop.schedule(() -> run(then), millis, TimeUnit.MILLISECONDS);
+    return () -> timer.cancel(false);
+  }
+
+  @Override
+  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+    helpers.execute(
+        () -> {
+          T result = null;
+          Exception failure = null;
+          try {
+            result = work.call();
+          } catch (Exception e) {
+            failure = e;
+          }
+          T value = result;
+          Exception reason = failure;
+          loop.execute(() -> then.accept(value, reason));
+        });
+  }
+
+  @Override
+  public void callDownstream(DownstreamCallback callback) {
+    downstream.call(callback);
+  }
+
+  /** Netty would keep what a timer throws in a future that nobody asks. */
+  private static void run(Runnable then) {
+    try {
+      then.run();
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: a timer failed", e);
+    }
+  }
+
+  private static void sleep(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Model {@code netty}; see MODEL.md. */
+@NullMarked
+package lab.nettyloops;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,82 @@
+package lab.nettyloops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ConnectionCapTest {
+  private final List<String> granted = new ArrayList<>();
+  private final ConnectionCap cap = new ConnectionCap(1);
+
+  private ConnectionCap.Waiter call(String name) {
+    return new ConnectionCap.Waiter() {
+      @Override
+      void granted() {
+        granted.add(name);
+      }
+    };
+  }
+
+  @Test
+  void whoWaitedLongestIsNext() {
+    assertThat(cap.enter(call("a"))).isTrue();
+    assertThat(cap.enter(call("b"))).isFalse();
+    assertThat(cap.enter(call("c"))).isFalse();
+    assertThat(cap.getPending()).isEqualTo(2);
+    cap.leave();
+    cap.leave();
+    assertThat(granted).containsExactly("b", "c");
+    assertThat(cap.getLeased()).isEqualTo(1);
+    assertThat(cap.getPending()).isZero();
+  }
+
+  @Test
+  void whoGaveUpIsPassedOver() {
+    ConnectionCap.Waiter second = call("b");
+    assertThat(cap.enter(call("a"))).isTrue();
+    assertThat(cap.enter(call("x"))).isFalse();
+    assertThat(cap.enter(second)).isFalse();
+    assertThat(cap.enter(call("c"))).isFalse();
+    assertThat(cap.giveUp(second)).isTrue();
+    assertThat(cap.getPending()).isEqualTo(2);
+    cap.leave();
+    cap.leave();
+    assertThat(granted).containsExactly("x", "c");
+  }
+
+  @Test
+  void whoHasBeenGrantedCannotGiveUp() {
+    ConnectionCap.Waiter second = call("b");
+    assertThat(cap.enter(call("a"))).isTrue();
+    assertThat(cap.enter(second)).isFalse();
+    cap.leave();
+    assertThat(cap.giveUp(second)).isFalse();
+    assertThat(cap.getLeased()).isEqualTo(1);
+  }
+
+  @Test
+  void moreRoomIsTakenAtOnce() {
+    assertThat(cap.enter(call("a"))).isTrue();
+    assertThat(cap.enter(call("b"))).isFalse();
+    assertThat(cap.enter(call("c"))).isFalse();
+    assertThat(cap.enter(call("d"))).isFalse();
+    cap.resize(3);
+    assertThat(granted).containsExactly("b", "c");
+    assertThat(cap.getLeased()).isEqualTo(3);
+  }
+
+  @Test
+  void lessRoomIsWaitedFor() {
+    cap.resize(2);
+    assertThat(cap.enter(call("a"))).isTrue();
+    assertThat(cap.enter(call("b"))).isTrue();
+    cap.resize(1);
+    assertThat(cap.enter(call("c"))).isFalse();
+    cap.leave();
+    assertThat(granted).isEmpty();
+    cap.leave();
+    assertThat(granted).containsExactly("c");
+  }
+}

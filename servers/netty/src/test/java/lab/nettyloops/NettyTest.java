@@ -1,0 +1,16 @@
+package lab.nettyloops;
+
+import lab.contract.ServerModel;
+import lab.contract.test.ContractTest;
+
+class NettyTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return Netty.MODEL;
+  }
+
+  @Override
+  protected String threadName() {
+    return "netty-loop-";
+  }
+}
