@@ -3,11 +3,11 @@ package lab.netty;
 import static java.util.Objects.requireNonNull;
 
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
@@ -17,6 +17,7 @@ import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpUtil;
@@ -32,6 +33,7 @@ import java.lang.System.Logger.Level;
 import java.net.URISyntaxException;
 import java.util.ArrayDeque;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import lab.contract.Answer;
 import lab.contract.ModelContext;
 import lab.contract.Outcome;
@@ -58,7 +60,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class Connection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = System.getLogger(Connection.class.getName());
+
+  /** For how long, and how often, input after an error is still read and dropped. */
+  private static final int LINGER_MS = 1000;
+
+  private static final int LINGER_READS = 4;
+
   private static final AsciiString MODEL_HEADER = AsciiString.cached(ModelContext.MODEL_HEADER);
+  private static final byte[] NO_BODY = {};
   private static final AsciiString JSON = AsciiString.cached(Answer.JSON);
 
   /** What is set here is the lab's own and needs no check. */
@@ -80,6 +89,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
   /** Said after all that was asked before it; then the connection is closed. */
   private @Nullable Answer protocolError;
 
+  private int readsDropped;
   private boolean inputEnded;
   private boolean countedIdle;
   private long idleSinceNanos = System.nanoTime();
@@ -125,8 +135,12 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelReadComplete(ChannelHandlerContext ctx) {
-    // Half a request is a sign of life too.
-    idleSinceNanos = loop.selectedNanos();
+    if (protocolError == null) {
+      // Half a request is a sign of life too.
+      idleSinceNanos = loop.selectedNanos();
+    } else if (inFlight == null && ++readsDropped > LINGER_READS) {
+      close(ctx);
+    }
   }
 
   @Override
@@ -184,7 +198,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         return;
       }
       if (HttpUtil.is100ContinueExpected(request)) {
-        var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, new byte[0]));
+        var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, NO_BODY));
       }
     }
     if (message instanceof HttpContent content) {
@@ -208,7 +222,12 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
     RouteCall call = RouteCall.resolve(request.method().name(), target.path(), target.query());
     Exchange exchange =
-        new Exchange(this, call, HttpUtil.isKeepAlive(request), loop.selectedNanos());
+        new Exchange(
+            this,
+            call,
+            HttpUtil.isKeepAlive(request),
+            request.method().equals(HttpMethod.HEAD),
+            loop.selectedNanos());
     if (inFlight == null) {
       setCountedIdle(false);
       begin(exchange);
@@ -235,13 +254,26 @@ final class Connection extends ChannelInboundHandlerAdapter {
     protocolError = tooLong ? NettyHttp.TOO_LARGE : NettyHttp.MALFORMED;
     if (inFlight == null) {
       sayProtocolError(ctx, protocolError);
+    } else {
+      var _ = ctx.channel().config().setAutoRead(false);
     }
   }
 
   private void sayProtocolError(ChannelHandlerContext ctx, Answer answer) {
-    FullHttpResponse response = response(answer);
+    FullHttpResponse response = response(answer, false);
     response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
-    var _ = ctx.writeAndFlush(response).addListener(ChannelFutureListener.CLOSE);
+    var _ = ctx.writeAndFlush(response).addListener(_ -> linger(ctx));
+  }
+
+  /** To close with input unread would reset the connection, and the client lose the answer. */
+  private static void linger(ChannelHandlerContext ctx) {
+    var _ = ((SocketChannel) ctx.channel()).shutdownOutput();
+    var _ = ctx.channel().config().setAutoRead(true);
+    var _ = ctx.executor().schedule(() -> close(ctx), LINGER_MS, TimeUnit.MILLISECONDS);
+  }
+
+  private static void close(ChannelHandlerContext ctx) {
+    var _ = ctx.close();
   }
 
   private void write(Exchange exchange, Answer answer) {
@@ -250,7 +282,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         !exchange.keepAlive()
             || loop.isDraining()
             || (last && (inputEnded || !server.mayIdleOneMore()));
-    FullHttpResponse response = response(answer);
+    FullHttpResponse response = response(answer, exchange.isHead());
     if (answer.status() == 405) {
       response.headers().set(HttpHeaderNames.ALLOW, "GET");
     }
@@ -307,9 +339,9 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
   }
 
-  private FullHttpResponse response(Answer answer) {
+  private FullHttpResponse response(Answer answer, boolean headOnly) {
     FullHttpResponse response =
-        response(HttpResponseStatus.valueOf(answer.status()), answer.body());
+        response(HttpResponseStatus.valueOf(answer.status()), headOnly ? NO_BODY : answer.body());
     HttpHeaders headers = response.headers();
     headers.set(
         HttpHeaderNames.CONTENT_TYPE,

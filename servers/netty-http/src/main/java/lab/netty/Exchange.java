@@ -13,16 +13,19 @@ public final class Exchange {
   private final Connection connection;
   private final RouteCall call;
   private final boolean keepAlive;
+  private final boolean head;
   private final long receivedNanos;
   private long begunNanos;
 
   /**
    * @param receivedNanos when the loop had the request before it, by {@link System#nanoTime}
    */
-  Exchange(Connection connection, RouteCall call, boolean keepAlive, long receivedNanos) {
+  Exchange(
+      Connection connection, RouteCall call, boolean keepAlive, boolean head, long receivedNanos) {
     this.connection = connection;
     this.call = call;
     this.keepAlive = keepAlive;
+    this.head = head;
     this.receivedNanos = receivedNanos;
   }
 
@@ -63,6 +66,11 @@ public final class Exchange {
   void ended(RequestMetrics metrics, Outcome outcome) {
     metrics.ended(
         call.route(), outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);
+  }
+
+  /** Whether the method is HEAD: its answer has no body. */
+  boolean isHead() {
+    return head;
   }
 
   boolean keepAlive() {

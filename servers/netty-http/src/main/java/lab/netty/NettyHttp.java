@@ -10,7 +10,8 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
-import io.netty.handler.codec.http.HttpServerCodec;
+import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.util.AsciiString;
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -179,7 +180,8 @@ public final class NettyHttp implements TrafficServer {
                   protected void initChannel(SocketChannel channel) {
                     channel
                         .pipeline()
-                        .addLast(new HttpServerCodec(limits))
+                        .addLast(new HttpRequestDecoder(limits))
+                        .addLast(new HttpResponseEncoder())
                         .addLast(new Connection(NettyHttp.this, loops.of(channel.eventLoop())));
                   }
                 })
