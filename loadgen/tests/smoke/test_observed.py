@@ -1,5 +1,6 @@
 """What Prometheus saw of the bench: every target up, every dashboard query with data."""
 
+import contextlib
 import csv
 from collections.abc import Callable
 from datetime import datetime
@@ -34,6 +35,7 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(prometheus: str, 
     marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
     times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
     window = Window(min(times), max(times), 2)
-    answers = ask(PrometheusReader(prometheus), load(REPO / "grafana" / "dashboards"), window)
+    with contextlib.closing(PrometheusReader(prometheus)) as reader:
+        answers = ask(reader, load(REPO / "grafana" / "dashboards"), window)
     assert len(answers) > 20
     assert [f"{answer.where}: {answer.expr}" for answer in answers if not answer.samples] == []

@@ -47,7 +47,9 @@ def test_the_manifest_tells_what_ran(run: Path) -> None:
     assert manifest["status"] == "complete"
     assert manifest["host"]["cores"] >= 1
     assert manifest["host"]["images"]
-    assert set(manifest["settings"]) >= MODELS
+    assert set(manifest["servers"]) >= MODELS
+    for server in manifest["servers"].values():
+        assert server["settings"]["downstream_url"] == "http://toxiproxy:8666/"
 
 
 def test_the_engines_own_output_is_kept_for_every_row(
