@@ -1,0 +1,95 @@
+"""One kebab-case name is a model's folder, Maven module, image, service and scrape target."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[2]))
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((REPO / "compose.yaml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def models() -> set[str]:
+    """A folder with a MODEL.md is a model."""
+    return {page.parent.name for page in (REPO / "servers").glob("*/MODEL.md")}
+
+
+def servers(compose: dict[str, Any]) -> dict[str, Any]:
+    """Services whose image is built from servers/ and that serve (executors is a program)."""
+    return {
+        name: service
+        for name, service in compose["services"].items()
+        if isinstance(service.get("build"), dict)
+        and service["build"].get("context") == "servers"
+        and name != "executors"
+    }
+
+
+def test_there_are_models(models: set[str]) -> None:
+    assert models >= {"fixed-pool", "virtual-threads"}
+
+
+def test_every_model_is_a_module(models: set[str]) -> None:
+    modules = set(re.findall(r"<module>([^<]+)</module>", (REPO / "servers/pom.xml").read_text()))
+    assert models <= modules
+    for module in modules:
+        assert (REPO / "servers" / module / "pom.xml").is_file(), module
+
+
+def test_every_model_is_a_service_with_its_own_image(
+    models: set[str], compose: dict[str, Any]
+) -> None:
+    services = servers(compose)
+    assert set(services) == models
+    for name, service in services.items():
+        assert service["image"] == f"concurrency-lab/{name}:local"
+        assert service["build"]["args"]["MODEL"] == name
+
+
+def test_models_differ_in_nothing_but_name_and_image(compose: dict[str, Any]) -> None:
+    alike = [
+        {key: value for key, value in service.items() if key not in {"image", "build"}}
+        for service in servers(compose).values()
+    ]
+    assert all(service == alike[0] for service in alike)
+
+
+def test_every_model_is_scraped(models: set[str]) -> None:
+    groups = json.loads((REPO / "prometheus/servers.json").read_text())
+    assert {target for group in groups for target in group["targets"]} == models
+
+
+def test_what_is_published_binds_to_loopback(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:"), (name, port)
+            assert not port.endswith(":8081"), f"{name} publishes its management port"
+
+
+def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        for volume in service.get("volumes", ()):
+            if name != "cadvisor":
+                assert "docker.sock" not in volume, name
+                assert not volume.startswith("/"), name
+
+
+def test_every_upstream_image_is_pinned() -> None:
+    pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.M))
+    assert len(pins) >= 8
+    for name, image in pins.items():
+        assert re.search(r":[\w.-]+$", image), f"{name} has no tag"
+        assert not image.endswith(":latest"), name
