@@ -13,7 +13,7 @@ from grafana_foundation_sdk.builders import common, dashboard, prometheus, times
 from grafana_foundation_sdk.models import common as common_model
 from grafana_foundation_sdk.models import dashboard as model
 
-from lab.types import ROUTES
+from lab.routes import ROUTES
 
 DATA_SOURCE = model.DataSourceRef(type_val="prometheus", uid="prometheus")
 DEFAULT_ROUTE = "/downstream"

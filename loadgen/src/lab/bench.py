@@ -16,15 +16,18 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import __version__
+from lab.config import no_auto_rate
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable
+from lab.fairness import compare, reasons
 from lab.load import Runner
 from lab.measure import measure
 from lab.predict import auto_rate_rps, predict, response_time_ms
 from lab.process import System
 from lab.records import read_object
-from lab.report import csv, manifest, table
+from lab.report import csv, fairness, manifest, table
 from lab.report.progress import Bench
+from lab.routes import parse
 from lab.stack import Stack
 from lab.types import Experiment, Row, Snapshot, TrialPlan
 from lab.validate import judge
@@ -84,11 +87,17 @@ def bench(
         console.print(line, highlight=False)
     _check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
+    experiment, left_out = possible(experiment, snapshots)
+    if left_out is not None:
+        console.print(left_out, highlight=False)
     plans = plan_trials(experiment, snapshots, engine, stack, place.cores)
     for server in experiment.servers:
         wrong = stack.check_route(server, experiment.route)
         if wrong is not None:
             console.print(f"warning: {server}: {wrong}", highlight=False)
+    common = compare(snapshots)
+    for reason in reasons(common):
+        console.print(f"warning: no row will be valid: {reason}", highlight=False)
     seconds = [engine.schedule(plan, Path()).total_s for plan in plans]
     started_at = system.now()
     run_dir = _new_run_dir(place.results, started_at, experiment.name)
@@ -114,6 +123,8 @@ def bench(
         host=host,
         limits={"open_files": place.file_limit, "generator_cores": place.cores},
         servers=snapshots,
+        fairness=common,
+        notes=() if left_out is None else (left_out,),
     )
     manifest.write(run_dir, record)
     rows: list[Row] = []
@@ -123,10 +134,12 @@ def bench(
         with Bench(console, len(plans), seconds[0], system.monotonic) as progress:
             runner = Runner(run_dir.name, stack, system, progress)
             for plan in plans:
-                before = runner.snapshot(plan.server)
+                # All of them, every time: a knob may have been turned meanwhile.
+                now = {server: runner.snapshot(server) for server in experiment.servers}
+                before, common = now[plan.server], compare(now)
                 planned = dataclasses.replace(plan, predicted_rps=_bound(plan, before))
                 raw = run_dir / "raw" / plan.trial
-                runner.trial(planned, before, engine, version, raw)
+                runner.trial(planned, before, reasons(common), engine, version, raw)
                 measurement = measure(raw, engines)
                 judgement = judge(measurement)
                 row = csv.row_of(run_dir.name, measurement, judgement)
@@ -147,13 +160,35 @@ def bench(
                 record,
                 status=status,
                 ended_at=system.now(),
-                notes=tuple(f"{trial}: {note}" for trial, note in notes),
+                fairness=common,
+                notes=(*record.notes, *(f"{trial}: {note}" for trial, note in notes)),
             ),
         )
         table.render(console, rows, grouped(notes))
         if rows:
+            fairness.render(console, common)
             console.print(f"results/{run_dir.name}/{csv.NAME}", highlight=False)
     return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+
+def possible(
+    experiment: Experiment, snapshots: Mapping[str, Snapshot]
+) -> tuple[Experiment, str | None]:
+    """The experiment without an open load whose rate cannot be told, and a line that says so.
+
+    Raises WordError where nothing would be left.
+    """
+    first = snapshots[experiment.servers[0]]
+    if "open" not in experiment.modes or experiment.rate_rps is not None:
+        return experiment, None
+    if auto_rate_rps(experiment.route, 1, first) is not None:
+        return experiment, None
+    if experiment.modes == ("open",):
+        raise no_auto_rate(experiment.route)
+    return dataclasses.replace(experiment, modes=("closed",)), (
+        "closed load only: RATE=auto is a share of connections / wait, and "
+        f"{experiment.route} does not wait now; RATE=n adds the open load"
+    )
 
 
 def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
@@ -177,7 +212,7 @@ def plan_trials(
     """Every trial, servers innermost, so that compared trials are neighbours in time.
 
     RATE=auto is computed from one server's snapshot: the delay and the toxics are the same
-    for all. Raises WordError where the engine or the rate cannot do it.
+    for all. Raises WordError where the engine cannot do it.
     """
     first = snapshots[experiment.servers[0]]
     plans: list[TrialPlan] = []
@@ -221,7 +256,7 @@ def _load_text(
     rates = ", ".join(str(rate) for rate in offered)
     if experiment.rate_rps is not None:
         return f"offering {rates} req/s"
-    r0_ms = response_time_ms(experiment.route, snapshots[experiment.servers[0]])
+    r0_ms = response_time_ms(parse(experiment.route), snapshots[experiment.servers[0]])
     return f"offering {rates} req/s (90 % of the connections / {r0_ms / 1000:g} s)"
 
 

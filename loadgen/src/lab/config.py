@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import parse_qsl, urlsplit
 
 from lab.errors import LabUnreachable, WordError
-from lab.types import MODES, ROUTES, Experiment, Mode, Route
+from lab.routes import Route, RouteCall, parse
+from lab.types import MODES, Experiment, Mode
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def bench_experiment(
     if "CONC" not in words:
         raise WordError("bench: CONC is missing; give the number of connections, as CONC=2000")
     path = words.get("ROUTE", DEFAULT_ROUTE)
-    route = route_of(path)
+    call = _route(path)
     engine = _one_of(words, "ENGINE", ENGINES) if "ENGINE" in words else None
     mode = _one_of(words, "MODE", (*MODES, "both")) if "MODE" in words else "both"
     if engine == "wrk" and mode != "closed":
@@ -93,17 +93,27 @@ def bench_experiment(
     rate = _rate(words)
     if rate is not None and mode == "closed":
         raise WordError("bench: RATE with MODE=closed is not allowed: a closed load has no rate")
+    if mode == "open" and rate is None and call.wait_ms == 0:
+        raise no_auto_rate(path)
     return Experiment(
         name=_name(words),
         servers=_each(words, "SERVER", lambda one: _server(one, servers)) or tuple(servers),
         route=path,
-        concurrencies=_each(words, "CONC", lambda one: _concurrency(one, route, file_limit)),
+        concurrencies=_each(words, "CONC", lambda one: _concurrency(one, call.route, file_limit)),
         modes=modes,
         rate_rps=rate,
         duration_s=_seconds(words, "DURATION", DEFAULT_DURATION_S, 1),
         warmup_s=_seconds(words, "WARMUP", -1, 0) if "WARMUP" in words else None,
         engine=engine,
         words=tuple(f"{key}={value}" for key, value in words.items()),
+    )
+
+
+def no_auto_rate(path: str) -> WordError:
+    """Why there is no RATE=auto on a path without a wait, and what to do."""
+    return WordError(
+        f"bench: RATE=auto is a share of connections / wait, and {path} does not wait now; "
+        "allowed: RATE=n requests per second, or MODE=closed"
     )
 
 
@@ -115,34 +125,17 @@ def refuse_unknown(words: Iterable[str], allowed: Sequence[str], verb: str) -> N
             raise WordError(f"{verb}: unknown word {word}; allowed: {known}")
 
 
-def route_of(path: str) -> Route:
-    """The contract's route of a path with an optional query. Raises WordError."""
-    parts = urlsplit(path)
-    for route in ROUTES:
-        if parts.path == route.path and not parts.fragment and not parts.netloc:
-            allowed = {route.wait_word} if route.wait_word else set()
-            for key, value in parse_qsl(parts.query, keep_blank_values=True):
-                if key not in allowed or not re.fullmatch(r"\d{1,5}", value):
-                    break
-            else:
-                return route
-    known = ", ".join(r.path + (f"[?{r.wait_word}=n]" if r.wait_word else "") for r in ROUTES)
-    raise WordError(f"bench: ROUTE={path} is not a route of the servers; allowed: {known}")
-
-
-def wait_ms_of(path: str) -> float | None:
-    """What one request of the path waits without load; None where the downstream decides."""
-    route = route_of(path)
-    for key, value in parse_qsl(urlsplit(path).query):
-        if key == route.wait_word:
-            return float(value)
-    return route.wait_ms
+def _route(path: str) -> RouteCall:
+    try:
+        return parse(path)
+    except ValueError as failure:
+        raise WordError(f"bench: ROUTE={failure}") from None
 
 
 def max_concurrency(route: Route, file_limit: int) -> int:
-    """How many connections a server can hold: one descriptor in, and one out per request
-    where the route calls the downstream."""
-    return (file_limit - SPARE_DESCRIPTORS) // (2 if route.calls_downstream else 1)
+    """How many connections a server can hold: one descriptor in, and one more per request
+    where the route opens a connection or a file."""
+    return (file_limit - SPARE_DESCRIPTORS) // route.descriptors
 
 
 def _each(words: Mapping[str, str], key: str, parse: Callable[[str], T]) -> tuple[T, ...]:
@@ -172,7 +165,7 @@ def _concurrency(given: str, route: Route, file_limit: int) -> int:
     if not re.fullmatch(r"[1-9]\d{0,6}", given):
         raise WordError(f"bench: CONC={given} is not a number of connections; allowed: 1..{most}")
     if int(given) > most:
-        each = "two" if route.calls_downstream else "one"
+        each = "one" if route.descriptors == 1 else f"two, as each opens a {route.opens},"
         raise WordError(
             f"bench: CONC={given} is more than this machine holds; allowed: 1..{most} on "
             f"{route.path} ({file_limit} open files per process, {each} per connection)"

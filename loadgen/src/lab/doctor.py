@@ -11,8 +11,8 @@ from typing import Literal
 from lab.config import max_concurrency
 from lab.engines import ENGINES, Engine
 from lab.errors import LabError, LabUnreachable
+from lab.routes import ROUTES
 from lab.stack import Stack
-from lab.types import ROUTES
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -45,7 +45,7 @@ def examine(
     agent = _ask(lambda: _agent(stack))
     yield agent if agent.level == "ok" else Finding("warn", f"no live view: {agent.text}")
     yield from _engines(engines)
-    route = max(ROUTES, key=lambda route: route.calls_downstream)
+    route = next(route for route in ROUTES if route.calls_downstream)
     most = max_concurrency(route, file_limit)
     yield Finding(
         "ok" if most >= 5000 else "warn",

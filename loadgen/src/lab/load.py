@@ -63,11 +63,18 @@ class Runner:
         self._agent_lost = False
 
     def trial(
-        self, plan: TrialPlan, before: Snapshot, engine: Engine, version: str, raw: Path
+        self,
+        plan: TrialPlan,
+        before: Snapshot,
+        unequal: tuple[str, ...],
+        engine: Engine,
+        version: str,
+        raw: Path,
     ) -> None:
         """Run one trial; its raw folder is complete when this returns.
 
-        `before` is the server as it was read back just now. Raises EngineError, WordError,
+        `before` is the server as it was read back just now, `unequal` what makes the
+        comparison it belongs to unfair. Raises EngineError, WordError,
         RawDataError, or Interrupted after the engine was ended.
         """
         raw.mkdir(parents=True)
@@ -105,6 +112,7 @@ class Runner:
                 after_problem=problem,
                 usage=_usage(process, window, schedule.window_s),
                 toxic_changes=changes,
+                unequal=unequal,
                 notes=tuple(notes),
             ),
         )

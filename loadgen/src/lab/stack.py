@@ -153,7 +153,8 @@ class Stack:
             "run": run,
             "trial": plan.trial,
             "server": plan.server,
-            "route": plan.route,
+            # The label of the servers' own metrics is the path alone.
+            "route": plan.route.partition("?")[0],
             "engine": plan.engine,
             "mode": plan.mode,
             "concurrency": plan.concurrency,

@@ -20,27 +20,6 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """One route of the servers' contract, as far as a prediction needs it.
-
-    `wait_ms` is what one request waits without any load, None where the downstream decides.
-    `wait_word` is the query parameter that changes the wait.
-    """
-
-    path: str
-    wait_ms: float | None
-    wait_word: str | None = None
-
-    @property
-    def calls_downstream(self) -> bool:
-        """Whether a request holds a second connection, to the downstream."""
-        return self.wait_ms is None
-
-
-ROUTES: tuple[Route, ...] = (Route("/", 10.0, "wait_ms"), Route("/downstream", None))
-
-
-@dataclass(frozen=True, slots=True)
 class Experiment:
     """What to measure: every combination of concurrency, mode and server is one trial.
 
@@ -148,6 +127,19 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Fairness:
+    """What the servers of one comparison have in common, by name of setting or of identity.
+
+    `own` are the settings that make the models what they are (None: the model has no such
+    thing); `unequal` are limits that must be the same and are not. Both by name, then server.
+    """
+
+    equal: Mapping[str, Json]
+    own: Mapping[str, Mapping[str, Json]]
+    unequal: Mapping[str, Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What the engine and the host used of the CPU. Seconds of CPU, and shares 0..1.
 
@@ -164,7 +156,8 @@ class Usage:
 class TrialRecord:
     """Everything known of a trial that is not in the engine's own output.
 
-    `toxic_changes` are those seen while the load ran, also those undone before its end.
+    `toxic_changes` are those seen while the load ran, also those undone before its end;
+    `unequal` is why the servers it is compared with had other limits, if they had.
     """
 
     plan: TrialPlan
@@ -179,6 +172,7 @@ class TrialRecord:
     after_problem: str | None
     usage: Usage
     toxic_changes: tuple[str, ...] = ()
+    unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:

@@ -32,7 +32,7 @@ MIN_SAMPLES = 200
 def judge(measurement: Measurement) -> Judgement:
     """All reasons and notes of one measurement."""
     record, reading = measurement.record, measurement.reading
-    reasons = list(_same_server(record))
+    reasons = [*_same_server(record), *record.unequal]
     notes = list(record.notes)
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")

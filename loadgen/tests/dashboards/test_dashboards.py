@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from lab import dashboards
 from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
-from lab.types import ROUTES
+from lab.routes import ROUTES
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
 TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}

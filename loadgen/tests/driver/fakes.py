@@ -38,6 +38,7 @@ class FakeLab:
 
     identities: dict[str, Identity]
     pool_sizes: dict[str, int | None]
+    settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     delay_ms: int = 200
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
     enabled: bool = True
@@ -48,6 +49,7 @@ class FakeLab:
     answering_model: str | None = None
     toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -80,6 +82,7 @@ class FakeLab:
             return httpx.Response(200, json=dataclasses.asdict(identity))
         if path == "/settings":
             settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
+            settings.update(self.settings.get(server, {}))
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
         name = "lab_http_requests_in_flight"
         text = (
@@ -94,6 +97,7 @@ class FakeLab:
         if request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))
+            self.marked_routes.add(mark["route"])
         elif request.method == "DELETE":
             self.marks.append(("", "end"))
         elif request.url.path == "/toxics":

@@ -272,8 +272,81 @@ def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench, fake_lab
 def test_auto_without_any_wait_is_refused_before_any_load(ready: Bench, fake_lab: FakeLab) -> None:
     fake_lab.delay_ms = 0
     with pytest.raises(WordError, match="RATE=auto"):
-        ready.run()
+        ready.run(modes=("open",))
     assert not ready.run_dir.exists()
+
+
+def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) -> None:
+    assert ready.run(route="/compute") == 0
+    assert [(row["mode"], row["predicted_rps"]) for row in ready.rows] == [("closed", "")] * 2
+    line = "closed load only: RATE=auto is a share of connections / wait, and /compute does not"
+    assert line in ready.text.getvalue().replace("\n", " ")
+    notes = ready.manifest["notes"]
+    assert isinstance(notes, list)
+    assert notes[0].startswith(line)
+
+
+def test_a_given_rate_is_offered_to_a_route_without_a_wait(ready: Bench) -> None:
+    assert ready.run(route="/compute", rate_rps=300) == 0
+    assert [(row["mode"], row["predicted_rps"]) for row in ready.rows] == [
+        ("open", "300.000"),
+        ("open", "300.000"),
+        ("closed", ""),
+        ("closed", ""),
+    ]
+
+
+def test_the_agent_is_told_the_path_as_the_servers_label_it(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.run(route="/block?wait_ms=100", servers=("a",), modes=("closed",))
+    assert ready.rows[0]["route"] == "/block?wait_ms=100"
+    assert fake_lab.marked_routes == {"/block"}
+
+
+def test_what_is_equal_stands_under_the_table_and_in_the_manifest(ready: Bench) -> None:
+    ready.run()
+    text = ready.text.getvalue()
+    assert "equal for all: downstream_connections 20000" in text
+    assert "the model's own: pool_size a 200, b –" in text
+    fairness = ready.manifest["fairness"]
+    assert isinstance(fairness, dict)
+    assert fairness["equal"]["downstream_connections"] == 20_000
+    assert fairness["own"] == {"pool_size": {"a": 200, "b": None}}
+    assert fairness["unequal"] == {}
+
+
+def test_an_unequal_limit_makes_every_row_invalid(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.settings["b"] = {"backlog": 50}
+    fake_lab.settings["a"] = {"backlog": 4096}
+    ready.run()
+    reason = "unequal limits: backlog a=4096 b=50"
+    assert [row["invalid_reasons"] for row in ready.rows] == [reason] * 4
+    assert f"warning: no row will be valid: {reason}" in ready.text.getvalue()
+    assert "unequal: backlog a 4096, b 50" in ready.text.getvalue()
+
+
+def test_another_jvm_makes_every_row_invalid(ready: Bench, fake_lab: FakeLab) -> None:
+    identity = dataclasses.replace(fake_lab.identities["b"], max_heap_bytes=2**30)
+    fake_lab.identities["b"] = identity
+    ready.run()
+    assert {row["valid"] for row in ready.rows} == {"false"}
+
+
+def test_a_knob_of_one_server_turned_between_trials_ends_the_comparison(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    # While a is measured: its own read-back, before and after, cannot see it.
+    ready.system.at(15.0, lambda: fake_lab.settings.update(b={"downstream_connections": 7}))
+    ready.run(modes=("closed",), concurrencies=(100, 200))
+    assert [row["valid"] for row in ready.rows] == ["true", "false", "false", "false"]
+    assert "downstream_connections a=20000 b=7" in ready.rows[3]["invalid_reasons"]
+
+
+def test_one_server_alone_is_no_comparison(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.settings["b"] = {"backlog": 50}
+    ready.run(servers=("a",))
+    assert {row["valid"] for row in ready.rows} == {"true"}
 
 
 def test_results_that_cannot_be_written_are_one_line(ready: Bench) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.config import bench_experiment, read_servers, read_words, wait_ms_of
+from lab.config import bench_experiment, read_servers, read_words
 from lab.errors import LabUnreachable, WordError
 from lab.types import Experiment
 
@@ -63,11 +63,13 @@ def test_every_word_is_taken() -> None:
         ({"CONC": "5,5"}, "CONC=5,5 names the same twice"),
         ({"CONC": "5", "SERVER": "fixed"}, "allowed: fixed-pool, virtual-threads"),
         ({"CONC": "5", "SERVER": ""}, "SERVER= is not"),
-        ({"CONC": "5", "ROUTE": "downstream"}, "allowed: /[?wait_ms=n], /downstream"),
+        ({"CONC": "5", "ROUTE": "downstream"}, "bench: ROUTE=downstream is not a route"),
         ({"CONC": "5", "ROUTE": "/downstream?x=1"}, "ROUTE=/downstream?x=1"),
         ({"CONC": "5", "ROUTE": "/?wait_ms=a"}, "ROUTE=/?wait_ms=a"),
         ({"CONC": "5", "ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/"),
         ({"CONC": "5", "ROUTE": "//elsewhere/"}, "ROUTE=//elsewhere/"),
+        ({"CONC": "5", "ROUTE": "/block?ms=100"}, "/block takes wait_ms=0..60000"),
+        ({"CONC": "5", "ROUTE": "/compute", "MODE": "open"}, "/compute does not wait now; allow"),
         ({"CONC": "5", "MODE": "Open"}, "MODE=Open is not allowed; allowed: open, closed, both"),
         ({"CONC": "5", "RATE": "0"}, "RATE=0 is not a rate; allowed: auto, or 1.."),
         ({"CONC": "5", "RATE": "99999999"}, "RATE=99999999"),
@@ -93,8 +95,10 @@ def test_a_wrong_word_gets_one_line_saying_what_is_allowed(
     assert refused.value.exit_code == 2
 
 
-def test_a_route_without_downstream_needs_one_descriptor_per_connection() -> None:
+def test_a_route_that_opens_nothing_needs_one_descriptor_per_connection() -> None:
     assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
+    with pytest.raises(WordError, match="two, as each opens a file, per connection"):
+        bench(CONC="9501", ROUTE="/file")
     with pytest.raises(WordError, match="one per connection"):
         bench(CONC="19001", ROUTE="/")
 
@@ -120,12 +124,6 @@ def test_what_is_no_word_is_refused(word: str) -> None:
 def test_unreadable_quotes_are_refused() -> None:
     with pytest.raises(WordError, match="cannot read the words"):
         read_words([], {"LAB_WORDS": "CONC='5"})
-
-
-def test_the_wait_of_a_path_is_the_routes_or_its_words() -> None:
-    assert wait_ms_of("/") == 10
-    assert wait_ms_of("/?wait_ms=50") == 50
-    assert wait_ms_of("/downstream") is None
 
 
 def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:

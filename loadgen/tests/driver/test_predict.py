@@ -1,9 +1,9 @@
 import pytest
 
 from driver.fakes import snapshot
-from lab.errors import WordError
 from lab.predict import auto_rate_rps, predict, response_time_ms
-from lab.types import ToxicState
+from lab.routes import parse
+from lab.types import Snapshot, ToxicState
 
 
 def test_connections_bound_a_closed_load() -> None:
@@ -32,14 +32,14 @@ def test_no_more_than_offered_is_answered() -> None:
 
 def test_latency_toxics_are_part_of_the_response_time() -> None:
     slow = snapshot(toxics=ToxicState(("x",), added_latency_ms=300.0))
-    assert response_time_ms("/downstream", slow) == 500
+    assert response_time_ms(parse("/downstream"), slow) == 500
     assert predict("/downstream", 200, None, slow).rps == 400
 
 
 def test_toxics_do_not_touch_a_route_without_downstream() -> None:
     state = ToxicState(("x",), added_latency_ms=300.0, unpredicted=("downstream",))
     slow = snapshot(toxics=state, settings={})
-    assert response_time_ms("/", slow) == 10
+    assert response_time_ms(parse("/"), slow) == 10
     assert predict("/", 100, None, slow).rps == 10_000
 
 
@@ -57,5 +57,66 @@ def test_auto_offers_ninety_percent_whatever_the_pool() -> None:
 
 
 def test_auto_needs_something_that_waits() -> None:
-    with pytest.raises(WordError, match="RATE=n"):
-        auto_rate_rps("/downstream", 100, snapshot(downstream_delay_ms=0.0))
+    assert auto_rate_rps("/downstream", 100, snapshot(downstream_delay_ms=0.0)) is None
+    assert auto_rate_rps("/compute", 100, snapshot()) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "connections", "bound"),
+    [
+        # 40 connections / the wait; the pool of 200 is larger.
+        ("/block", 40, 40 / 0.3),
+        ("/aggregate", 40, 40 / 0.3),
+        ("/aggregate-old", 40, 40 / 0.3),
+        ("/first-success", 40, 40 / 0.1),
+        ("/aggregate-with-fallback", 40, 40 / 0.2),
+        ("/multi-aggregate", 40, 40 / 0.3),
+        ("/", 40, 40 / 0.01),
+        # 200 threads / the wait.
+        ("/block", 1000, 200 / 0.3),
+        ("/block?wait_ms=100", 1000, 200 / 0.1),
+    ],
+)
+def test_waits_bound_a_route_that_waits(path: str, connections: int, bound: float) -> None:
+    assert predict(path, connections, None, snapshot()).rps == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("path", ["/compute", "/file", "/metrics", "/health", "/block?wait_ms=0"])
+def test_a_route_that_only_computes_has_no_bound(path: str) -> None:
+    assert predict(path, 40, None, snapshot()).rps is None
+    # An open load still has what is offered.
+    assert predict(path, 40, 100, snapshot()).rps == 100
+
+
+def loops(count: int, blocked: bool) -> Snapshot:
+    return snapshot(settings={"pool_size": None, "loops": count, "block_the_loop": blocked})
+
+
+@pytest.mark.parametrize(
+    ("path", "count", "bound"),
+    [
+        ("/", 1, 100),
+        ("/", 2, 200),
+        ("/block", 1, 1 / 0.3),
+        ("/first-success", 1, 10),
+        ("/aggregate-with-fallback", 1, 1 / 0.3),
+        # Three waits of 300 ms, one after the other.
+        ("/multi-aggregate", 1, 1 / 0.9),
+    ],
+)
+def test_loops_that_wait_by_blocking_are_bounded_by_their_number(
+    path: str, count: int, bound: float
+) -> None:
+    prediction = predict(path, 1000, None, loops(count, blocked=True))
+    assert prediction.rps == pytest.approx(bound)
+    assert prediction.bounds[0].resource == "event loops"
+
+
+def test_a_call_of_the_downstream_blocks_no_loop() -> None:
+    assert predict("/downstream", 1000, None, loops(1, blocked=True)).rps == 5000
+
+
+def test_loops_with_timers_bound_nothing() -> None:
+    prediction = predict("/", 1000, None, loops(1, blocked=False))
+    assert prediction.rps == 100_000
+    assert [bound.resource for bound in prediction.bounds] == ["connections"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from lab.records import write_json
-from lab.types import Experiment, Json, Snapshot
+from lab.types import Experiment, Fairness, Json, Snapshot
 
 NAME = "manifest.json"
 FORMAT_VERSION = 1
@@ -29,6 +29,7 @@ class Manifest:
     host: Mapping[str, Json]
     limits: Mapping[str, Json]
     servers: Mapping[str, Snapshot]
+    fairness: Fairness
     notes: tuple[str, ...] = ()
     format_version: int = FORMAT_VERSION
 
