@@ -13,7 +13,7 @@ export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE COMPOSE_PROJECT_NAME \
 
 # What host.sh reads off this machine wins over .env; what the user sets wins over both.
 COMPOSE := set -a; . ./.lab/env; set +a; docker compose
-DRIVER := $(COMPOSE) run --rm --no-deps -e LAB_WORDS -e LAB_SETTING_NAMES driver
+DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 

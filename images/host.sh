@@ -4,6 +4,7 @@
 #   host.sh env         write .lab/env: what compose needs to know of this machine
 #   host.sh facts       write .lab/host.json: what a run's manifest records of it
 #   host.sh step LOG TEXT COMMAND…  run a step of `make up`; its output is .lab/logs/LOG.log
+#   host.sh drive VERB…             run the driver, and end it with us
 #   host.sh where       say where the running lab is to be seen
 #   host.sh check VERB  refuse wrong words of a verb early, if the driver's image is there
 #   host.sh need-up     fail with one line unless the lab is up
@@ -166,6 +167,37 @@ where() {
 
 is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
 
+# The driver in a container of its own. A signal ends the load, not only the client that
+# shows it: without a terminal, `docker compose run` leaves the container running (seen with
+# Compose 2.26), so there the container runs detached and gets the signal by name.
+drive() {
+  local name=${COMPOSE_PROJECT_NAME:-concurrency-lab}-driver-$$ status=0 logs
+  local run=(docker compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
+  set -a; . ./.lab/env; set +a
+  trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
+  if [[ -t 0 && -t 1 ]]; then
+    "${run[@]}" --rm driver "$@" || status=$?
+    # However the client ended, no load goes on.
+    docker kill --signal INT "$name" >/dev/null 2>&1 && docker wait "$name" >/dev/null 2>&1
+    return "$status"
+  fi
+  "${run[@]}" --detach driver "$@" >/dev/null
+  docker logs --follow "$name" &
+  logs=$!
+  while kill -0 "$logs" 2>/dev/null; do
+    status=0
+    wait "$logs" || status=$?
+  done
+  # The client of the log ends with a Ctrl-C; the driver still has something to say then.
+  if ((status != 0)); then
+    docker wait "$name" >/dev/null
+    docker logs --tail 20 "$name"
+  fi
+  status=$(docker wait "$name")
+  docker rm "$name" >/dev/null
+  return "$status"
+}
+
 # The words are checked again by the driver; this only spares a wait for a typing error.
 check() {
   docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
@@ -224,10 +256,11 @@ doctor() {
 case ${1-} in
   env) write_env ;;
   facts) write_facts ;;
+  drive) drive "${@:2}" ;;
   step) step "${@:2}" ;;
   where) where ;;
   check) check "${2:?}" ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   doctor) doctor ;;
-  *) fail "images/host.sh: '${1-}' is not one of env, facts, step, where, check, need-up, doctor" ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, step, drive, where, check, need-up, doctor" ;;
 esac

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-MODELS = {"fixed-pool", "virtual-threads"}
+REPO = Path(__file__).parents[3]
+MODELS = {
+    target
+    for group in json.loads((REPO / "prometheus/servers.json").read_text())
+    for target in group["targets"]
+}
 
 
 @pytest.fixture(scope="module")
