@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *             first byte              head and body read           the loop's turn
  *   IDLE ------------------&gt; RECEIVING ----------------&gt; QUEUED ----------------&gt; WORKING
  *    ^                        |  ^                           |                          |
- *    |                        |  | more was pipelined        | queue full: 503          | answer
+ *    |                        |  | more was pipelined        | no place: 503            | answer
  *    |   all written          |  |                           v                          v
  *    '------------------------|--'----------------------- WRITING &lt;---------------------'
  *                             |                              |   (again when the socket takes more)
@@ -85,6 +85,8 @@ final class Connection extends Timers.Timer implements Ready {
   /** The request from its head's end to its answer's. */
   private @Nullable Exchange exchange;
 
+  private boolean isAdmitted;
+
   /** The answer being written: head, body, and how many bytes of both have been. */
   private byte[] head = NOTHING;
 
@@ -145,10 +147,10 @@ final class Connection extends Timers.Timer implements Ready {
     }
   }
 
-  /** The queue is full: says no at once, as waiting for a turn is what there is no place for. */
-  void reject(long nowNanos) {
+  /** Says no at once: there is no place to wait for a turn in. */
+  private void reject() {
     Exchange current = requireNonNull(exchange);
-    current.begin(loop.requests(), nowNanos);
+    current.begin(loop.requests(), System.nanoTime());
     become(State.WORKING);
     answer(current, Answer.QUEUE_FULL);
   }
@@ -368,7 +370,12 @@ final class Connection extends Timers.Timer implements Ready {
     }
     become(State.QUEUED);
     loop.quiet().remove(this);
-    loop.offer(this);
+    if (loop.admission().tryEnter()) {
+      isAdmitted = true;
+      loop.queue(this);
+    } else {
+      reject();
+    }
     return true;
   }
 
@@ -463,6 +470,10 @@ final class Connection extends Timers.Timer implements Ready {
   private void end(Outcome how) {
     requireNonNull(exchange).end(loop.requests(), how, System.nanoTime());
     exchange = null;
+    if (isAdmitted) {
+      isAdmitted = false;
+      loop.admission().leave();
+    }
   }
 
   private void become(State next) {

@@ -22,7 +22,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.function.IntSupplier;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
@@ -61,7 +60,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private final String name;
   private final Settings settings;
   private final RequestMetrics requests;
-  private final IntSupplier queueBound;
+  private final Admission admission;
   private final int mostIdle;
   private final Executor helpers;
   private final Runnable broken;
@@ -99,7 +98,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   /**
    * @param mostIdle idle connections this loop may keep
-   * @param queueBound requests that may wait for their turn, 0 = any number; asked at every request
+   * @param admission shared by all loops
    * @param helpers runs what may block
    * @param broken called once if the loop fails and cannot go on
    */
@@ -107,7 +106,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
       String name,
       ModelContext context,
       int mostIdle,
-      IntSupplier queueBound,
+      Admission admission,
       DownstreamLimits limits,
       DownstreamAddress address,
       Executor helpers,
@@ -117,7 +116,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     this.settings = context.settings();
     this.requests = context.requests();
     this.mostIdle = mostIdle;
-    this.queueBound = queueBound;
+    this.admission = admission;
     this.helpers = helpers;
     this.broken = broken;
     this.heads = new AnswerHead(context.model());
@@ -322,13 +321,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     return stopping;
   }
 
-  /** Puts a request into the queue, or has it refused when that is full. */
-  void offer(Connection connection) {
-    int bound = queueBound.getAsInt();
-    if (bound > 0 && queue.size() >= bound) {
-      connection.reject(System.nanoTime());
-      return;
-    }
+  Admission admission() {
+    return admission;
+  }
+
+  /** Puts a connection's request into the queue. */
+  void queue(Connection connection) {
     queue.add(connection);
     depth.setOpaque(queue.size());
   }

@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
@@ -42,7 +41,7 @@ final class LoopServer implements TrafficServer {
     DownstreamLimits limits =
         new DownstreamLimits(
             settings.downstreamConnections(), (int) settings.downstreamTimeout().toMillis());
-    AtomicInteger queueBound = new AtomicInteger(settings.queueBound());
+    Admission admission = new Admission(settings.queueBound());
     ServerSocketChannel listener = ServerSocketChannel.open();
     // For what may block: as many as can do CPU work at a time, since files are in the page cache.
     ExecutorService helpers =
@@ -61,7 +60,7 @@ final class LoopServer implements TrafficServer {
                 context,
                 // Connections are dealt out in turn, so equal shares hold for the whole.
                 Math.max(1, settings.keepAliveMaxIdle() / count),
-                queueBound::get,
+                admission,
                 limits,
                 address,
                 helpers,
@@ -75,7 +74,7 @@ final class LoopServer implements TrafficServer {
     }
     context.mbeans().register("DownstreamConnections", limits);
     context.knobs().hasLoops(count);
-    context.knobs().add(Settings.QUEUE_BOUND, queueBound::get, queueBound::set);
+    context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, limits::getCap, limits::resize);
     context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, limits::timeoutMs, limits::setTimeoutMs);
     LoopMetrics.register(context.registry(), loops);

@@ -1,0 +1,61 @@
+package lab.eventloop;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ChunksTest {
+  private static final String BODY =
+      "4\r\nover\r\nA;note=1\r\n the hills\r\n0\r\nTrailer: x\r\n\r\n";
+
+  @Test
+  void chunksBecomeOneBodyAndWhatFollowsIsLeft() throws Exception {
+    Chunks chunks = new Chunks(100);
+    byte[] bytes = (BODY + "GET").getBytes(US_ASCII);
+    assertThat(chunks.take(bytes, 0, bytes.length)).isEqualTo(BODY.length());
+    assertThat(chunks.done()).isTrue();
+    assertThat(chunks.body()).asString(US_ASCII).isEqualTo("over the hills");
+  }
+
+  @Test
+  void theyMayComeByteByByte() throws Exception {
+    Chunks chunks = new Chunks(100);
+    byte[] bytes = BODY.getBytes(US_ASCII);
+    for (int i = 0; i < bytes.length; i++) {
+      assertThat(chunks.done()).isFalse();
+      assertThat(chunks.take(bytes, i, i + 1)).isEqualTo(i + 1);
+    }
+    assertThat(chunks.done()).isTrue();
+    assertThat(chunks.body()).asString(US_ASCII).isEqualTo("over the hills");
+  }
+
+  @Test
+  void whatIsOnlyPassedOverIsNotKept() throws Exception {
+    Chunks chunks = new Chunks(0);
+    byte[] bytes = BODY.getBytes(US_ASCII);
+    assertThat(chunks.take(bytes, 0, bytes.length)).isEqualTo(bytes.length);
+    assertThat(chunks.done()).isTrue();
+    assertThat(chunks.body()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "\r\n",
+        "x\r\n",
+        ";note\r\n",
+        "123456789\r\n",
+        "2\r\nabc",
+        "5\r\nabcde\r\n6\r\nfghijk\r\n0\r\n\r\n"
+      })
+  void malformedOrTooLongOnesAreRefused(String text) {
+    Chunks chunks = new Chunks(10);
+    byte[] bytes = text.getBytes(US_ASCII);
+    assertThatThrownBy(() -> chunks.take(bytes, 0, bytes.length))
+        .isInstanceOf(MalformedException.class);
+  }
+}

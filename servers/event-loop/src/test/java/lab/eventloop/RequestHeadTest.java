@@ -1,0 +1,135 @@
+package lab.eventloop;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import lab.contract.Route;
+import lab.contract.RouteCall;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RequestHeadTest {
+  private final RequestHead head = new RequestHead();
+
+  @Test
+  void aRequestLineNamesItsRouteAndParameters() throws Exception {
+    read("GET /block?wait_ms=7 HTTP/1.1\r\nHost: lab\r\n\r\n");
+    assertThat(head.call().route()).isEqualTo(Route.BLOCK);
+    assertThat(head.call().value("wait_ms")).isEqualTo(7);
+    assertThat(head.answerHasBody()).isTrue();
+  }
+
+  @Test
+  void theSameTargetIsResolvedOnce() throws Exception {
+    read("GET /block?wait_ms=7 HTTP/1.1\r\n\r\n");
+    RouteCall first = head.call();
+    read("GET /block?wait_ms=8 HTTP/1.1\r\n\r\n");
+    assertThat(head.call().value("wait_ms")).isEqualTo(8);
+    read("GET /block?wait_ms=7 HTTP/1.1\r\n\r\n");
+    assertThat(head.call()).isSameAs(first);
+  }
+
+  @Test
+  void anotherMethodOnAKnownTargetIsStillRefused() throws Exception {
+    read("GET /health HTTP/1.1\r\n\r\n");
+    assertThat(head.call().refusal()).isNull();
+    read("PUT /health HTTP/1.1\r\n\r\n");
+    assertThat(head.call().refusal()).isNotNull();
+    read("get /health HTTP/1.1\r\n\r\n");
+    assertThat(head.call().refusal()).isNotNull();
+  }
+
+  @Test
+  void pathsAreDecodedAndAbsoluteTargetsUnderstood() throws Exception {
+    read("GET /%68ealth HTTP/1.1\r\n\r\n");
+    assertThat(head.call().route()).isEqualTo(Route.HEALTH);
+    read("GET http://lab:8080/health HTTP/1.1\r\n\r\n");
+    assertThat(head.call().route()).isEqualTo(Route.HEALTH);
+  }
+
+  @Test
+  void onlyHeadHasAnAnswerWithoutBody() throws Exception {
+    read("HEAD / HTTP/1.1\r\n\r\n");
+    assertThat(head.answerHasBody()).isFalse();
+    read("POST / HTTP/1.1\r\n\r\n");
+    assertThat(head.answerHasBody()).isTrue();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          HTTP/1.1 | Host: lab                  | true
+          HTTP/1.1 | Connection: close          | false
+          HTTP/1.1 | connection: Upgrade, CLOSE | false
+          HTTP/1.1 | Connection: closed         | true
+          HTTP/1.0 | Host: lab                  | false
+          HTTP/1.0 | Connection: Keep-Alive     | true
+          """)
+  void whetherTheConnectionStays(String version, String header, boolean stays) throws Exception {
+    read("GET / " + version + "\r\n" + header + "\r\n\r\n");
+    assertThat(head.keepAlive()).isEqualTo(stays);
+  }
+
+  @Test
+  void bodiesAreAnnouncedByLengthOrInChunks() throws Exception {
+    read("PUT / HTTP/1.1\r\ncontent-length:  12 \r\nExpect: 100-continue\r\n\r\n");
+    assertThat(head.fields().contentLength()).isEqualTo(12);
+    assertThat(head.fields().expectsContinue()).isTrue();
+    read("PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n");
+    assertThat(head.fields().chunked()).isTrue();
+    assertThat(head.fields().contentLength()).isEqualTo(-1);
+    read("GET / HTTP/1.1\n\n");
+    assertThat(head.fields().chunked()).isFalse();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "GET\r\n\r\n",
+        "GET /\r\n\r\n",
+        "GET  / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/2.0\r\n\r\n",
+        "GET / HTTP/1.1 x\r\n\r\n",
+        " GET / HTTP/1.1\r\n\r\n",
+        "GET /[ HTTP/1.1\r\n\r\n",
+        "GET mailto:lab HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\n: no name\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : lab\r\n\r\n",
+        "GET / HTTP/1.1\r\n folded\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\u0001b\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 9999999999999999999\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+      })
+  void malformedHeadsAreRefused(String text) {
+    assertThatThrownBy(() -> read(text)).isInstanceOf(MalformedException.class);
+  }
+
+  @Test
+  void theEndOfAHeadIsFoundHoweverItsLinesEnd() {
+    assertThat(end("GET / HTTP/1.1\r\n\r\nmore")).isEqualTo(18);
+    assertThat(end("GET / HTTP/1.1\n\nmore")).isEqualTo(16);
+    assertThat(end("GET / HTTP/1.1\r\nA: b\r\n")).isEqualTo(-1);
+    assertThat(end("GET / HTTP/1.1\r\nA: b\r\n\r")).isEqualTo(-1);
+    assertThat(end("")).isEqualTo(-1);
+  }
+
+  private void read(String text) throws MalformedException {
+    byte[] bytes = text.getBytes(ISO_8859_1);
+    assertThat(end(text)).isEqualTo(bytes.length);
+    head.read(bytes, 0);
+  }
+
+  private static int end(String text) {
+    byte[] bytes = text.getBytes(ISO_8859_1);
+    return Bytes.endOfHead(bytes, 0, bytes.length);
+  }
+}
