@@ -20,7 +20,8 @@ refuses() {
 # Ctrl-C in the second trial: the first trial's row stays, no load goes on.
 interrupted() {
   local pid i rows
-  setsid make bench SERVER=fixed-pool,virtual-threads CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
+  # A job in the background of a script ignores SIGINT unless told otherwise.
+  env --default-signal=INT setsid make bench SERVER=fixed-pool,virtual-threads CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
   pid=$!
   for ((i = 0; i < 120; i++)); do
     sleep 1
