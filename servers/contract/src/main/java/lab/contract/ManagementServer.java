@@ -5,9 +5,15 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryType;
+import java.lang.management.MemoryUsage;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
@@ -68,13 +74,14 @@ final class ManagementServer implements AutoCloseable {
             case "GET /settings" -> settings();
             case "PATCH /settings" -> change(exchange);
             case "GET /metrics" -> Bodies.metrics(exposition.get());
+            case "POST /gc" -> collectGarbage();
             case "POST /restart" ->
                 new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
             default ->
                 Answer.error(
                     404,
                     "no such call; there are GET /health /identity /settings /metrics,"
-                        + " PATCH /settings, POST /restart");
+                        + " PATCH /settings, POST /gc /restart");
           };
       exchange.getResponseHeaders().set("Content-Type", answer.contentType());
       exchange.sendResponseHeaders(answer.status(), answer.body().length);
@@ -90,6 +97,32 @@ final class ManagementServer implements AutoCloseable {
     body.put("model", identity.model());
     body.put("settings", knobs.inForce());
     return Answer.ok(body);
+  }
+
+  /**
+   * What is live, and nothing else: the heap as the full collection left it, not what was allocated
+   * since. Stops the JVM for the collection, so it is for the time between loads.
+   */
+  private static Answer collectGarbage() {
+    long before = collections();
+    System.gc();
+    if (collections() == before) {
+      return Answer.error(409, "nothing was collected: do the JVM's flags forbid System.gc()?");
+    }
+    long used =
+        ManagementFactory.getMemoryPoolMXBeans().stream()
+            .filter(pool -> pool.getType() == MemoryType.HEAP)
+            .map(MemoryPoolMXBean::getCollectionUsage)
+            .filter(Objects::nonNull)
+            .mapToLong(MemoryUsage::getUsed)
+            .sum();
+    return Answer.ok(Map.of("heap_used_bytes", used));
+  }
+
+  private static long collections() {
+    return ManagementFactory.getGarbageCollectorMXBeans().stream()
+        .mapToLong(GarbageCollectorMXBean::getCollectionCount)
+        .sum();
   }
 
   private Answer change(HttpExchange exchange) throws IOException {

@@ -437,6 +437,13 @@ public abstract class ContractTest {
         .contains("\"gc\":[");
   }
 
+  @Test
+  void garbageIsCollectedWhenToldAndWhatIsLiveIsSaid() throws Exception {
+    var answer = management(start()).call("POST", "/gc", "");
+    assertThat(answer.statusCode()).isEqualTo(200);
+    assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
+  }
+
   // --- knobs ----------------------------------------------------------------------------------
 
   @Test
