@@ -17,7 +17,7 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help up down bench toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help up down bench executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,18 @@ bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n D
 	@images/host.sh check bench
 	@$(MAKE) up
 	@$(DRIVER) bench
+
+executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
+	@images/host.sh check executors
+	@images/engine.sh
+	@images/host.sh env
+	@images/present.sh
+	@images/host.sh env
+	@images/host.sh step build-executors "the experiment's own images" docker compose --progress plain build loadgen executors
+	@COMPOSE_PROFILES=executors images/host.sh facts
+	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors
+	@status=0; $(DRIVER) executors || status=$$?; \
+	  $(COMPOSE) rm --stop --force executors >/dev/null 2>&1; exit $$status
 
 toxics: ## Show the toxics in force
 	@images/host.sh need-up

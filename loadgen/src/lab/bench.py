@@ -6,11 +6,8 @@ Wiring, like `cli`: it hands the files of one stage to the next and decides noth
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +15,7 @@ from rich.console import Console
 from lab import __version__
 from lab.config import no_auto_rate
 from lab.engines import ENGINES, Engine
-from lab.errors import EngineError, Interrupted, LabError, LabUnreachable
+from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
 from lab.load import Runner
 from lab.measure import measure
@@ -28,11 +25,10 @@ from lab.records import read_object
 from lab.report import csv, fairness, manifest, table
 from lab.report.progress import Bench
 from lab.routes import parse
+from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
 from lab.types import Experiment, Row, Snapshot, TrialPlan
 from lab.validate import judge
-
-MIN_FREE_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def bench(
     engine, version, line = choose_engine(experiment.engine, engines)
     if line is not None:
         console.print(line, highlight=False)
-    _check_space(place.results)
+    check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     experiment, left_out = possible(experiment, snapshots)
     if left_out is not None:
@@ -100,7 +96,7 @@ def bench(
         console.print(f"warning: no row will be valid: {reason}", highlight=False)
     seconds = [engine.schedule(plan, Path()).total_s for plan in plans]
     started_at = system.now()
-    run_dir = _new_run_dir(place.results, started_at, experiment.name)
+    run_dir = new_run_dir(place.results, started_at, experiment.name)
     console.print(
         f"{len(plans)} trials of {seconds[0]:.0f} s with {engine.name}, "
         f"{_load_text(experiment, plans, snapshots)}, to results/{run_dir.name}",
@@ -145,7 +141,7 @@ def bench(
                 row = csv.row_of(run_dir.name, measurement, judgement)
                 csv.append(run_dir / csv.NAME, row)
                 if not rows:
-                    _point_latest(run_dir)
+                    point_latest(run_dir)
                 rows.append(row)
                 notes += [(plan.trial, note) for note in judgement.notes]
                 progress.finished()
@@ -258,35 +254,3 @@ def _load_text(
         return f"offering {rates} req/s"
     r0_ms = response_time_ms(parse(experiment.route), snapshots[experiment.servers[0]])
     return f"offering {rates} req/s (90 % of the connections / {r0_ms / 1000:g} s)"
-
-
-def _new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
-    """A folder that was not there: results/<UTC time>-<name>, with -2, -3 … if need be."""
-    stamp = f"{started_at:%Y%m%dT%H%M%SZ}-{name}"
-    for number in range(1, 100):
-        run_dir = results / (stamp if number == 1 else f"{stamp}-{number}")
-        try:
-            run_dir.mkdir()
-        except FileExistsError:
-            continue
-        except OSError as failure:
-            raise LabError(f"cannot write to {results}: {failure.strerror}") from None
-        return run_dir
-    raise LabError(f"{results} has 99 runs called {stamp}")
-
-
-def _point_latest(run_dir: Path) -> None:
-    """results/latest, replaced in one step."""
-    part = run_dir.parent / f".latest-{os.getpid()}"
-    part.unlink(missing_ok=True)
-    part.symlink_to(run_dir.name)
-    part.replace(run_dir.parent / "latest")
-
-
-def _check_space(results: Path) -> None:
-    try:
-        free = shutil.disk_usage(results).free
-    except OSError as failure:
-        raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
-    if free < MIN_FREE_BYTES:
-        raise LabError(f"{results} has {free // 2**20} MiB free; a bench needs 512")

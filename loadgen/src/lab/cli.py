@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import toxics
+from lab import executors, toxics
 from lab.bench import Place, bench
 from lab.config import bench_experiment, read_servers, read_words, refuse_unknown
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
-from lab.process import Linux
+from lab.process import Linux, interrupt_at_once
 from lab.stack import Stack, Urls
 from lab.toxics.words import parse_reset, parse_show, parse_toxic
 
@@ -72,6 +72,19 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     return 0
 
 
+def _executors(argv: Sequence[str], environ: Environ) -> int:
+    plan = executors.parse(read_words(argv, environ))
+    interrupt_at_once()
+    home = _home(environ)
+    launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
+    try:
+        return executors.run(
+            plan, home / "results", home / "host.json", launcher, Linux(), _console(environ)
+        )
+    finally:
+        launcher.close()
+
+
 def _doctor(argv: Sequence[str], environ: Environ) -> int:
     refuse_unknown(read_words(argv, environ), (), "doctor")
     stack = Stack(Urls.read(environ))
@@ -109,12 +122,14 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
 
 
 CHECKS: Mapping[str, Callable[[Words], object]] = {
+    "executors": executors.parse,
     "toxics": parse_show,
     "toxic": parse_toxic,
     "toxics-reset": parse_reset,
 }
 VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
     "bench": _bench,
+    "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),

@@ -128,6 +128,22 @@ class Linux:
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
 
+def interrupt_at_once() -> None:
+    """SIGINT and SIGTERM raise Interrupted wherever the main thread is, in a blocking call too.
+
+    For verbs that wait for one long answer. Only the first does: what follows it is writing
+    down what was measured. Call it from the main thread.
+    """
+
+    def interrupt(number: int, _frame: object) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(f"stopped by {signal.Signals(number).name}")
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, interrupt)
+
+
 class _Child:
     """A child process; collects its resource usage with wait4."""
 

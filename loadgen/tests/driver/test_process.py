@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import EngineError, Interrupted
-from lab.process import HostCpu, Linux
+from lab.process import HostCpu, Linux, interrupt_at_once
 
 
 def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path) -> None:
@@ -48,6 +48,19 @@ def test_a_signal_is_heard_at_the_next_wait() -> None:
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Interrupted, match="SIGTERM"):
             system.sleep(60)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def test_at_once_means_in_the_middle_and_only_once() -> None:
+    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        interrupt_at_once()
+        with pytest.raises(Interrupted, match="SIGINT"):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
     finally:
         for number, handler in before:
             signal.signal(number, handler)

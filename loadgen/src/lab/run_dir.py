@@ -1,0 +1,45 @@
+"""The folder of a run: results/<UTC time>-<name>."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from lab.errors import LabError, LabUnreachable
+
+MIN_FREE_BYTES = 512 * 1024 * 1024
+
+
+def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
+    """A folder that was not there: results/<UTC time>-<name>, with -2, -3 … if need be."""
+    stamp = f"{started_at:%Y%m%dT%H%M%SZ}-{name}"
+    for number in range(1, 100):
+        run_dir = results / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            run_dir.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as failure:
+            raise LabError(f"cannot write to {results}: {failure.strerror}") from None
+        return run_dir
+    raise LabError(f"{results} has 99 runs called {stamp}")
+
+
+def point_latest(run_dir: Path) -> None:
+    """results/latest, replaced in one step."""
+    part = run_dir.parent / f".latest-{os.getpid()}"
+    part.unlink(missing_ok=True)
+    part.symlink_to(run_dir.name)
+    part.replace(run_dir.parent / "latest")
+
+
+def check_space(results: Path) -> None:
+    """Raises LabError unless a run has room there."""
+    try:
+        free = shutil.disk_usage(results).free
+    except OSError as failure:
+        raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
+    if free < MIN_FREE_BYTES:
+        raise LabError(f"{results} has {free // 2**20} MiB free; a run needs 512")
