@@ -198,13 +198,19 @@ drive() {
   return "$status"
 }
 
-# The words are checked again by the driver; this only spares a wait for a typing error.
+# The words are checked again by the driver; this only spares a wait for a typing error. This
+# checkout's code judges, not what an older image holds; only its "wrong word" (2) ends the verb.
 check() {
   docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
-  docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
-    --ulimit "nofile=$(sed -n 's/^NOFILE=//p' .lab/env)" -e LAB_HOME=/lab \
-    -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
-    concurrency-lab/loadgen:local check "$1"
+  local said status=0
+  said=$(docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
+    --ulimit "nofile=$(sed -n 's/^NOFILE=//p' .lab/env)" -e LAB_HOME=/lab -e PYTHONPATH=/lab/src \
+    -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
+    concurrency-lab/loadgen:local check "$1" 2>&1) || status=$?
+  if ((status == 2)); then
+    say "$said"
+    return 2
+  fi
 }
 
 doctor() {
