@@ -43,6 +43,11 @@ public final class Knobs {
     fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop());
   }
 
+  /** Tells that requests are worked on beside this model's loops: no wait can block one. */
+  public synchronized void worksBesideLoops() {
+    fixed.remove(Settings.BLOCK_THE_LOOP);
+  }
+
   /** Returns every setting as it is in force now; null = this model has no such thing. */
   synchronized Map<String, Object> inForce() {
     Map<String, Object> map = new LinkedHashMap<>(settings.asMap());

@@ -34,6 +34,14 @@ class KnobsTest {
   }
 
   @Test
+  void onlyLoopsThatWorkOnRequestsCanBeBlocked() {
+    knobs.hasLoops(2);
+    assertThat(knobs.inForce()).containsEntry("loops", 2).containsEntry("block_the_loop", false);
+    knobs.worksBesideLoops();
+    assertThat(knobs.inForce()).containsEntry("loops", 2).containsEntry("block_the_loop", null);
+  }
+
+  @Test
   void oneBadValueLeavesAllAsTheyWere() {
     Map<String, Long> wanted = new LinkedHashMap<>();
     wanted.put("first", 5L);

@@ -19,6 +19,7 @@ final class VirtualThreadHandler implements RequestHandler {
       Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-request-", 1).factory());
 
   VirtualThreadHandler(ModelContext context) {
+    context.knobs().worksBesideLoops();
     routes = new BlockingRoutes(context);
   }
 
