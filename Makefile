@@ -17,7 +17,7 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help up down bench executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help up down bench density executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,11 @@ bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n D
 	@images/host.sh check bench
 	@$(MAKE) up
 	@$(DRIVER) bench
+
+density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LAUNCHES=3 SERVER=]
+	@images/host.sh check density
+	@$(MAKE) up
+	@$(DRIVER) density
 
 executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
 	@images/host.sh check executors

@@ -13,6 +13,8 @@ from rich.console import Console
 from lab import executors, toxics
 from lab.bench import Place, bench
 from lab.config import bench_experiment, read_servers, read_words, refuse_unknown
+from lab.density import Place as DensityPlace
+from lab.density import density, density_plan, source_ports
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
@@ -59,16 +61,34 @@ def _bench(argv: Sequence[str], environ: Environ) -> int:
         stack.close()
 
 
+def _density(argv: Sequence[str], environ: Environ) -> int:
+    home = _home(environ)
+    limit, ports = _file_limit(), source_ports()
+    plan = density_plan(read_words(argv, environ), _servers(environ), limit, ports)
+    system = Linux()
+    system.catch_signals()
+    stack = Stack(Urls.read(environ))
+    try:
+        place = DensityPlace(home / "results", home / "host.json", limit, ports)
+        return density(plan, place, stack, system, _console(environ))
+    finally:
+        stack.close()
+
+
 def _check(argv: Sequence[str], environ: Environ) -> int:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
     verb, *rest = argv or [""]
     words = read_words(rest, environ)
     if verb == "bench":
         bench_experiment(words, _servers(environ), _file_limit())
+    elif verb == "density":
+        density_plan(words, _servers(environ), _file_limit(), source_ports())
     elif verb in CHECKS:
         CHECKS[verb](words)
     else:
-        raise WordError(f"check: '{verb}' is not allowed; allowed: bench, {', '.join(CHECKS)}")
+        raise WordError(
+            f"check: '{verb}' is not allowed; allowed: bench, density, {', '.join(CHECKS)}"
+        )
     return 0
 
 
@@ -129,6 +149,7 @@ CHECKS: Mapping[str, Callable[[Words], object]] = {
 }
 VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
     "bench": _bench,
+    "density": _density,
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),

@@ -21,12 +21,17 @@ from lab.types import Identity, Json, Snapshot, ToxicState, TrialPlan
 
 TRAFFIC_PORT = 8080
 MANAGEMENT_PORT = 8081
+EXPORTER_PORT = 9404
 DEADLINE_S = 5.0
 # A route's first answer on a cold JVM, through a delay and toxics.
 ROUTE_DEADLINE_S = 30.0
 AGENT_DEADLINE_S = 2.0
+# A full collection of a large heap on a busy machine.
+COLLECTION_DEADLINE_S = 60.0
 MODEL_HEADER = "Lab-Model"
 _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
+
+_PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,14 @@ class Urls:
             downstream=url("DOWNSTREAM", "http://downstream:8081"),
             agent=url("AGENT", "http://loadgen:9464"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What a server's process has of the machine."""
+
+    resident_bytes: int
+    open_files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,43 @@ class Stack:
         text = self._call(lambda: self._http.get(url), server).text
         return round(sum(float(found[1]) for found in _IN_FLIGHT.finditer(text)))
 
+    def restart(self, server: str) -> None:
+        """Tell the server's JVM to end; Docker starts the next. Raises LabUnreachable."""
+        self._call(lambda: self._http.post(self._management(server, "/restart")), server)
+
+    def healthy(self, server: str) -> None:
+        """Raises LabUnreachable unless the server's traffic port answers, as itself."""
+        url = self.traffic_url(server, "/health")
+        answer = self._call(lambda: self._http.get(url), server)
+        if answer.headers.get(MODEL_HEADER) != server:
+            raise LabUnreachable(f"{server}: {url} is answered by another server")
+
+    def collect_garbage(self, server: str) -> int:
+        """Make the server's JVM collect everything; the bytes of heap that are live then.
+        Raises LabUnreachable."""
+        url = self._management(server, "/gc")
+        answer = self._object(
+            self._call(lambda: self._http.post(url, timeout=COLLECTION_DEADLINE_S), server), server
+        )
+        used = answer.get("heap_used_bytes")
+        if isinstance(used, bool) or not isinstance(used, int):
+            raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
+        return used
+
+    def process(self, server: str) -> ProcessUse:
+        """The server's process as its JMX exporter sees it. Raises LabUnreachable."""
+        url = f"http://{server}:{EXPORTER_PORT}/metrics"
+        text = self._call(lambda: self._http.get(url), server).text
+        known = {name: float(value) for name, value in _PROCESS.findall(text)}
+        try:
+            return ProcessUse(
+                resident_bytes=round(known["resident_memory_bytes"]),
+                open_files=round(known["open_fds"]),
+            )
+        except KeyError as failure:
+            missing = f"process_{failure.args[0]}"
+            raise LabUnreachable(f"{server}: {url} has no {missing}") from None
+
     def mark(self, run: str, plan: TrialPlan, phase: str, expires_s: float) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
         `expires_s`, should the driver die. Raises LabUnreachable."""
@@ -217,13 +267,16 @@ class Stack:
         return f"http://{server}:{MANAGEMENT_PORT}{path}"
 
     def _get(self, url: str, who: str) -> dict[str, Any]:
-        answer = self._call(lambda: self._http.get(url), who)
+        return self._object(self._call(lambda: self._http.get(url), who), who)
+
+    @staticmethod
+    def _object(answer: httpx.Response, who: str) -> dict[str, Any]:
         try:
             body = answer.json()
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise LabUnreachable(f"{who}: {url} does not answer with a JSON object")
+            raise LabUnreachable(f"{who}: {answer.url} does not answer with a JSON object")
         return body
 
     def _call(self, ask: Callable[[], httpx.Response], who: str) -> httpx.Response:

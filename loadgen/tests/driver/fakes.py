@@ -51,6 +51,11 @@ class FakeLab:
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
+    restarts: list[str] = dataclasses.field(default_factory=list)
+    comes_back: bool = True
+    heap_bytes: Callable[[str], int] = lambda server: 10_000_000
+    resident_bytes: Callable[[str], int] = lambda server: 100_000_000
+    open_files: Callable[[str], int] = lambda server: 40
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
@@ -71,10 +76,29 @@ class FakeLab:
             return httpx.Response(200, json=self._prometheus(path))
         if host == "loadgen":
             return self._agent(request)
+        if port == 8081 and request.method == "POST":
+            return self._told(host, path)
         if port == 8081:
             return self._management(host, path)
+        if port == 9404:
+            text = (
+                f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
+                f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
+            )
+            return httpx.Response(200, text=text)
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
+
+    def _told(self, server: str, path: str) -> httpx.Response:
+        if path == "/gc":
+            return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
+        self.restarts.append(server)
+        if self.comes_back:
+            identity = self.identities[server]
+            self.identities[server] = dataclasses.replace(
+                identity, start_time_ms=identity.start_time_ms + 1
+            )
+        return httpx.Response(202, json={"restarting": True})
 
     def _management(self, server: str, path: str) -> httpx.Response:
         identity = self.identities[server]

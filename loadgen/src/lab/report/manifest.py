@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from lab.records import write_json
-from lab.types import Experiment, Fairness, Json, Snapshot
+from lab.types import Fairness, Json, Snapshot
 
 NAME = "manifest.json"
 FORMAT_VERSION = 1
@@ -18,13 +18,14 @@ Status = Literal["running", "complete", "interrupted", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The keys of manifest.json. `host` is what make read off the machine, as it is."""
+    """The keys of manifest.json. `host` is what make read off the machine, as it is;
+    `experiment` the frozen dataclass of what was to be measured."""
 
     run: str
     status: Status
     started_at: datetime
     ended_at: datetime | None
-    experiment: Experiment
+    experiment: object
     versions: Mapping[str, Json]
     host: Mapping[str, Json]
     limits: Mapping[str, Json]

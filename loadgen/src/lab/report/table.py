@@ -25,8 +25,8 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
         "rates in requests/s, bound: the most the load and settings allow (–: only computing "
-        "limits), t/o: timeouts, – : the engine cannot tell. ok and errors count the whole run, the rest its "
-        "measured window."
+        "limits), t/o: timeouts, – : the engine cannot tell. ok and errors count the whole "
+        "run, the rest its measured window."
     )
     console.print(Text(legend, style="dim"))
     for row in rows:
