@@ -70,6 +70,9 @@ if step smoke-up one make up; then
   step smoke-toxics-reset one make toxics-reset
   step smoke-toxic-gone pytest inside test_toxic_gone.py
   step smoke-interrupted one interrupted
+  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
+  step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
+  step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
   step smoke-doctor one make doctor
 fi
 step smoke-down one nothing_left
