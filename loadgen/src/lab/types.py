@@ -232,6 +232,8 @@ class Reading:
     Latencies cover every answer in the window, HTTP errors included, since engines do.
     `corrected` counts from when a request should have been sent (open only); `raw` from when
     it was sent. `lag_ms` is how late the generator itself was on average, where it can be told.
+    `pause_s` is the longest time in which the generator sends nothing by its own schedule: a
+    window's count may be off by that much of its rate.
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -242,6 +244,7 @@ class Reading:
     raw: Latency | None
     counts: Counts
     lag_ms: float | None = None
+    pause_s: float = 0.0
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -135,8 +135,11 @@ def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
 
 
 def _overloaded(record: TrialRecord, reading: Reading) -> bool:
+    """Fewer answers than offered, more than the edges of the window can have missed."""
     offered = record.plan.offered_rps
-    return offered is not None and reading.achieved_rps < KEPT_UP * offered
+    if offered is None:
+        return False
+    return reading.achieved_rps < (KEPT_UP - reading.pause_s / reading.window_s) * offered
 
 
 def _generator(record: TrialRecord, reading: Reading) -> Iterator[str]:

@@ -22,7 +22,8 @@ class Server:
         self.taken: list[socket.socket] = []
         self.read: list[bytes] = []
         self._do = do
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def _serve(self) -> None:
         while True:
@@ -39,6 +40,8 @@ class Server:
 
     def close(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
+        # Every client is gone by now, so nothing it reads can block.
+        self._thread.join(10)
         self.listener.close()
         for connection in self.taken:
             connection.close()

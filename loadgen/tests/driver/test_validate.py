@@ -137,6 +137,12 @@ def test_overload_of_the_server_is_a_finding() -> None:
     assert "100 of 450 req/s offered" in overloaded.notes[0]
 
 
+def test_a_burst_at_the_edge_of_the_window_is_no_overload() -> None:
+    # 450 req/s for 15 s in bursts 0.3 s apart: 0.3 / 15 = 2 % beside the 1 % allowed.
+    assert valid(said=reading(437.0, pause_s=0.3)).notes == ()
+    assert "did not offer its rate" in invalid(said=reading(435.0, pause_s=0.3))
+
+
 def test_without_raw_latency_a_lost_rate_is_never_blamed_on_the_server() -> None:
     assert "unknown of its connections" in invalid(said=reading(300.0, raw=None))
 

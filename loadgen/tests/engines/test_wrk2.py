@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse
+from lab.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse, pause_s
 from lab.errors import RawDataError, WordError
 from lab.types import Reading, TrialPlan
 
@@ -282,3 +282,20 @@ def test_a_warm_up_below_the_calibration_is_refused(plan: Plan) -> None:
 def test_closed_load_offers_more_than_any_capacity(plan: Plan) -> None:
     closed = dataclasses.replace(plan(offered_rps=None), concurrency=100)
     assert "-R10000000" in Wrk2().schedule(closed, Path()).argv
+
+
+@pytest.mark.parametrize(
+    ("connections", "rate", "pause"),
+    [
+        # A round takes 40 / 120 = 333 ms; 20 connections of a thread begin within 100 ms.
+        (40, 120, 0.2333),
+        # 1000 connections begin within 5 s, a round takes 0.2 s: no pause between rounds.
+        (2000, 9000, 0.0),
+        (40, None, 0.0),
+    ],
+)
+def test_few_connections_send_in_bursts(
+    plan: Plan, connections: int, rate: int | None, pause: float
+) -> None:
+    made = plan(concurrency=connections, offered_rps=rate)
+    assert pause_s(made, 2) == pytest.approx(pause, abs=0.001)

@@ -130,9 +130,22 @@ class Wrk2:
                 unfinished=None,
                 accounted_s=said.run_s,
             ),
+            pause_s=pause_s(plan, said.threads),
             problems=tuple(problems),
             notes=tuple(notes),
         )
+
+
+def pause_s(plan: TrialPlan, threads: int) -> float:
+    """How long nothing is due, between two rounds of all connections; 0 in a closed load.
+
+    Each connection has its own schedule of one request per connections / rate, and starts
+    STAGGER_S after the one before it: with few connections their requests come in bursts.
+    """
+    if plan.offered_rps is None:
+        return 0.0
+    spread_s = STAGGER_S * (plan.concurrency // threads)
+    return max(0.0, plan.concurrency / plan.offered_rps - spread_s)
 
 
 def calibration_s(concurrency: int, threads: int) -> float:
