@@ -88,7 +88,7 @@ def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
 
 
 def test_every_upstream_image_is_pinned() -> None:
-    pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.M))
+    pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.MULTILINE))
     assert len(pins) >= 8
     for name, image in pins.items():
         assert re.search(r":[\w.-]+$", image), f"{name} has no tag"
