@@ -170,8 +170,9 @@ class EventLoopTest extends ContractTest {
     try (Peer first = new Peer(server);
         Peer second = new Peer(server);
         Peer rejected = new Peer(server)) {
-      first.send("GET /?wait_ms=1000 HTTP/1.1\r\n\r\n");
-      second.send("GET /?wait_ms=1000 HTTP/1.1\r\n\r\n");
+      // Long enough for a machine that is busy with other things to see both in flight.
+      first.send("GET /?wait_ms=5000 HTTP/1.1\r\n\r\n");
+      second.send("GET /?wait_ms=5000 HTTP/1.1\r\n\r\n");
       while (!metrics(server).contains("lab_http_requests_in_flight{route=\"/\"} 2")) {
         Thread.sleep(1);
       }

@@ -506,7 +506,8 @@ public abstract class ContractTest {
     try (RawClient running = new RawClient(server.httpPort());
         RawClient queued = new RawClient(server.httpPort());
         RawClient rejected = new RawClient(server.httpPort())) {
-      running.request("GET", "/?wait_ms=500");
+      // Long enough for a machine that is busy with other things to see the queue full.
+      running.request("GET", "/?wait_ms=3000");
       await(() -> mbean("WorkerPool", "Active") == 1);
       queued.request("GET", "/health");
       await(() -> mbean("WorkerPool", "QueueDepth") == 1);
