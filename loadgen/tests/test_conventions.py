@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from lab.agent.metrics import BUCKETS_S
+
 REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[2]))
 
 
@@ -93,3 +95,10 @@ def test_every_upstream_image_is_pinned() -> None:
     for name, image in pins.items():
         assert re.search(r":[\w.-]+$", image), f"{name} has no tag"
         assert not image.endswith(":latest"), name
+
+
+def test_servers_and_probe_share_one_list_of_buckets() -> None:
+    source = (REPO / "servers/contract/src/main/java/lab/contract/Buckets.java").read_text()
+    listed = re.search(r"new double\[\] \{([^}]*)\}", source)
+    assert listed is not None
+    assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
