@@ -26,6 +26,8 @@ DEADLINE_S = 5.0
 # A route's first answer on a cold JVM, through a delay and toxics.
 ROUTE_DEADLINE_S = 30.0
 AGENT_DEADLINE_S = 2.0
+# The most of a server's bound that the live probe may use: what a trial may miss (99 % kept).
+PROBE_SHARE = 0.01
 # A full collection of a large heap on a busy machine.
 COLLECTION_DEADLINE_S = 60.0
 MODEL_HEADER = "Lab-Model"
@@ -211,6 +213,7 @@ class Stack:
             "offered_rps": plan.offered_rps,
             "phase": phase,
             "url": plan.url,
+            "probe_rps": None if plan.predicted_rps is None else PROBE_SHARE * plan.predicted_rps,
             "expires_s": expires_s,
         }
         url = f"{self._urls.agent}/trial"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -43,12 +44,12 @@ class Bench:
             random.Random(7),
         )
 
-    def run(self, sends: int) -> None:
+    def run(self, sends: int, trial: Trial = TRIAL) -> None:
         """Let ``sends`` requests fall due, then stop."""
 
         async def run() -> None:
             self.clock.stop_after = sends
-            await self.probe.start(TRIAL)
+            await self.probe.start(trial)
             while self.clock.waits <= sends:
                 await asyncio.sleep(0)
             for _ in range(20):
@@ -84,6 +85,16 @@ def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) ->
     deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
     assert mean == pytest.approx(0.05, abs=0.004)
     assert deviation == pytest.approx(0.05, abs=0.006)
+
+
+@pytest.mark.parametrize(("most", "gap_s"), [(1.0, 1.0), (100.0, 0.05), (None, 0.05)])
+def test_a_trial_of_little_capacity_is_probed_less(
+    clock: Any, most: float | None, gap_s: float
+) -> None:
+    bench = Bench(clock, ok)
+    bench.run(4000, replace(TRIAL, probe_rps=most))
+    # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
+    assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08)
 
 
 def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:

@@ -49,6 +49,7 @@ class FakeLab:
     answering_model: str | None = None
     toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
     restarts: list[str] = dataclasses.field(default_factory=list)
@@ -121,6 +122,7 @@ class FakeLab:
         if request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))
+            self.probe_rates.add(mark["probe_rps"])
             self.marked_routes.add(mark["route"])
         elif request.method == "DELETE":
             self.marks.append(("", "end"))

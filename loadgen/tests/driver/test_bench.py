@@ -122,6 +122,16 @@ def test_the_agent_is_told_of_warm_up_measurement_and_end(ready: Bench, fake_lab
     assert fake_lab.marks == [(trial, "warmup"), (trial, "measure"), ("", "end")]
 
 
+def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.pool_sizes["a"] = 20
+    ready.run(servers=("a",), modes=("closed",))
+    # 20 threads / 0.2 s.
+    assert fake_lab.probe_rates == {1.0}
+    fake_lab.probe_rates.clear()
+    ready.run(servers=("a",), route="/compute")
+    assert fake_lab.probe_rates == {None}
+
+
 def test_without_the_agent_one_line_warns_and_the_bench_goes_on(
     ready: Bench, fake_lab: FakeLab
 ) -> None:

@@ -13,6 +13,7 @@ the time the request was *meant* to be sent, so a late probe does not look fast.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,8 +46,9 @@ def new_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.Async
 
 @dataclass(frozen=True, slots=True)
 class ProbeSettings:
-    """``rate_rps`` is the mean of the Poisson stream; at ``most_in_flight`` unanswered
-    requests further ones are skipped and counted (the probe then understates latency)."""
+    """``rate_rps`` is the mean of the Poisson stream, less where a trial allows less; at
+    ``most_in_flight`` unanswered requests further ones are skipped and counted (the probe then
+    understates latency)."""
 
     rate_rps: float
     most_in_flight: int = MOST_IN_FLIGHT
@@ -100,12 +102,13 @@ class Probe:
         await asyncio.gather(sender, return_exceptions=True)
 
     async def _send(self, trial: Trial) -> None:
+        rate_rps = min(self._settings.rate_rps, trial.probe_rps or math.inf)
         in_flight: set[asyncio.Task[None]] = set()
         async with self._new_client() as client:
             try:
                 due = self._clock.monotonic()
                 while True:
-                    due += self._draw.expovariate(self._settings.rate_rps)
+                    due += self._draw.expovariate(rate_rps)
                     await self._clock.sleep_until(due)
                     if len(in_flight) >= self._settings.most_in_flight:
                         self._metrics.skipped(trial)

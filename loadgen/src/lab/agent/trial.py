@@ -24,7 +24,8 @@ class TrialRefused(ValueError):  # noqa: N818 - it is what happens to the reques
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One announced trial. ``offered_rps`` is None where nothing is offered (closed)."""
+    """One announced trial. ``offered_rps`` is None where nothing is offered (closed);
+    ``probe_rps`` is the most that the probe may send, None where nothing limits it."""
 
     run: str
     trial: str
@@ -36,6 +37,7 @@ class Trial:
     offered_rps: float | None
     phase: str
     url: str
+    probe_rps: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("run", "trial", "server", "route", "engine", "url"):
@@ -50,6 +52,8 @@ class Trial:
             raise TrialRefused(f"concurrency={self.concurrency!r}: allowed whole numbers from 1")
         if self.offered_rps is not None and not _positive(self.offered_rps):
             raise TrialRefused(f"offered_rps={self.offered_rps!r}: allowed null or above 0")
+        if self.probe_rps is not None and not _positive(self.probe_rps):
+            raise TrialRefused(f"probe_rps={self.probe_rps!r}: allowed null or above 0")
         url = urlsplit(self.url)
         if url.scheme != "http" or not url.hostname:
             raise TrialRefused(f"url={self.url!r}: allowed http://host[:port]/path")
@@ -68,8 +72,9 @@ class Announcement:
 
 
 def parse_announcement(body: object) -> Announcement:
-    """The JSON of ``PUT /trial``: the fields of Trial, and optionally ``expires_s`` (0 <
-    s <= 86400, default 900) after which a trial that nobody announced again is dropped.
+    """The JSON of ``PUT /trial``: the fields of Trial (``probe_rps`` may be left out), and
+    optionally ``expires_s`` (0 < s <= 86400, default 900) after which a trial that nobody
+    announced again is dropped.
 
     Raises TrialRefused, also for unknown and missing fields.
     """
@@ -77,14 +82,16 @@ def parse_announcement(body: object) -> Announcement:
         raise TrialRefused("not a JSON object")
     names = [field.name for field in fields(Trial)]
     unknown = [str(name) for name in body if name not in (*names, "expires_s")]
-    missing = [name for name in names if name not in body]
+    missing = [name for name in names if name not in body and name != "probe_rps"]
     if unknown or missing:
         what = f"unknown field {unknown[0]}" if unknown else f"field {missing[0]} is missing"
         raise TrialRefused(f"{what}: allowed are {', '.join(names)}, expires_s")
     expires_s = body.get("expires_s", DEFAULT_EXPIRES_S)
     if not _positive(expires_s) or expires_s > LONGEST_EXPIRES_S:
         raise TrialRefused(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
-    return Announcement(Trial(**{name: body[name] for name in names}), float(expires_s))
+    return Announcement(
+        Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
+    )
 
 
 def _positive(number: object) -> TypeGuard[float]:
