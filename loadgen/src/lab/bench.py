@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import __version__
 from lab.config import no_auto_rate
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
@@ -110,9 +109,7 @@ def bench(
         ended_at=None,
         experiment=experiment,
         versions={
-            "lab": __version__,
-            "commit": host.get("commit"),
-            "commit_dirty": host.get("commit_dirty"),
+            **manifest.code_versions(host),
             "engine": version,
             "engines": {one.name: one.version() for one in engines},
         },

@@ -23,13 +23,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab import __version__
 from lab.config import refuse_unknown
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.intervals import MedianOf, median_of
 from lab.process import System
 from lab.records import from_json, read_object, to_json, write_json
+from lab.report.manifest import code_versions
 from lab.run_dir import check_space, new_run_dir
+from lab.types import Json
 
 NAME = "executors"
 RAW = "launches.jsonl"
@@ -146,7 +147,7 @@ class Manifest:
     started_at: datetime
     ended_at: datetime | None
     experiment: Plan
-    versions: Mapping[str, str | bool | None]
+    versions: Mapping[str, Json]
     host: Mapping[str, object]
     format_version: int = 1
 
@@ -227,11 +228,7 @@ def run(
         f"{longest_s:.0f} s and the JVMs' starts, to results/{run_dir.name}",
         highlight=False,
     )
-    versions = {
-        "lab": __version__,
-        "commit": host.get("commit"),
-        "commit_dirty": host.get("commit_dirty"),
-    }
+    versions = code_versions(host)
     status: Literal["complete", "interrupted", "failed"] = "failed"
 
     def manifest(now: Literal["running", "complete", "interrupted", "failed"]) -> None:

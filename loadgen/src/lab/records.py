@@ -5,11 +5,13 @@ Every write goes to a temporary file that is renamed, so a reader never sees hal
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import json
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -89,6 +91,32 @@ def write_json(path: Path, value: object) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+
+
+def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
+    """Add one CSV row (and, to a new file, the header) in one write, flushed to disk."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if not path.exists():
+        writer.writerow(columns)
+    writer.writerow(cells)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, text.getvalue().encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def cell(value: object, decimals: int) -> str:
+    """A value as a CSV cell; empty for what is not known."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return time_text(value)
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
 def read_json(path: Path, kind: type[T]) -> T:

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from rich.console import Console
 
-from lab import __version__
 from lab.density import report
 from lab.density.connections import Connections
 from lab.density.model import Kind, Plan, Row
@@ -130,11 +129,7 @@ def density(
         started_at=started_at,
         ended_at=None,
         experiment=plan,
-        versions={
-            "lab": __version__,
-            "commit": host.get("commit"),
-            "commit_dirty": host.get("commit_dirty"),
-        },
+        versions=manifest.code_versions(host),
         host=host,
         limits={"open_files": place.file_limit, "source_ports": place.ports},
         servers=snapshots,

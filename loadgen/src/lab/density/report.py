@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +11,7 @@ from rich.text import Text
 
 from lab.density.model import Row
 from lab.intervals import median_of
-from lab.records import time_text
+from lab.records import append_row, cell
 
 NAME = "density.csv"
 NOTHING = "–"
@@ -23,17 +19,7 @@ NOTHING = "–"
 
 def append(path: Path, row: Row) -> None:
     """Add one row (and, to a new file, the header) in one write, flushed to disk."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if not path.exists():
-        writer.writerow(Row.columns())
-    writer.writerow([_cell(getattr(row, name)) for name in Row.columns()])
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(file, text.getvalue().encode())
-        os.fsync(file)
-    finally:
-        os.close(file)
+    append_row(path, Row.columns(), [cell(getattr(row, name), 1) for name in Row.columns()])
 
 
 def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:
@@ -108,13 +94,3 @@ def _spread(values: Sequence[int]) -> str:
 
 def _bytes(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.0f}"
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return time_text(value)
-    return f"{value:.1f}" if isinstance(value, float) else str(value)

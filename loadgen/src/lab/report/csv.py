@@ -5,14 +5,10 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-from datetime import datetime
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from lab.records import time_text
+from lab.records import append_row, cell
 from lab.types import Judgement, Measurement, Row
 
 NAME = "trials.csv"
@@ -66,26 +62,12 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
 
 def append(path: Path, row: Row) -> None:
     """Add one row (and, to a new file, the header) in one write, flushed to disk."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if not path.exists():
-        writer.writerow(Row.columns())
-    writer.writerow([_cell(name, getattr(row, name)) for name in Row.columns()])
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(file, text.getvalue().encode())
-        os.fsync(file)
-    finally:
-        os.close(file)
+    values = [(name, getattr(row, name)) for name in Row.columns()]
+    append_row(path, Row.columns(), [_cell(name, value) for name, value in values])
 
 
 def _cell(column: str, value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return time_text(value)
+    # A whole number in a column of floats has their decimals too.
     if column in _FLOATS and isinstance(value, int | float):
-        return f"{value:.3f}"
-    return str(value)
+        return cell(float(value), 3)
+    return cell(value, 3)

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from lab import __version__
 from lab.records import write_json
 from lab.types import Fairness, Json, Snapshot
 
@@ -33,6 +34,15 @@ class Manifest:
     fairness: Fairness
     notes: tuple[str, ...] = ()
     format_version: int = FORMAT_VERSION
+
+
+def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
+    """Which code ran: the lab's version and, from what make read off the machine, the commit."""
+    return {
+        "lab": __version__,
+        "commit": host.get("commit"),
+        "commit_dirty": host.get("commit_dirty"),
+    }
 
 
 def write(run_dir: Path, manifest: Manifest) -> None:
