@@ -41,7 +41,7 @@ def judge(measurement: Measurement) -> Judgement:
     notes += reading.notes
     if reading.samples:
         reasons += [*_answers(reading), *_littles_law(record, reading), *_bound(record, reading)]
-        reasons += _generator(record, reading)
+        reasons += [*_generator(record, reading), *_backlog(record, reading)]
         notes += _findings(record, reading)
     busy = record.usage.host_busy
     if busy is not None and busy >= HOST_BUSY:
@@ -164,6 +164,18 @@ def _generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
                 f"the generator did not offer its rate: {reading.achieved_rps:.0f} of "
                 f"{record.plan.offered_rps} req/s with {share} of its connections busy"
             )
+
+
+def _backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """More answers than offered: those of requests that were due before the window."""
+    offered = record.plan.offered_rps
+    if offered is None or reading.corrected is None:
+        return
+    if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
+        yield (
+            f"a backlog of the warm-up was worked off: {reading.achieved_rps:.0f} answered of "
+            f"{offered} req/s offered, so the corrected latencies are not those of this load"
+        )
 
 
 def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:

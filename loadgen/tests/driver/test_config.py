@@ -19,7 +19,7 @@ def test_one_word_is_enough() -> None:
     assert experiment.servers == SERVERS
     assert experiment.concurrencies == (2000,)
     assert experiment.route == "/downstream"
-    assert experiment.modes == ("open", "closed")
+    assert experiment.modes == ("closed", "open")
     assert experiment.rate_rps is None
     assert experiment.duration_s == 15
     assert experiment.warmup_s is None

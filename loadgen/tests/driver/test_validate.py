@@ -143,6 +143,12 @@ def test_a_burst_at_the_edge_of_the_window_is_no_overload() -> None:
     assert "did not offer its rate" in invalid(said=reading(435.0, pause_s=0.3))
 
 
+def test_a_backlog_of_the_warm_up_is_not_this_load() -> None:
+    # 450 req/s offered: 1 % more is the window's edges, 2 % more was due before it.
+    assert valid(said=reading(454.0)).notes == ()
+    assert "a backlog of the warm-up" in invalid(said=reading(459.0))
+
+
 def test_without_raw_latency_a_lost_rate_is_never_blamed_on_the_server() -> None:
     assert "unknown of its connections" in invalid(said=reading(300.0, raw=None))
 
