@@ -27,7 +27,7 @@ up: ## Start the lab: engine, images, containers; waits until all are healthy
 	@images/host.sh env
 	@images/present.sh
 	@images/host.sh env
-	@images/host.sh step build "the lab's own images" docker compose --progress plain build
+	@images/host.sh step build "the lab's own images" docker compose build
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
 	@images/host.sh where
@@ -52,7 +52,7 @@ executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10
 	@images/host.sh env
 	@images/present.sh
 	@images/host.sh env
-	@images/host.sh step build-executors "the experiment's own images" docker compose --progress plain build loadgen executors
+	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
 	@COMPOSE_PROFILES=executors images/host.sh facts
 	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors
 	@status=0; $(DRIVER) executors || status=$$?; \
