@@ -247,7 +247,7 @@ class EventLoopTest extends ContractTest {
 
   private static String metrics(LabServer server) throws IOException {
     try (Peer peer = new Peer(server.managementPort())) {
-      peer.send("GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
+      peer.send("GET /metrics HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
       return peer.readToEnd();
     }
   }
