@@ -17,16 +17,18 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help up down bench density executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help ready up down bench density executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
-up: ## Start the lab: engine, images, containers; waits until all are healthy
+# Not a verb of the user's: an engine that answers, the upstream images, and what this machine has.
+ready:
 	@images/engine.sh
-	@images/host.sh env
 	@images/present.sh
 	@images/host.sh env
+
+up: ready ## Start the lab: engine, images, containers; waits until all are healthy
 	@images/host.sh step build "the lab's own images" docker compose build
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
@@ -48,10 +50,7 @@ density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LA
 
 executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
 	@images/host.sh check executors
-	@images/engine.sh
-	@images/host.sh env
-	@images/present.sh
-	@images/host.sh env
+	@$(MAKE) ready
 	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
 	@COMPOSE_PROFILES=executors images/host.sh facts
 	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors

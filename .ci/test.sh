@@ -85,7 +85,7 @@ test_image_build() {
 only=${ONLY:-all}
 wanted() { [[ $only == all || " $only " == *" $1 "* ]]; }
 
-step host one bash -c 'images/engine.sh && images/host.sh env && images/present.sh && images/host.sh env' || finish
+step host one make ready || finish
 step test-image one test_image_build || finish
 
 if wanted static; then

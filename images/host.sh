@@ -20,6 +20,12 @@ setting() {
   if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
 }
 
+# read_off NAME: what write_env wrote down of this machine.
+read_off() { sed -n "s/^$1=//p" .lab/env; }
+
+# All of it, for docker compose.
+export_env() { set -a; . ./.lab/env; set +a; }
+
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # The open files a container may have: no more than the engine itself may hand on.
@@ -124,7 +130,7 @@ write_facts() {
   "storage_driver": {{json .Driver}},
   "engine_os": {{json .OperatingSystem}},'
     printf '  "compose_version": %s,\n  "nofile": %s,\n  "images": {' \
-      "$(json "$(docker compose version --short)")" "$(sed -n 's/^NOFILE=//p' .lab/env)"
+      "$(json "$(docker compose version --short)")" "$(read_off NOFILE)"
     local separator="" image
     for image in $images; do
       has_image "$image" || continue
@@ -145,7 +151,7 @@ step() {
   local log=.lab/logs/$1.log text=$2 start=$SECONDS
   shift 2
   mkdir -p .lab/logs
-  set -a; . ./.lab/env; set +a
+  export_env
   if [[ -t 1 ]]; then printf '%s …\r' "$text"; fi
   if ! "$@" >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
@@ -156,7 +162,7 @@ step() {
 
 where() {
   local profiles
-  profiles=$(sed -n 's/^COMPOSE_PROFILES=//p' .lab/env)
+  profiles=$(read_off COMPOSE_PROFILES)
   printf 'lab: up.'
   if [[ $profiles == *grafana* ]]; then
     printf ' Grafana http://localhost:%s' "$(setting GRAFANA_PORT)"
@@ -173,7 +179,7 @@ is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status runnin
 drive() {
   local name=${COMPOSE_PROJECT_NAME:-concurrency-lab}-driver-$$ status=0 logs
   local run=(docker compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
-  set -a; . ./.lab/env; set +a
+  export_env
   trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
@@ -204,7 +210,7 @@ check() {
   docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
   local said status=0
   said=$(docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
-    --ulimit "nofile=$(sed -n 's/^NOFILE=//p' .lab/env)" -e LAB_HOME=/lab -e PYTHONPATH=/lab/src \
+    --ulimit "nofile=$(read_off NOFILE)" -e LAB_HOME=/lab -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
     concurrency-lab/loadgen:local check "$1" 2>&1) || status=$?
   if ((status == 2)); then
@@ -232,7 +238,7 @@ doctor() {
   fi
   write_env
   local nofile
-  nofile=$(sed -n 's/^NOFILE=//p' .lab/env)
+  nofile=$(read_off NOFILE)
   if ((nofile >= 20000)); then
     ok "open files per container: $nofile, so up to $((nofile / 2 - 500)) connections"
   else
@@ -241,9 +247,9 @@ doctor() {
   if [[ $(docker info --format '{{.NCPU}}') -lt 4 ]]; then
     warn "fewer than 4 CPUs: generator, proxy, downstream and server share them; compare ratios within one run"
   fi
-  case $(sed -n 's/^WRK2_IMAGE=//p' .lab/env) in
+  case $(read_off WRK2_IMAGE) in
     wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;
-    *) ok "wrk2 from $(sed -n 's/^WRK2_IMAGE=//p' .lab/env)" ;;
+    *) ok "wrk2 from $(read_off WRK2_IMAGE)" ;;
   esac
   if has_image "$(setting GRAFANA_IMAGE)"; then
     ok "Grafana image present"
@@ -251,8 +257,7 @@ doctor() {
     warn "no Grafana image ($(setting GRAFANA_IMAGE)): its dashboards' queries can be run in Prometheus"
   fi
   if is_up; then
-    set -a; . ./.lab/env; set +a
-    docker compose run --rm --no-deps -T driver doctor || bad=1
+    drive doctor || bad=1
   else
     warn "the lab is not up: \`make up\` starts it"
   fi
