@@ -8,6 +8,8 @@ if ! command -v uv >/dev/null; then
   /tmp/uv/bin/pip install --quiet 'uv>=0.8,<1'
   PATH=/tmp/uv/bin:$PATH
 fi
+# What this machine trusts, not only what uv brings: its HTTPS may be signed by a company's CA.
+export SSL_CERT_FILE=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 lock() {
   uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --generate-hashes \
     --no-emit-index-url --no-header "$@"
