@@ -1,0 +1,69 @@
+"""The lab's vocabulary: frozen dataclasses that validate themselves. No I/O.
+
+Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` seconds.
+`None` always means "cannot be told", never zero. Times are aware and in UTC.
+"""
+
+from lab.types.experiment import (
+    KINDS,
+    MODES,
+    Endurance,
+    Experiment,
+    Json,
+    Kind,
+    Mode,
+    Objective,
+    Spike,
+    Stress,
+    TrialPlan,
+)
+from lab.types.result import (
+    Counts,
+    Finding,
+    Judgement,
+    Latency,
+    Measurement,
+    Reading,
+    Row,
+)
+from lab.types.trial import (
+    Fairness,
+    Identity,
+    Peak,
+    Snapshot,
+    ToxicState,
+    TrialRecord,
+    Usage,
+    WarmCycle,
+    Warmth,
+)
+
+__all__ = [
+    "KINDS",
+    "MODES",
+    "Counts",
+    "Endurance",
+    "Experiment",
+    "Fairness",
+    "Finding",
+    "Identity",
+    "Json",
+    "Judgement",
+    "Kind",
+    "Latency",
+    "Measurement",
+    "Mode",
+    "Objective",
+    "Peak",
+    "Reading",
+    "Row",
+    "Snapshot",
+    "Spike",
+    "Stress",
+    "ToxicState",
+    "TrialPlan",
+    "TrialRecord",
+    "Usage",
+    "WarmCycle",
+    "Warmth",
+]

@@ -1,0 +1,176 @@
+"""What a trial means: its reading, the judgement of it, its row, and findings of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from itertools import pairwise
+
+from lab.types.trial import TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles in milliseconds; None where there were too few samples for one."""
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float
+
+    def __post_init__(self) -> None:
+        known = [v for v in (self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms) if v is not None]
+        # Engines round a percentile up to the end of its bucket, the maximum not: 0.1 % slack.
+        if any(a > b * 1.002 + 0.002 for a, b in pairwise(known)):
+            raise ValueError(f"percentiles must not fall: {known}")
+        if min(self.mean_ms, *known) < 0:
+            raise ValueError("a latency is never negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Accounting of requests: sent = ok + http_errors + socket_errors + timeouts + unfinished.
+
+    `accounted_s` is how many seconds of load the counts cover (engines count their whole
+    run, warm-up included).
+    """
+
+    sent: int | None
+    ok: int | None
+    http_errors: int | None
+    socket_errors: int | None
+    timeouts: int | None
+    unfinished: int | None
+    accounted_s: float | None
+
+    def __post_init__(self) -> None:
+        parts = (self.ok, self.http_errors, self.socket_errors, self.timeouts, self.unfinished)
+        known = [part for part in parts if part is not None]
+        if any(part < 0 for part in known):
+            raise ValueError(f"a count is never negative: {self}")
+        if self.sent is not None and (len(known) < len(parts) or self.sent != sum(known)):
+            raise ValueError(f"sent must be the sum of its five parts: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an engine's raw output says about its measured window.
+
+    Latencies cover every answer in the window, HTTP errors included, since engines do.
+    `corrected` counts from when a request should have been sent (open only); `raw` from when
+    it was sent. `lag_ms` is how late the generator itself was on average, where it can be told.
+    `pause_s` is the longest time in which the generator sends nothing by its own schedule: a
+    window's count may be off by that much of its rate.
+    `problems` make the trial invalid, `notes` only explain.
+    """
+
+    window_s: float
+    samples: int
+    achieved_rps: float
+    corrected: Latency | None
+    raw: Latency | None
+    counts: Counts
+    lag_ms: float | None = None
+    pause_s: float = 0.0
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.window_s <= 0 or self.samples < 0:
+            raise ValueError("a window is longer than zero, a count never negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A trial with its reading; `reading` None means its raw data could not be read."""
+
+    record: TrialRecord
+    reading: Reading | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a measurement may be believed; notes say what a reader must know of it."""
+
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Nothing speaks against the measurement."""
+        return not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of trials.csv; the fields are its columns, in this order.
+
+    * offered_rps: what was offered (open); predicted_rps: the tightest bound before the run
+    * achieved_rps: answers per second in the measured window, HTTP errors included
+    * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
+    * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
+      engines count their whole run, warm-up included
+    * http_errors: answers above 399; socket_errors: connections refused, reset or closed
+    * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
+    * started_at, ended_at, window_s: the measured window
+    * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
+    * arm: the name under which a server is compared with itself; empty without arms
+    """
+
+    run: str
+    trial: str
+    server: str
+    route: str
+    engine: str
+    mode: str
+    concurrency: int
+    offered_rps: int | None
+    predicted_rps: float | None
+    achieved_rps: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    raw_p50_ms: float | None
+    raw_p95_ms: float | None
+    raw_p99_ms: float | None
+    raw_max_ms: float | None
+    sent: int | None
+    ok: int | None
+    http_errors: int | None
+    socket_errors: int | None
+    timeouts: int | None
+    unfinished: int | None
+    valid: bool
+    invalid_reasons: str
+    bottleneck: str | None
+    confidence: float | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    window_s: float | None
+    accounted_s: float | None
+    launch: int = 0
+    arm: str | None = None
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The column names."""
+        return tuple(field.name for field in fields(cls))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An answer of an experiment that is not one trial's: a breaking point, a recovery time, a
+    growth. `value` None: not found, and `text` says why. `low`, `high`: its 95 % interval, where
+    it has one. `text` is the sentence for people, complete with units."""
+
+    name: str
+    server: str
+    launch: int
+    value: float | None
+    unit: str
+    low: float | None
+    high: float | None
+    text: str

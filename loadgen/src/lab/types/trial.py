@@ -1,0 +1,148 @@
+"""What happened in a trial, apart from the engine's own output, and what was read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lab.types.experiment import Json, TrialPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers on a server's management port. `start_time_ms` changes with every JVM."""
+
+    model: str
+    version: str
+    jdk: str
+    pid: int
+    start_time_ms: int
+    cpus: int
+    max_heap_bytes: int
+    gc: tuple[str, ...]
+    jvm_flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToxicState:
+    """The toxics in force at one moment, as far as a trial depends on them.
+
+    `in_force` names each with its values; `added_latency_ms` is what they add to the mean
+    round trip; `unpredicted` names those whose effect no bound covers (a proxy that is down,
+    lost or cut answers, bandwidth).
+    """
+
+    in_force: tuple[str, ...] = ()
+    added_latency_ms: float = 0.0
+    unpredicted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was read back from the lab about one server, before or after its trial."""
+
+    identity: Identity
+    settings: Mapping[str, Json]
+    toxics: ToxicState
+    downstream_delay_ms: float
+
+    def setting(self, name: str) -> int | None:
+        """A numeric setting; None where this model has none, or none of that name."""
+        value = self.settings.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """What the servers of one comparison have in common, by name of setting or of identity.
+
+    `own` are the settings that make the models what they are (None: the model has no such
+    thing); `unequal` are limits that must be the same and are not. Both by name, then server.
+    """
+
+    equal: Mapping[str, Json]
+    own: Mapping[str, Mapping[str, Json]]
+    unequal: Mapping[str, Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the engine and the host used of the CPU. Seconds of CPU, and shares 0..1.
+
+    `window_…` covers the measured window only; the shares of the host too. `window_wait_s` is
+    how long the engine's threads were ready to run and had no CPU, summed, in
+    `window_slices` turns (/proc/<pid>/task/*/schedstat); `window_throttled_s` how long the
+    CPU quota of its container stopped it (cgroup cpu.stat).
+    """
+
+    run_cpu_s: float
+    window_cpu_s: float | None
+    host_busy: float | None
+    host_steal: float | None
+    window_wait_s: float | None = None
+    window_slices: int | None = None
+    window_throttled_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarmCycle:
+    """One cycle of warm-up load, as the server itself saw it: `at_s` seconds after the load
+    began, for `length_s`; `jit_share` is JIT compile time per second (can exceed 1)."""
+
+    at_s: float
+    length_s: float
+    rps: float
+    p50_ms: float | None
+    jit_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warmth:
+    """Whether the JVM was proven warm on a route before a trial, with the whole curve."""
+
+    steady: bool
+    cycles: tuple[WarmCycle, ...]
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A spike as it really was, in seconds from the start of the measured run."""
+
+    started_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """Everything known of a trial that is not in the engine's own output.
+
+    `toxic_changes` are those seen while the load ran, also those undone before its end;
+    `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
+    is JIT compile time per second of the measured window. What is None was not recorded, as
+    by older versions of the lab.
+    """
+
+    plan: TrialPlan
+    engine_version: str
+    argv: tuple[str, ...]
+    status: int
+    run_started_at: datetime
+    run_s: float
+    window_offset_s: float
+    before: Snapshot
+    after: Snapshot | None
+    after_problem: str | None
+    usage: Usage
+    toxic_changes: tuple[str, ...] = ()
+    unequal: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warmth: Warmth | None = None
+    jit_share: float | None = None
+    peaks: tuple[Peak, ...] = ()
+
+    def window(self, window_s: float) -> tuple[datetime, datetime]:
+        """Start and end of the measured window."""
+        start = self.run_started_at + timedelta(seconds=self.window_offset_s)
+        return start, start + timedelta(seconds=window_s)
