@@ -1,0 +1,74 @@
+"""Several engines on one load: who agrees with whom."""
+
+import dataclasses
+from pathlib import Path
+
+from lab.agreement import findings
+from lab.types import Experiment, Mode, Row
+
+EXPERIMENT = Experiment(
+    name="engines",
+    servers=("a",),
+    routes=("/downstream",),
+    concurrencies=(400,),
+    modes=("closed", "open"),
+    rate_rps=None,
+    duration_s=15,
+    warmup_s=None,
+    engines=("wrk2", "oha"),
+)
+
+
+def row(engine: str, mode: Mode, p50: float | None, p95: float | None, valid: bool = True) -> Row:
+    values = dict.fromkeys(Row.columns())
+    values.update(server="a", route="/downstream", engine=engine, mode=mode, concurrency=400)
+    values.update(valid=valid, launch=1)
+    prefix = "" if mode == "open" else "raw_"
+    values.update({f"{prefix}p50_ms": p50, f"{prefix}p95_ms": p95})
+    return Row(**values)  # type: ignore[arg-type]
+
+
+def said(*rows: Row) -> list[str]:
+    return [finding.text for finding in findings(EXPERIMENT, rows, Path())]
+
+
+def test_engines_within_the_tolerance_agree_and_the_difference_is_said() -> None:
+    texts = said(row("wrk2", "closed", 200.0, 210.0), row("oha", "closed", 202.0, 225.0))
+    assert texts[0].startswith("a /downstream closed 400: oha and wrk2 agree on p50")
+    assert "(202.0 and 200.0 ms, +1.0%" in texts[0]
+    assert "agree on p95 (225.0 and 210.0 ms, +7.1%" in texts[1]
+
+
+def test_a_difference_beyond_it_is_shouted() -> None:
+    texts = said(row("wrk2", "open", 200.0, 210.0), row("oha", "open", 200.0, 240.0))
+    assert "agree on p50" in texts[0]
+    assert "DO NOT AGREE on p95" in texts[1]
+
+
+def test_short_latencies_may_differ_by_what_clocks_add() -> None:
+    texts = said(row("wrk2", "open", 2.6, 5.0), row("oha", "open", 1.0, 3.5))
+    assert all(" agree on " in text for text in texts)
+
+
+def test_launches_count_by_their_median_and_invalid_trials_not_at_all() -> None:
+    texts = said(
+        row("wrk2", "closed", 200.0, 210.0),
+        row("oha", "closed", 200.0, 211.0),
+        row("oha", "closed", 201.0, 212.0),
+        row("oha", "closed", 900.0, 990.0),
+        row("oha", "closed", 1.0, 1.0, valid=False),
+    )
+    assert "(201.0 and 200.0 ms" in texts[0]
+
+
+def test_a_percentile_that_an_engine_does_not_tell_is_unknown() -> None:
+    found = findings(
+        EXPERIMENT, (row("wrk2", "closed", 200.0, None), row("oha", "closed", 200.0, 9.0)), Path()
+    )
+    assert found[1].value is None
+    assert "unknown, wrk2 has no raw_p95_ms" in found[1].text
+
+
+def test_one_engine_agrees_with_nobody() -> None:
+    alone = dataclasses.replace(EXPERIMENT, engines=())
+    assert findings(alone, (row("wrk2", "closed", 200.0, 210.0),), Path()) == ()
