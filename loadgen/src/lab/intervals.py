@@ -1,7 +1,11 @@
 """Intervals for what was measured several times. Pure; no distribution is assumed.
 
-Source: H. A. David and H. N. Nagaraja, Order Statistics, 3rd ed., Wiley 2003, section 7.1
-(distribution-free confidence intervals for quantiles).
+Sources, for the median: H. A. David and H. N. Nagaraja, Order Statistics, 3rd ed., Wiley 2003,
+section 7.1 (distribution-free confidence intervals for quantiles). For the ratio of two sides:
+J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598; D. F. Bauer, J. Amer.
+Statist. Assoc. 67 (1972) 687; M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods,
+2nd ed., Wiley 1999, section 4.3. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
+1379.
 """
 
 from __future__ import annotations
@@ -12,11 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+# Fewer values give a median no interval of 95 %. The ratio of two sides could have one from
+# four values each; it has none either, so that one rule holds for all that is said of launches.
+LEAST_VALUES = 6
+# Sen's interval rests on a normal approximation, which is good from about ten values on.
+LEAST_TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Two order statistics that hold the median with probability `coverage`."""
+    """Bounds that hold what is estimated with probability `coverage`."""
 
     low: float
     high: float
@@ -62,3 +71,95 @@ def median_of(values: Sequence[float], confidence: float = CONFIDENCE) -> Median
 def symmetric_coverage(n: int, k: int) -> float:
     """P(X(k) <= median <= X(n+1-k)) of n values: 1 - 2 sum(i < k) of C(n, i) / 2**n."""
     return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / (1 << n)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioOf:
+    """How many times side A side B is; `interval` None where values are too few for one."""
+
+    count_a: int
+    count_b: int
+    ratio: float
+    interval: Interval | None
+
+
+def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> RatioOf:
+    """The Hodges-Lehmann estimate of b / a: the median of all ratios of one of b to one of a,
+    taken of their logarithms; and the narrowest symmetric interval of their order statistics.
+
+    If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of
+    the mn ordered ratios holds it with probability 1 - 2 P(U <= k-1), U the Mann-Whitney
+    statistic, whose distribution then is exactly known; k is the largest for which that is at
+    least `confidence`. With equal values among them it holds it at least as often. None below
+    LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
+    """
+    for side in (a, b):
+        if not side or not all(math.isfinite(value) and value > 0 for value in side):
+            raise ValueError(f"no ratio of {list(a)} and {list(b)}")
+    ratios = sorted(after / before for before in a for after in b)
+    count = len(ratios)
+    # Of an even number, the mean of the two in the middle, of their logarithms.
+    ratio = math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
+    interval = None
+    if min(len(a), len(b)) >= LEAST_VALUES:
+        ways = rank_sum_ways(len(a), len(b))
+        total, below = sum(ways), 0
+        for k in range(1, count // 2 + 1):
+            below += ways[k - 1]
+            coverage = 1 - 2 * below / total
+            if coverage < confidence:
+                break
+            interval = Interval(ratios[k - 1], ratios[count - k], coverage)
+    return RatioOf(len(a), len(b), ratio, interval)
+
+
+def rank_sum_ways(m: int, n: int) -> list[int]:
+    """In how many of the C(m+n, m) orders of m and n values U is 0, 1, … mn, where U counts the
+    pairs in which the one of the m is the greater: the coefficients of the Gaussian binomial
+    (Hollander and Wolfe, section 4.1; H. B. Mann and D. R. Whitney, 1947)."""
+    # The greatest of all is either one of the m, above all n, or one of the n, above none.
+    table = [[1] for _ in range(n + 1)]
+    for ones in range(1, m + 1):
+        row = [[1]]
+        for others in range(1, n + 1):
+            ways = [0] * (ones * others + 1)
+            for u, count in enumerate(table[others]):
+                ways[u + others] += count
+            for u, count in enumerate(row[others - 1]):
+                ways[u] += count
+            row.append(ways)
+        table = row
+    return table[n]
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeOf:
+    """Growth per second over `count` values; `interval` None where they are too few."""
+
+    count: int
+    per_s: float
+    interval: Interval | None
+
+
+def slope_of(
+    times_s: Sequence[float], values: Sequence[float], confidence: float = CONFIDENCE
+) -> SlopeOf:
+    """The Theil-Sen slope, the median of the slopes of all pairs, with Sen's interval.
+
+    The interval supposes independent deviations from a straight line; where each value leans
+    on the one before, it is too narrow. None below LEAST_TIMES values. Raises ValueError for
+    fewer than two different times, or a value that is not finite.
+    """
+    if len(times_s) != len(values) or not all(map(math.isfinite, (*times_s, *values))):
+        raise ValueError(f"no slope of {len(times_s)} times and {len(values)} values, all finite")
+    if len(set(times_s)) < 2:
+        raise ValueError("a slope takes two different times")
+    # Here: it takes most of a second to import, and only a slope needs it.
+    from scipy.stats import theilslopes
+
+    found = theilslopes(values, times_s, alpha=confidence)
+    interval = None
+    if len(values) >= LEAST_TIMES:
+        # + 0.0: a slope of nothing is 0, not -0.
+        interval = Interval(found.low_slope + 0.0, found.high_slope + 0.0, confidence)
+    return SlopeOf(len(values), found.slope + 0.0, interval)
