@@ -11,10 +11,10 @@ import io
 import json
 import os
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from lab.errors import RawDataError
 
@@ -64,13 +64,20 @@ def from_json(kind: type[T], value: object) -> T:
 def _decode(hint: Any, value: object, where: str) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        if value is None:
-            return None
-        return _decode(next(a for a in get_args(hint) if a is not type(None)), value, where)
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        # Of several kinds (lab.types.Json) a value is what it is.
+        return value if value is None or len(kinds) > 1 else _decode(kinds[0], value, where)
     if origin is tuple:
         if not isinstance(value, list):
             raise ValueError(f"{where} must be a list, not {value!r}")
         return tuple(_decode(get_args(hint)[0], item, where) for item in value)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where} must be an object, not {value!r}")
+        kind = get_args(hint)[1]
+        return {key: _decode(kind, item, f"{where}.{key}") for key, item in value.items()}
+    if origin is Literal and value not in get_args(hint):
+        raise ValueError(f"{where} must be one of {', '.join(get_args(hint))}, not {value!r}")
     if hint is datetime:
         return datetime.fromisoformat(str(value))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
@@ -82,27 +89,39 @@ def _decode(hint: Any, value: object, where: str) -> Any:
     return value
 
 
+def json_text(value: object) -> str:
+    """A value as the text of a JSON file."""
+    return json.dumps(to_json(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: object) -> None:
     """Write a value as JSON: temporary file, flushed to disk, renamed."""
+    write_text(path, json_text(value))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8: temporary file, flushed to disk, renamed."""
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(to_json(value), file, indent=1, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
+    with part.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
 
 
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of cells as CSV lines."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
     """Add one CSV row (and, to a new file, the header) in one write, flushed to disk."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if not path.exists():
-        writer.writerow(columns)
-    writer.writerow(cells)
+    text = csv_text([cells] if path.exists() else [columns, cells])
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
-        os.write(file, text.getvalue().encode())
+        os.write(file, text.encode())
         os.fsync(file)
     finally:
         os.close(file)

@@ -5,12 +5,26 @@ import pytest
 from driver.fakes import plan, record, snapshot
 from lab.errors import RawDataError
 from lab.records import from_json, read_json, read_object, to_json, write_json
-from lab.types import TrialPlan, TrialRecord
+from lab.types import (
+    Experiment,
+    Fairness,
+    Objective,
+    Stress,
+    TrialPlan,
+    TrialRecord,
+    WarmCycle,
+    Warmth,
+)
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "trial.json"
-    for written in (record(), record(plan("closed"), after=None, after_problem="gone")):
+    warmth = Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5), WarmCycle(5, 5, 99, 2.0, 0)))
+    for written in (
+        record(),
+        record(plan("closed"), after=None, after_problem="gone"),
+        record(warmth=warmth, jit_share=0.01),
+    ):
         write_json(path, written)
         assert read_json(path, TrialRecord) == written
 
@@ -49,3 +63,20 @@ def test_host_facts_are_optional_and_opaque(tmp_path: Path) -> None:
     (tmp_path / "host.json").write_text("no")
     with pytest.raises(RawDataError):
         read_object(tmp_path / "host.json")
+
+
+def test_an_experiment_comes_back_with_what_belongs_to_its_kind() -> None:
+    stress = Stress(Objective(1000.0, 0.01), 100, 100, 5000, 50, 0.1)
+    whole = Experiment(
+        "x", ("a",), ("/",), (1,), ("closed",), None, 15, None, kind="stress", stress=stress
+    )
+    assert from_json(Experiment, to_json(whole)) == whole
+    with pytest.raises(ValueError, match="kind must be one of loads"):
+        from_json(Experiment, {**to_json(whole), "kind": "quick"})
+
+
+def test_mappings_come_back_with_their_kinds_and_json_as_it_is() -> None:
+    fairness = Fairness({"gc": ["G1"], "n": 1}, {"pool": {"a": 200, "b": None}}, {})
+    assert from_json(Fairness, to_json(fairness)) == fairness
+    with pytest.raises(ValueError, match=r"Fairness.own.pool must be an object"):
+        from_json(Fairness, {"equal": {}, "own": {"pool": 200}, "unequal": {}})

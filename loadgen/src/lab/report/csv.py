@@ -5,15 +5,21 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-from lab.records import append_row, cell
+from lab.errors import RawDataError
+from lab.records import append_row, cell, csv_text
 from lab.types import Judgement, Measurement, Row
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
-_FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
+_HINTS: Mapping[str, Any] = get_type_hints(Row)
+_FLOATS = frozenset(n for n, hint in _HINTS.items() if float in get_args(hint))
 
 
 def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
@@ -57,13 +63,63 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
         ended_at=ended_at,
         window_s=reading.window_s if reading else None,
         accounted_s=counts.accounted_s if counts else None,
+        launch=plan.launch,
+        arm=plan.arm,
     )
 
 
 def append(path: Path, row: Row) -> None:
     """Add one row (and, to a new file, the header) in one write, flushed to disk."""
-    values = [(name, getattr(row, name)) for name in Row.columns()]
-    append_row(path, Row.columns(), [_cell(name, value) for name, value in values])
+    append_row(path, Row.columns(), _cells(row))
+
+
+def text(rows: Sequence[Row]) -> str:
+    """The whole file, as appending row by row writes it."""
+    return csv_text([Row.columns(), *map(_cells, rows)])
+
+
+def read(path: Path) -> tuple[Row, ...]:
+    """The rows of a file of this or an older version of the lab. Raises RawDataError."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = reader.fieldnames or ()
+            optional = {f.name for f in dataclasses.fields(Row) if _has_default(f)}
+            wrong = {*columns} ^ {*Row.columns()} - (optional - {*columns})
+            if wrong:
+                problem = f"has not the columns of trials.csv: {', '.join(sorted(wrong))}"
+                raise RawDataError(path, 1, problem)
+            return tuple(_row(path, reader.line_num, cells) for cells in reader)
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except (csv.Error, UnicodeDecodeError) as failure:
+        raise RawDataError(path, None, f"is not CSV: {failure}") from None
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING
+
+
+def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> Row:
+    try:
+        return Row(**{name: _value(_HINTS[name], text) for name, text in cells.items()})
+    except (KeyError, TypeError, ValueError) as failure:
+        raise RawDataError(path, line, f"is not a row of trials.csv: {failure}") from None
+
+
+def _value(hint: Any, text: str | None) -> Any:
+    if text is None:
+        raise ValueError("it is cut off")
+    if not text and get_args(hint):
+        return None
+    kind = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
+    if kind is bool:
+        return {"true": True, "false": False}[text]
+    return datetime.fromisoformat(text) if kind is datetime else kind(text)
+
+
+def _cells(row: Row) -> list[str]:
+    return [_cell(name, getattr(row, name)) for name in Row.columns()]
 
 
 def _cell(column: str, value: object) -> str:

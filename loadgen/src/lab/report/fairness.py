@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
@@ -14,15 +15,29 @@ NOTHING = "–"
 SHOWN_FLAGS = "-X"
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, and the style it has on a console."""
+
+    text: str
+    style: str
+
+
 def render(console: Console, fairness: Fairness) -> None:
     """Print one line of what is equal, then one per setting in which the servers differ."""
+    for line in lines(fairness):
+        console.print(Text(line.text, style=line.style))
+
+
+def lines(fairness: Fairness) -> Iterator[Line]:
+    """What is equal, then the models' own settings, then those that should be equal."""
     equal = ", ".join(_equal(name, value) for name, value in fairness.equal.items())
-    console.print(Text(f"equal for all: {equal}", style="dim"))
+    yield Line(f"equal for all: {equal}", "dim")
     for name, values in fairness.own.items():
         if name not in fairness.unequal:
-            console.print(Text(f"the model's own: {_by_server(name, values)}", style="dim"))
+            yield Line(f"the model's own: {_by_server(name, values)}", "dim")
     for name, values in fairness.unequal.items():
-        console.print(Text(f"unequal: {_by_server(name, values)}", style="yellow"))
+        yield Line(f"unequal: {_by_server(name, values)}", "yellow")
 
 
 def _by_server(name: str, values: Mapping[str, Json]) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from lab import __version__
-from lab.records import write_json
-from lab.types import Fairness, Json, Snapshot
+from lab.errors import LabError, RawDataError
+from lab.records import from_json, read_object, write_json
+from lab.types import Experiment, Fairness, Json, Snapshot
 
 NAME = "manifest.json"
-FORMAT_VERSION = 1
+# 1: an experiment had one `route` and one `engine`. 2: `routes` and `engines`, launches, kinds.
+FORMAT_VERSION = 2
 Status = Literal["running", "complete", "interrupted", "failed"]
 
 
@@ -48,3 +51,47 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 def write(run_dir: Path, manifest: Manifest) -> None:
     """Write it, replacing what was there."""
     write_json(run_dir / NAME, manifest)
+
+
+def read(run_dir: Path) -> Manifest:
+    """The manifest of a run of trials, of this or an older format; its `experiment` is a
+    lab.types.Experiment.
+
+    Raises RawDataError where it cannot be read, LabError for a newer format or a run of
+    something else than trials.
+    """
+    path = run_dir / NAME
+    if not path.is_file():
+        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
+    loaded = read_object(path)
+    version = loaded.get("format_version")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise LabError(
+            f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads 1 to "
+            f"{FORMAT_VERSION}"
+        )
+    experiment = loaded.get("experiment")
+    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
+        raise LabError(
+            f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
+            "can be judged again and compared"
+        )
+    if version == 1:
+        experiment = _upgraded(experiment)
+        # Its first manifests had no fairness yet.
+        loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
+    try:
+        return dataclasses.replace(
+            from_json(Manifest, {**loaded, "format_version": FORMAT_VERSION}),
+            experiment=from_json(Experiment, experiment),
+        )
+    except ValueError as failure:
+        raise RawDataError(path, None, str(failure)) from None
+
+
+def _upgraded(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment of format 1 as one of format 2."""
+    engine = experiment.get("engine")
+    kept = {name: value for name, value in experiment.items() if name not in ("route", "engine")}
+    routes = [experiment["route"]] if "route" in experiment else []
+    return {**kept, "routes": routes, "engines": [] if engine is None else [engine]}

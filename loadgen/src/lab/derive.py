@@ -1,0 +1,169 @@
+"""Everything of a run that follows from its raw data, computed again: rows, findings, report.
+
+Wiring: it hands each trial to measuring and judging, and what came of it to the reports. Reads
+manifest.json and raw/ only, reaches nothing outside the run's folder, and writes the same
+bytes every time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import agreement, endurance, spike, stress
+from lab.cells import loads
+from lab.compare import Comparison, lanes
+from lab.engines import Engine
+from lab.errors import RawDataError
+from lab.measure import RECORD, measure
+from lab.observe import load_or_none
+from lab.records import json_text, write_text
+from lab.report import comparison, csv, jsonl, manifest, markdown
+from lab.types import Experiment, Finding, Judgement, Measurement, Row
+from lab.validate import judge
+
+FINDINGS = "findings.json"
+_OF_KIND = {
+    "loads": agreement.findings,
+    "stress": stress.findings,
+    "spike": spike.findings,
+    "endurance": endurance.findings,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial, measured and judged."""
+
+    measurement: Measurement
+    judgement: Judgement
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What came of a run's raw data. `notes` are (trial, note).
+
+    `files` are the derived files by name, `changed` those that were not there with these very
+    bytes, `kept` the older ones that were set aside, as `<name>.<n>.old`. `unfinished` are raw
+    folders of trials that never ended.
+    """
+
+    rows: tuple[Row, ...]
+    notes: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    comparisons: tuple[Comparison, ...]
+    unfinished: tuple[str, ...]
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The findings, for people."""
+        return tuple(
+            f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
+            for one in self.findings
+        )
+
+
+def read_trial(run: str, raw: Path, engines: Sequence[Engine]) -> Trial:
+    """The trial whose raw folder this is. Raises RawDataError."""
+    measurement = measure(raw, engines)
+    if measurement.record.plan.trial != raw.name:
+        problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
+        raise RawDataError(raw / RECORD, None, problem)
+    judgement = judge(measurement, load_or_none(raw))
+    return Trial(measurement, judgement, csv.row_of(run, measurement, judgement))
+
+
+def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
+    """Measure and judge every trial that ended, and write what follows of them all.
+
+    A derived file that says something else than before is replaced, and the older one kept
+    beside it; not where it was only shorter, nor when `live`, where the run that wrote it is
+    still this one. Raises LabError; nothing is written then.
+    """
+    record = manifest.read(run_dir)
+    experiment = record.experiment
+    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    finished, unfinished = _folders(run_dir / "raw")
+    trials = [read_trial(record.run, raw, engines) for raw in finished]
+    rows = tuple(trial.row for trial in trials)
+    notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
+    findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
+    comparisons = lanes(rows)
+    content = markdown.Content(
+        manifest=record,
+        experiment=experiment,
+        rows=rows,
+        loads=loads(rows),
+        comparisons=comparisons,
+        findings=findings,
+        notes=notes,
+        unfinished=unfinished,
+    )
+    texts = {
+        csv.NAME: csv.text(rows),
+        jsonl.NAME: "".join(
+            jsonl.line(trial.row, trial.measurement, trial.judgement) for trial in trials
+        ),
+        FINDINGS: json_text(findings),
+        comparison.NAME: json_text(comparison.to_file(comparisons)),
+        markdown.NAME: markdown.text(content),
+    }
+    changed, kept = [], []
+    for name, text in texts.items():
+        is_new, old = _write(run_dir / name, text, keep=not live)
+        if is_new:
+            changed.append(name)
+        if old is not None:
+            kept.append(old)
+    return Derived(
+        rows=rows,
+        notes=notes,
+        findings=findings,
+        comparisons=comparisons,
+        unfinished=unfinished,
+        files=tuple(texts),
+        changed=tuple(changed),
+        kept=tuple(kept),
+    )
+
+
+def _folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The raw folders of trials that ended, in the order of their numbers, and the names of
+    the others. Raises RawDataError for one whose name has no number."""
+    numbered = []
+    for folder in raw.glob("*/"):
+        number = re.match(r"\d+", folder.name)
+        if number is None:
+            raise RawDataError(
+                folder, None, "is not a trial: its name does not begin with a number"
+            )
+        numbered.append((int(number[0]), folder.name, folder))
+    folders = [folder for _, _, folder in sorted(numbered)]
+    finished = [folder for folder in folders if (folder / RECORD).is_file()]
+    return finished, tuple(folder.name for folder in folders if folder not in finished)
+
+
+def _write(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
+    """Whether the file was not there with this text; and where what was there is kept."""
+    try:
+        before = path.read_bytes()
+    except FileNotFoundError:
+        write_text(path, text)
+        return True, None
+    after = text.encode()
+    if before == after:
+        return False, None
+    old = None
+    if keep and not after.startswith(before):
+        numbers = range(1, len(list(path.parent.glob(f"{path.name}.*.old"))) + 2)
+        names = (f"{path.name}.{number}.old" for number in numbers)
+        old = next(name for name in names if not (path.parent / name).exists())
+        path.rename(path.with_name(old))
+    write_text(path, text)
+    return True, old

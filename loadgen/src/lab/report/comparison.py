@@ -1,0 +1,172 @@
+"""Comparisons: as a table on the console, and as comparison.json; and the texts of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lab.cells import Cell, Metric
+from lab.compare import MARGIN, Answer, CellComparison, Comparison, by_chance
+from lab.intervals import CONFIDENCE, Interval, MedianOf
+from lab.records import to_json
+from lab.report.table import NOTHING, milliseconds
+
+NAME = "comparison.json"
+FORMAT_VERSION = 1
+_STYLES: dict[Answer, str] = {
+    "faster": "green",
+    "slower": "red",
+    "no difference": "",
+    "inconclusive": "dim",
+}
+_METRICS: dict[Metric, str] = {"achieved_rps": "req/s", "p95_ms": "p95", "raw_p95_ms": "raw p95"}
+
+
+def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """The object of comparison.json."""
+    count, missing = by_chance(comparisons)
+    return {
+        "format_version": FORMAT_VERSION,
+        "margin": MARGIN,
+        "confidence": CONFIDENCE,
+        "cells_with_interval": count,
+        "expected_to_miss_by_chance": round(missing, 3),
+        "comparisons": to_json(list(comparisons)),
+    }
+
+
+def render(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Print a table for each pair, then why cells have no answer, and what the words mean."""
+    for of in comparisons:
+        console.print(Text(f"B {of.b} against A {of.a}", style="bold"), soft_wrap=True)
+        if of.cells:
+            console.print(_table(of))
+        for line in beside(of):
+            console.print(Text(line), soft_wrap=True)
+    for line in legend(comparisons):
+        console.print(Text(line, style="dim"))
+
+
+def _table(of: Comparison) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    for name in ("load", "of", "A", "B", "B/A", "interval", "B is"):
+        right = name in ("A", "B", "B/A")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "load")
+    names = cell_names([cell.cell for cell in of.cells])
+    for cell in of.cells:
+        table.add_row(
+            names[cell.cell],
+            metric_text(cell.metric),
+            value_text(cell.a.median if cell.a else None, cell.metric),
+            value_text(cell.b.median if cell.b else None, cell.metric),
+            *ratio_texts(cell),
+            Text(cell.answer, style=_STYLES[cell.answer]),
+        )
+    return table
+
+
+def beside(of: Comparison) -> list[str]:
+    """What a reader must know beside the table: one line for each reason of no answer, the
+    cells of one side only, and what was left out."""
+    whys: dict[str, list[str]] = {}
+    name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
+    for cell in of.cells:
+        if cell.answer == "inconclusive":
+            text = f"{name[cell.cell]} {metric_text(cell.metric)}"
+            whys.setdefault(cell.why, []).append(text)
+    lines = [f"inconclusive: {'; '.join(cells)}: {why}" for why, cells in whys.items()]
+    for side, only in (("A", of.only_a), ("B", of.only_b)):
+        if only:
+            lines.append(f"only in {side}: {'; '.join(name[cell] for cell in only)}")
+    for side, count in (("A", of.invalid_a), ("B", of.invalid_b)):
+        if count:
+            lines.append(
+                f"{count} invalid trial{'s' if count > 1 else ''} of {side} "
+                f"{'are' if count > 1 else 'is'} not compared"
+            )
+    if not of.cells:
+        lines.append("A and B have no load in common")
+    return lines
+
+
+def legend(comparisons: Sequence[Comparison]) -> list[str]:
+    """What the words mean, and how many answers chance alone would get wrong."""
+    count, missing = by_chance(comparisons)
+    if not any(of.cells for of in comparisons):
+        return []
+    lines = [
+        "B/A: Hodges-Lehmann estimate over launches, with its exact interval of at least "
+        f"{CONFIDENCE:.0%} (Mann-Whitney). no difference: the interval is within a factor of "
+        f"{1 + MARGIN:g}; faster, slower: it excludes 1 and reaches beyond that factor; "
+        "inconclusive: neither, or no interval. p95: from when a request was due (open); raw "
+        "p95: from when it was sent (closed)."
+    ]
+    if count:
+        cells = "comparison has" if count == 1 else "comparisons have"
+        lines.append(
+            f"{count} {cells} an interval; by chance alone {missing:.1f} of them are expected "
+            "to miss the true ratio, so that many could say faster or slower where nothing differs."
+        )
+    return lines
+
+
+def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
+    """Each cell in a few words; route and engine only where they differ among these."""
+    routes = len({cell.route for cell in cells}) > 1
+    engines = len({cell.engine for cell in cells}) > 1
+    return {
+        cell: " ".join(
+            (
+                *((cell.route,) if routes else ()),
+                cell.mode,
+                f"{cell.concurrency}",
+                *((f"at {cell.offered_rps}/s",) if cell.offered_rps is not None else ()),
+                *((cell.engine,) if engines else ()),
+            )
+        )
+        for cell in cells
+    }
+
+
+def metric_text(metric: Metric) -> str:
+    """A metric as a column is called."""
+    return _METRICS[metric]
+
+
+def value_text(value: float | None, metric: Metric) -> str:
+    """A value of that metric: requests per second, or milliseconds."""
+    return rate(value) if metric == "achieved_rps" else milliseconds(value)
+
+
+def rate(value: float | None) -> str:
+    """Requests per second."""
+    if value is None:
+        return NOTHING
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
+
+
+def median_text(of: MedianOf | None, metric: Metric) -> str:
+    """A median, with its interval where it has one."""
+    if of is None:
+        return NOTHING
+    text = value_text(of.median, metric)
+    if of.interval is None:
+        return text
+    low, high = (value_text(v, metric) for v in (of.interval.low, of.interval.high))
+    return f"{text} [{low}, {high}]"
+
+
+def ratio_texts(cell: CellComparison) -> tuple[str, str]:
+    """The ratio, and its interval."""
+    ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
+    return ratio, _interval(cell.interval)
+
+
+def _interval(interval: Interval | None) -> str:
+    if interval is None:
+        return "no interval"
+    return f"[{interval.low:.3f}, {interval.high:.3f}]"

@@ -1,0 +1,51 @@
+"""trials.jsonl: one JSON object per trial: its row, and what has no column.
+
+null means that it cannot be told, or was not recorded by the version that ran the trial.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lab.records import to_json
+from lab.types import Judgement, Measurement, Row, Warmth
+
+NAME = "trials.jsonl"
+
+
+def line(row: Row, measurement: Measurement, judgement: Judgement) -> str:
+    """One trial, with its end of line."""
+    record, reading = measurement.record, measurement.reading
+    whole = {
+        **to_json(row),
+        "samples": reading.samples if reading else None,
+        "lag_ms": reading.lag_ms if reading else None,
+        "mean_ms": reading.corrected.mean_ms if reading and reading.corrected else None,
+        "raw_mean_ms": reading.raw.mean_ms if reading and reading.raw else None,
+        "reasons": list(judgement.reasons),
+        "notes": list(judgement.notes),
+        "warmth": _warmth(record.warmth),
+        "jit_share": record.jit_share,
+        "usage": to_json(record.usage),
+        "peaks": to_json(record.peaks),
+        "toxics": list(record.before.toxics.in_force),
+        "jvm_started_ms": record.before.identity.start_time_ms,
+        "engine_version": record.engine_version,
+        "status": record.status,
+        "argv": list(record.argv),
+    }
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
+    if warmth is None:
+        return None
+    last = warmth.cycles[-1] if warmth.cycles else None
+    return {
+        "steady": warmth.steady,
+        "problem": warmth.problem,
+        "cycles": len(warmth.cycles),
+        "seconds": last.at_s + last.length_s if last else None,
+        "last": to_json(last),
+    }
