@@ -18,13 +18,13 @@ def test_one_word_is_enough() -> None:
     experiment = bench(CONC="2000")
     assert experiment.servers == SERVERS
     assert experiment.concurrencies == (2000,)
-    assert experiment.route == "/downstream"
+    assert experiment.routes == ("/downstream",)
     assert experiment.modes == ("closed", "open")
     assert experiment.rate_rps is None
     assert experiment.duration_s == 15
     assert experiment.warmup_s is None
-    assert experiment.engine is None
-    assert experiment.trials == 4
+    assert experiment.engines == ()
+    assert (experiment.kind, experiment.launches, experiment.scale) == ("loads", 0, 1.0)
 
 
 def test_every_word_is_taken() -> None:
@@ -37,16 +37,18 @@ def test_every_word_is_taken() -> None:
         DURATION="2m",
         WARMUP="20s",
         ENGINE="oha",
+        LAUNCHES="6",
         NAME="try-1",
     )
     assert experiment.concurrencies == (50, 200)
     assert experiment.servers == ("virtual-threads",)
-    assert experiment.route == "/?wait_ms=50"
+    assert experiment.routes == ("/?wait_ms=50",)
     assert experiment.modes == ("open",)
     assert experiment.rate_rps == 900
     assert experiment.duration_s == 120
     assert experiment.warmup_s == 20
-    assert experiment.engine == "oha"
+    assert experiment.engines == ("oha",)
+    assert experiment.launches == 6
     assert experiment.name == "try-1"
 
 
@@ -80,6 +82,11 @@ def test_every_word_is_taken() -> None:
         ({"CONC": "5", "WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
         ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, oha, wrk"),
         ({"CONC": "5", "ENGINE": "wrk"}, "wrk only does MODE=closed"),
+        ({"CONC": "5", "ENGINE": "oha,oha"}, "ENGINE=oha,oha names the same twice"),
+        ({"CONC": "5", "LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
+        ({"CONC": "5", "LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
+        ({"CONC": "5", "SCALE": "0.1"}, "unknown word SCALE"),
+        ({"CONC": "5", "MODE": "open,closed"}, "MODE=open,closed is not allowed"),
         ({"CONC": "5", "NAME": "../up"}, "NAME=../up"),
         ({"CONC": "5", "NAME": "Up"}, "NAME=Up"),
         ({"CONC": "5", "CONCURRENCY": "5"}, "unknown word CONCURRENCY; allowed: CONC, SERVER"),
@@ -140,3 +147,12 @@ def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(LabUnreachable, match=r"servers\.json"):
         read_servers(path)
+
+
+def test_several_engines_may_measure_the_same_load() -> None:
+    assert bench(CONC="5", ENGINE="wrk2,oha,wrk").engines == ("wrk2", "oha", "wrk")
+
+
+def test_a_machine_without_descriptors_is_said() -> None:
+    with pytest.raises(WordError, match="only 1000 open files"):
+        bench_experiment({"CONC": "5"}, SERVERS, 1000)

@@ -1,9 +1,11 @@
 """The verb `density`: what an open connection costs a server in memory, for every model.
 
-words → model.Plan → experiment (connections, the servers' own measurements) → report.
+words, or a file of experiments/, → model.Plan → experiment (connections, what the servers measure
+of themselves) → report.
 """
 
 from lab.density.experiment import Place, density
-from lab.density.words import density_plan, source_ports
+from lab.density.model import Plan
+from lab.density.words import density_plan, file_plan, source_ports
 
-__all__ = ["Place", "density", "density_plan", "source_ports"]
+__all__ = ["Place", "Plan", "density", "density_plan", "file_plan", "source_ports"]

@@ -26,6 +26,8 @@ class Plan:
     why_fewer: str | None
     launches: int
     words: tuple[str, ...] = ()
+    question: str = ""
+    hypothesis: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.connections <= self.asked:

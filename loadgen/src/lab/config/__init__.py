@@ -1,0 +1,27 @@
+"""Words of the command line and files of experiments/ as what is to be measured.
+
+words and files → settings (texts, and where each came from) → rules → types.Experiment.
+A word and a key of a file that mean the same are read by the same rule; what is wrong gets
+one line (WordError) naming the place, what was given and what is allowed.
+"""
+
+from lab.config.bench import bench_experiment
+from lab.config.experiment_file import DensityFile, run_experiment
+from lab.config.load import no_auto_rate
+from lab.config.rules import SPARE_DESCRIPTORS, max_concurrency
+from lab.config.settings import Head, Settings
+from lab.config.words import read_servers, read_words, refuse_unknown
+
+__all__ = [
+    "SPARE_DESCRIPTORS",
+    "DensityFile",
+    "Head",
+    "Settings",
+    "bench_experiment",
+    "max_concurrency",
+    "no_auto_rate",
+    "read_servers",
+    "read_words",
+    "refuse_unknown",
+    "run_experiment",
+]

@@ -1,0 +1,67 @@
+"""The words of `bench` as an Experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lab.config import rules
+from lab.config.load import read_load
+from lab.config.settings import Given, Settings
+from lab.config.words import as_given, refuse_unknown
+from lab.errors import WordError
+from lab.types import Experiment
+
+# Each word, and the setting that it is.
+LOAD_WORDS = {
+    "CONC": "load.concurrency",
+    "SERVER": "load.servers",
+    "ROUTE": "load.routes",
+    "MODE": "load.modes",
+    "RATE": "load.rate",
+    "DURATION": "load.duration",
+    "WARMUP": "load.warmup",
+    "ENGINE": "load.engines",
+    "LAUNCHES": "repeat.launches",
+    "NAME": "name",
+}
+LISTS = frozenset(("CONC", "SERVER", "ENGINE"))
+
+
+def bench_experiment(
+    words: Mapping[str, str], servers: Sequence[str], file_limit: int
+) -> Experiment:
+    """The words of `bench` as an Experiment.
+
+    `servers` are those there are; `file_limit` is how many files one process may hold open
+    (RLIMIT_NOFILE), which bounds the concurrency. Raises WordError.
+    """
+    refuse_unknown(words, tuple(LOAD_WORDS), "bench")
+    if "CONC" not in words:
+        raise WordError("bench: CONC is missing; give the number of connections, as CONC=2000")
+    settings = Settings("bench", given_words(words, LOAD_WORDS, "bench"))
+    load = read_load(settings, servers, file_limit)
+    return Experiment(
+        name=settings.one("name", rules.name, "bench"),
+        servers=load.servers,
+        routes=load.routes,
+        concurrencies=load.concurrencies,
+        modes=load.modes,
+        rate_rps=load.rate_rps,
+        duration_s=load.duration_s,
+        warmup_s=load.warmup_s,
+        engines=load.engines,
+        words=as_given(words),
+        launches=load.launches,
+    )
+
+
+def given_words(
+    words: Mapping[str, str], settings: Mapping[str, str], verb: str
+) -> dict[str, Given]:
+    """The words as settings; `settings` says which word is which."""
+    return {
+        settings[word]: Given(
+            f"{verb}: {word}", tuple(value.split(",")) if word in LISTS else (value,), True
+        )
+        for word, value in words.items()
+    }

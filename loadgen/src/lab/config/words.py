@@ -1,0 +1,65 @@
+"""The user's KEY=VALUE words, and which servers there are."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from lab.errors import LabUnreachable, WordError
+
+_SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's KEY=VALUE words: of the command line, and of LAB_WORDS (make's words).
+
+    Words of LAB_WORDS named in LAB_SETTING_NAMES are settings of the lab, not of a verb, and
+    are left out. A word of the command line wins. Raises WordError.
+    """
+    settings = set(environ.get("LAB_SETTING_NAMES", "").split())
+    try:
+        from_make = shlex.split(environ.get("LAB_WORDS", ""))
+    except ValueError as failure:
+        raise WordError(f"cannot read the words {environ['LAB_WORDS']!r}: {failure}") from None
+    words: dict[str, str] = {}
+    for word in from_make:
+        key, value = _split(word)
+        if key not in settings:
+            words[key] = value
+    words.update(_split(word) for word in argv)
+    return words
+
+
+def _split(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
+        raise WordError(f"'{word}' is not a word like CONC=2000")
+    return key, value
+
+
+def as_given(words: Mapping[str, str]) -> tuple[str, ...]:
+    """The words as the user wrote them."""
+    return tuple(f"{key}={value}" for key, value in words.items())
+
+
+def refuse_unknown(words: Iterable[str], allowed: Sequence[str], verb: str) -> None:
+    """Raises WordError naming the first word that the verb does not know."""
+    for word in words:
+        if word not in allowed:
+            known = ", ".join(allowed) if allowed else "none"
+            raise WordError(f"{verb}: unknown word {word}; allowed: {known}")
+
+
+def read_servers(path: Path) -> tuple[str, ...]:
+    """The server models of Prometheus' target list (file_sd), in its order."""
+    try:
+        groups = json.loads(path.read_text(encoding="utf-8"))
+        names = tuple(str(target) for group in groups for target in group["targets"])
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise LabUnreachable(f"cannot read the list of servers {path}: {failure}") from None
+    if not names or any(not _SERVER.fullmatch(name) for name in names):
+        raise LabUnreachable(f"{path}: targets must be one or more service names, not {names}")
+    return names
