@@ -141,6 +141,14 @@ class Oha:
         )
 
 
+def answers(raw: Path) -> tuple[Second, ...]:
+    """Every second of a run in which something was answered, from its raw folder, by time.
+
+    Seconds count from the start of the run, warm-up included. Raises RawDataError.
+    """
+    return tuple(_read(raw / ANSWERS))
+
+
 @dataclass(slots=True)
 class Second:
     """What was answered in one second of a run; `lag_us` sums how late their tickets were."""

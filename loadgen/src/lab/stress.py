@@ -1,0 +1,230 @@
+"""The search for a breaking point: ramp until a load is not held, then bisect.
+
+Every decision is made from rows alone, so the same rows lead to the same next load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.config import no_auto_rate
+from lab.design import Design, Planner, UrlOf, launches, offered_rps, turned
+from lab.engines import Engine
+from lab.engines.base import MAX_THREADS
+from lab.errors import LabError
+from lab.intervals import median_of
+from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan
+
+NAME = "breaking point"
+MEDIAN = "breaking point, median of launches"
+UNIT = "connections"
+# An invalid trial says nothing of the server: it is run once more.
+TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the rows of one server and launch say. `load` is to be tried next (None: nothing
+    is); `why` is why `broken` is; `stuck` a load without a valid row in TRIES."""
+
+    load: int | None
+    held: Row | None = None
+    broken: Row | None = None
+    why: str = ""
+    stuck: Row | None = None
+
+
+def search(stress: Stress, rows: Sequence[Row]) -> Search:
+    """Where the search stands after these rows of one server and launch, in their order.
+
+    first, first + step, … up to most while loads are held; then the middle between the
+    largest held and the smallest broken load, until they differ by at most `resolution`; a
+    number of connections that any number of an engine's threads can share, if there is one.
+    Raises LabError for rows that are not of this search.
+    """
+    load: int | None = stress.first
+    held: Row | None = None
+    broken: Row | None = None
+    why, tries = "", 0
+    valid: list[Row] = []
+    for row in rows:
+        if row.concurrency != load:
+            raise LabError(f"{row.trial} is not of this search: {load} connections were next")
+        tries += 1
+        if not row.valid:
+            if tries == TRIES:
+                return Search(None, held, broken, why, row)
+            continue
+        tries = 0
+        problem = failure(stress, row, valid)
+        valid.append(row)
+        if problem is None:
+            held = row
+        else:
+            broken, why = row, problem
+        load = _next(stress, held, broken)
+    return Search(load, held, broken, why)
+
+
+def _next(stress: Stress, held: Row | None, broken: Row | None) -> int | None:
+    if broken is None:
+        at = held.concurrency if held else 0
+        return None if at >= stress.most else min(at + stress.step, stress.most)
+    if held is None or broken.concurrency - held.concurrency <= stress.resolution:
+        return None
+    middle = (held.concurrency + broken.concurrency) // 2
+    even = middle - middle % MAX_THREADS
+    return even if even > held.concurrency else middle
+
+
+def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
+    """Why a load is not held, with the numbers; None where it is. `before` are valid rows of
+    the same server and launch: throughput must not fall below that of a smaller load."""
+    objective, problems = stress.objective, []
+    p95_ms = p95_of(row)
+    if p95_ms is None:
+        problems.append("no p95")
+    elif p95_ms > objective.p95_ms:
+        problems.append(f"p95 {p95_ms:.0f} ms, above {objective.p95_ms:g} ms")
+    share = error_share(row)
+    if share > objective.error_share:
+        problems.append(f"{share:.2%} errors, above {objective.error_share:.2%}")
+    rps = row.achieved_rps or 0.0
+    smaller = [r.achieved_rps or 0.0 for r in before if r.concurrency < row.concurrency]
+    if smaller and rps < max(smaller) * (1 - stress.fall):
+        problems.append(
+            f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
+            "smaller load"
+        )
+    return " and ".join(problems) or None
+
+
+def p95_of(row: Row) -> float | None:
+    """Corrected in an open load; the raw one in a closed load, which has no other."""
+    return row.p95_ms if row.mode == "open" else row.raw_p95_ms
+
+
+def error_share(row: Row) -> float:
+    """HTTP errors, socket errors and timeouts among all that is accounted; what the engine
+    cannot tell is not counted."""
+    errors = sum(n or 0 for n in (row.http_errors, row.socket_errors, row.timeouts))
+    return errors / (errors + (row.ok or 0)) if errors else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ramps:
+    """One search per launch and server; within a launch the servers take turns, the one with
+    the fewest rows next, so that what drifts falls on all alike."""
+
+    planner: Planner
+    snapshots: Mapping[str, Snapshot]
+    notes: tuple[str, ...] = ()
+    total: int | None = field(default=None, init=False)
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next load of the server that had the fewest trials."""
+        experiment = self.planner.experiment
+        for launch in launches(experiment):
+            open_searches = []
+            for server in turned(experiment.servers, launch):
+                rows = _rows_of(done, server, launch)
+                load = search(_stress(experiment), rows).load
+                if load is not None:
+                    open_searches.append((len(rows), server, load))
+            if open_searches:
+                _, server, load = min(open_searches, key=lambda one: one[0])
+                return self._plan(server, load, launch, len(done) + 1)
+        return None
+
+    def _plan(self, server: str, load: int, launch: int, number: int) -> TrialPlan:
+        experiment = self.planner.experiment
+        mode, route = experiment.modes[0], experiment.routes[0]
+        rate = None
+        if mode == "open":
+            rate = offered_rps(experiment, route, load, self.snapshots)
+            if rate is None:
+                raise no_auto_rate(route)
+        engine = self.planner.engine_for(mode)
+        plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
+        return self.planner.named(plan, number, digits=3)
+
+
+def design(
+    experiment: Experiment,
+    snapshots: Mapping[str, Snapshot],
+    engines: Mapping[str, Engine],
+    url_of: UrlOf,
+    cores: int,
+) -> Design:
+    """The searches of the experiment; arguments as of design.loads. Raises WordError where an
+    engine cannot do the first trial."""
+    ramps = Ramps(Planner(experiment, engines, url_of, cores), snapshots)
+    ramps.next([])
+    return ramps
+
+
+def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
+    """The breaking point of each server and launch, and over launches the median of those:
+    the smallest load that was not held. Without one `value` is None and the text says why."""
+    found: list[Finding] = []
+    for server in experiment.servers:
+        points = []
+        for launch in launches(experiment):
+            own = _rows_of(rows, server, launch)
+            if not own:
+                continue
+            state = search(_stress(experiment), own)
+            found.append(_finding(_stress(experiment), state, server, launch))
+            points.append(found[-1].value)
+        if len(points) > 1:
+            found.append(_median(server, points))
+    return tuple(found)
+
+
+def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
+    held = "no load was held"
+    if state.held is not None:
+        p95_ms = p95_of(state.held)
+        held = (
+            f"held {state.held.concurrency} connections ({state.held.achieved_rps or 0:.0f} req/s"
+            + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
+            + ")"
+        )
+    value = None
+    if state.stuck is not None:
+        text = (
+            f"{held}; whether it holds {state.stuck.concurrency} this machine cannot tell, for "
+            f"{TRIES} measurements were invalid: {state.stuck.invalid_reasons}"
+        )
+    elif state.load is not None:
+        text = f"{held}; not finished, {state.load} connections are next"
+    elif state.broken is not None:
+        value = float(state.broken.concurrency)
+        even = "not" if state.held else "not even"
+        text = f"{held}, {even} {state.broken.concurrency}: {state.why}"
+    else:
+        text = f"{held}, the most that was tried ({stress.most})"
+    return Finding(NAME, server, launch, value, UNIT, None, None, text)
+
+
+def _median(server: str, points: Sequence[float | None]) -> Finding:
+    known = [point for point in points if point is not None]
+    if len(known) < len(points):
+        text = f"no median: {len(points) - len(known)} of {len(points)} launches did not break"
+        return Finding(MEDIAN, server, 0, None, UNIT, None, None, text)
+    middle = median_of(known)
+    low, high = (middle.interval.low, middle.interval.high) if middle.interval else (None, None)
+    spread = "no interval" if low is None else f"95 % interval {low:.0f} to {high:.0f}"
+    text = f"{middle.median:.0f} connections over {middle.count} launches, {spread}"
+    return Finding(MEDIAN, server, 0, middle.median, UNIT, low, high, text)
+
+
+def _stress(experiment: Experiment) -> Stress:
+    assert experiment.stress is not None  # noqa: S101 - of this kind, says its type
+    return experiment.stress
+
+
+def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
+    return [row for row in rows if (row.server, row.launch) == (server, launch)]

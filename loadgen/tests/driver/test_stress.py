@@ -1,0 +1,236 @@
+"""The search for a breaking point, on servers whose breaking point was planted."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver.fakes import FakeEngine, snapshot
+from driver.planned import experiment, row
+from lab import stress
+from lab.design import Design
+from lab.errors import LabError, WordError
+from lab.types import Experiment, Objective, Row, Stress, TrialPlan
+
+STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
+SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
+Server = Callable[[TrialPlan], dict[str, Any]]
+
+
+def search_of(**changes: Any) -> Experiment:
+    return experiment(**{"kind": "stress", "modes": ("open",), "stress": STRESS, **changes})
+
+
+def order_of(of: Experiment) -> Design:
+    return stress.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+
+
+def holds(most: int) -> Server:
+    """Answers what is offered up to `most` connections, and too late above."""
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        rps = float(plan.offered_rps or plan.concurrency * 5)
+        late = 210.0 if plan.concurrency <= most else 900.0
+        return {"achieved_rps": rps, "p95_ms": late, "raw_p95_ms": late, "ok": 1000}
+
+    return answers
+
+
+def run(of: Experiment, servers: dict[str, Server]) -> list[Row]:
+    order = order_of(of)
+    done: list[Row] = []
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 100
+        done.append(row(plan, **servers[plan.server](plan)))
+    return done
+
+
+def tried(rows: list[Row], server: str = "a") -> list[int]:
+    return [one.concurrency for one in rows if one.server == server]
+
+
+def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float | None, str]]:
+    return {
+        (one.server, one.launch): (one.value, one.text) for one in stress.findings(of, rows, Path())
+    }
+
+
+@pytest.mark.parametrize("most", [222, 1100, 1101, 2345, 3000, 4321])
+def test_the_planted_breaking_point_is_found_to_the_resolution(most: int) -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(most)})
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert most < value <= most + STRESS.resolution
+    assert "held" in text
+
+
+def test_ramp_then_bisection_hand_derived() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1650)})
+    # 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of
+    # 8); then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough.
+    assert tried(rows) == [100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
+    assert found(of, rows)["a", 0] == (
+        1656.0,
+        "held 1624 connections (7308 req/s, p95 210 ms), not 1656: p95 900 ms, above 500 ms",
+    )
+
+
+def test_a_server_that_holds_all_has_no_breaking_point() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(99_999)})
+    assert tried(rows) == [100, 1100, 2100, 3100, 4100, 5000]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert text.endswith("the most that was tried (5000)")
+
+
+def test_a_server_that_does_not_even_hold_the_first() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1)})
+    assert tried(rows) == [100]
+    assert found(of, rows)["a", 0] == (
+        100.0,
+        "no load was held, not even 100: p95 900 ms, above 500 ms",
+    )
+
+
+def test_servers_take_turns_until_each_is_done() -> None:
+    rows = run(search_of(), {"a": holds(222), "b": holds(99_999)})
+    assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
+    assert tried(rows, "b") == [100, 1100, 2100, 3100, 4100, 5000]
+    assert rows[0].trial == "001-a-open-c100"
+    assert rows[3].trial == "004-b-open-c1100"
+
+
+def test_each_load_is_offered_its_own_auto_rate() -> None:
+    rows = run(search_of(servers=("a",)), {"a": holds(222)})
+    assert [one.offered_rps for one in rows[:2]] == [450, 4950]
+    closed = search_of(servers=("a",), modes=("closed",))
+    assert {one.offered_rps for one in run(closed, {"a": holds(222)})} == {None}
+
+
+def test_errors_break_a_load() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = 30 if plan.concurrency > 1000 else 0
+        return {**holds(9999)(plan), "ok": 1970, "timeouts": bad, "http_errors": 0}
+
+    of = search_of(servers=("a",))
+    _, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert text.endswith("1.50% errors, above 1.00%")
+
+
+def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        rps = 1000.0 if plan.concurrency <= 1100 else 850.0
+        return {"achieved_rps": rps, "p95_ms": 300.0, "ok": 1000}
+
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": answers})
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert 1100 < value <= 1150
+    assert text.endswith("850 req/s, more than 10% below the 1000 of a smaller load")
+
+
+def test_a_smaller_load_may_do_less_without_being_broken() -> None:
+    """2100 did more than 1600 can: only smaller loads are compared with."""
+    rows = run(search_of(servers=("a",)), {"a": holds(1650)})
+    at = {one.concurrency: one for one in rows}
+    assert stress.failure(STRESS, at[1600], [at[2100]]) is None
+
+
+def test_an_invalid_trial_is_run_once_more() -> None:
+    times: list[int] = []
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.concurrency)
+        bad = plan.concurrency == 1100 and times.count(1100) == 1
+        return {**holds(1650)(plan), "valid": not bad}
+
+    rows = run(search_of(servers=("a",)), {"a": answers})
+    assert tried(rows) == [100, 1100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
+    assert len({one.trial for one in rows}) == len(rows)
+
+
+def test_twice_invalid_ends_the_search_and_says_why() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = plan.concurrency == 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(9999)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of()
+    rows = run(of, {"a": answers, "b": holds(222)})
+    assert tried(rows) == [100, 1100, 2100, 2100]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert text == (
+        "held 1100 connections (4950 req/s, p95 210 ms); whether it holds 2100 this machine "
+        "cannot tell, for 2 measurements were invalid: the generator was the limit"
+    )
+    assert found(of, rows)["b", 0][0] is not None
+
+
+def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
+    of = search_of(launches=2)
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        return holds(222 if plan.launch == 1 else 622)(plan)
+
+    rows = run(of, {"a": answers, "b": answers})
+    assert [one.launch for one in rows] == sorted(one.launch for one in rows)
+    first_of_second = next(one for one in rows if one.launch == 2)
+    assert first_of_second.server == "b"
+    assert first_of_second.trial.endswith("-l2")
+    finds = [one for one in stress.findings(of, rows, Path()) if one.server == "a"]
+    assert [one.launch for one in finds] == [1, 2, 0]
+    assert finds[0].value is not None
+    assert finds[1].value is not None
+    assert finds[2].name == stress.MEDIAN
+    assert finds[2].value == (finds[0].value + finds[1].value) / 2
+    assert "no interval" in finds[2].text
+
+
+def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
+    of = search_of(servers=("a",), launches=2)
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        return holds(222 if plan.launch == 1 else 99_999)(plan)
+
+    last = stress.findings(of, run(of, {"a": answers}), Path())[-1]
+    assert (last.value, last.text) == (None, "no median: 1 of 2 launches did not break")
+
+
+def test_a_search_goes_on_where_it_was() -> None:
+    of = search_of()
+    servers = {"a": holds(1650), "b": holds(2222)}
+    rows = run(of, servers)
+    for count in range(len(rows)):
+        plan = order_of(of).next(rows[:count])
+        assert plan is not None
+        assert plan.trial == rows[count].trial
+    assert order_of(of).next(rows) is None
+    assert order_of(of).total is None
+    assert "not finished" in found(of, rows[:3])["a", 0][1]
+
+
+def test_rows_of_something_else_are_no_search() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(222)})
+    with pytest.raises(LabError, match="is not of this search: 100 connections were next"):
+        order_of(of).next(rows[1:])
+
+
+def test_an_open_ramp_on_a_route_without_a_wait_is_refused_before_any_load() -> None:
+    with pytest.raises(WordError, match="RATE=auto"):
+        order_of(search_of(routes=("/compute",)))
+
+
+def test_p95_is_the_corrected_one_in_an_open_load() -> None:
+    one = run(search_of(servers=("a",)), {"a": holds(1)})[0]
+    both = dataclasses.replace(one, p95_ms=1.0, raw_p95_ms=2.0)
+    assert stress.p95_of(both) == 1.0
+    assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0
