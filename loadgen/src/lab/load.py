@@ -6,7 +6,7 @@ What happened goes to `trial.json` beside the engine's own output; nothing is co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,17 +14,17 @@ from typing import Protocol
 
 from lab.engines.base import Engine, Schedule
 from lab.errors import EngineError, LabUnreachable
-from lab.process import HostCpu, Process, System
+from lab.launches import settled
+from lab.peaks import Peaks
+from lab.process import HostCpu, Process, System, Turns
 from lab.records import write_json
 from lab.stack import Stack
-from lab.types import Snapshot, TrialPlan, TrialRecord, Usage
+from lab.types import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
 
 RECORD = "trial.json"
 STEP_S = 0.2
 # After its time an engine may still wait for answers and write its files.
 OVERTIME_S = 120.0
-# A queue left behind by an overloaded trial must not be the next trial's start.
-SETTLE_S = 30.0
 # A JVM that died comes back in seconds; then its new start time tells what happened.
 RESTART_S = 30.0
 # The agent sees a change up to this late: one made just before the load is no change of it.
@@ -41,15 +41,25 @@ class Watcher(Protocol):
         """Something the user should know at once; the trial goes on."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """Every counter at one edge of the measured window; `compiled` is the server's JIT compile
+    time with the moment it was read."""
+
+    at_s: float
+    host: HostCpu | None
+    cpu_s: float
+    turns: Turns | None
+    throttled_s: float | None
+    compiled: tuple[float, float] | None
+
+
 @dataclass(slots=True)
 class _Window:
-    """CPU counters at the edges of the measured window."""
+    """The edges of the measured window, as far as the run has come."""
 
-    host_from: HostCpu | None = None
-    host_to: HostCpu | None = None
-    engine_from: float | None = None
-    engine_to: float | None = None
-    seconds: float = 0.0
+    opened: _Edge | None = None
+    closed: _Edge | None = None
 
 
 class Runner:
@@ -70,12 +80,16 @@ class Runner:
         engine: Engine,
         version: str,
         raw: Path,
+        warmth: Warmth | None = None,
+        peak_engine: Engine | None = None,
     ) -> None:
-        """Run one trial; its raw folder is complete when this returns.
+        """Run one trial; its raw folder, which must not be there before, is complete when this
+        returns.
 
         `before` is the server as it was read back just now, `unequal` what makes the
-        comparison it belongs to unfair. Raises EngineError, WordError,
-        RawDataError, or Interrupted after the engine was ended.
+        comparison it belongs to unfair, `warmth` the proof that its JVM is warm, `peak_engine`
+        who makes the peaks of a spike (None: the trial's own engine). Raises EngineError,
+        WordError, RawDataError, or Interrupted after every engine was ended.
         """
         raw.mkdir(parents=True)
         schedule = engine.schedule(plan, raw)
@@ -87,16 +101,18 @@ class Runner:
             started = self._system.monotonic()
             process = self._system.start(schedule.argv, raw / schedule.output)
             window = _Window()
+            peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
             try:
-                status = self._attend(plan, schedule, process, window)
+                status = self._attend(plan, schedule, process, window, peaks)
             finally:
+                peaks.stop()
                 process.stop()
             run_s = self._system.monotonic() - started
         engine.condense(plan, raw)
         changes = self._toxic_changes(started_at)
         after, problem = self._after(plan.server)
-        if not self._settled(plan.server):
-            notes.append(f"the server still had requests in flight {SETTLE_S:.0f} s after the load")
+        if not settled(plan.server, self._stack, self._system):
+            notes.append("the server still had requests in flight long after the load")
         write_json(
             raw / RECORD,
             TrialRecord(
@@ -114,6 +130,9 @@ class Runner:
                 toxic_changes=changes,
                 unequal=unequal,
                 notes=tuple(notes),
+                warmth=warmth,
+                jit_share=_jit_share(window),
+                peaks=peaks.done,
             ),
         )
 
@@ -132,20 +151,26 @@ class Runner:
             process.stop()
 
     def _attend(
-        self, plan: TrialPlan, schedule: Schedule, process: Process, window: _Window
+        self,
+        plan: TrialPlan,
+        schedule: Schedule,
+        process: Process,
+        window: _Window,
+        peaks: Peaks,
     ) -> int:
         started = self._system.monotonic()
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
         while True:
             elapsed_s = self._system.monotonic() - started
-            if window.host_from is None and elapsed_s >= opens_s:
-                window.host_from, window.engine_from = self._system.host_cpu(), process.cpu_s()
-                window.seconds = -self._system.monotonic()
+            peaks.tick(elapsed_s)
+            if window.opened is None and elapsed_s >= opens_s:
+                window.opened = self._edge(plan.server, process)
                 self._mark(plan, schedule, "measure")
-            if window.host_to is None and elapsed_s >= closes_s:
-                window.host_to, window.engine_to = self._system.host_cpu(), process.cpu_s()
-                window.seconds += self._system.monotonic()
+            if window.opened is not None and window.closed is None:
+                process.turns()  # So that a thread is counted that ends before the window does.
+                if elapsed_s >= closes_s or process.poll() is not None:
+                    window.closed = self._edge(plan.server, process)
             status = process.poll()
             if status is not None:
                 return status
@@ -157,6 +182,16 @@ class Runner:
             phase = "finishing" if over else "measuring" if elapsed_s >= opens_s else "warm-up"
             self._watcher.progress(plan, phase, schedule.warm_up_s + elapsed_s, schedule.total_s)
             self._system.sleep(STEP_S)
+
+    def _edge(self, server: str, process: Process) -> _Edge:
+        """The quick counters first: the server may take its time to answer."""
+        at_s = self._system.monotonic()
+        host, cpu_s, turns = self._system.host_cpu(), process.cpu_s(), process.turns()
+        throttled_s = self._system.throttled_s()
+        compiled = None
+        with suppress(LabUnreachable):  # Then nobody knows, and the record says so.
+            compiled = self._system.monotonic(), self._stack.compilation_s(server)
+        return _Edge(at_s, host, cpu_s, turns, throttled_s, compiled)
 
     def snapshot(self, server: str) -> Snapshot:
         """The server as it reads back now. Waits for one that is just being restarted.
@@ -187,18 +222,6 @@ class Runner:
             self._lose_agent(failure)
             return ()
 
-    def _settled(self, server: str) -> bool:
-        until = self._system.monotonic() + SETTLE_S
-        while self._system.monotonic() < until:
-            try:
-                # The live probe may have one request under way; a queue has many.
-                if self._stack.in_flight(server) <= 1:
-                    return True
-            except LabUnreachable:
-                return True  # Said already by the read-back.
-            self._system.sleep(STEP_S)
-        return False
-
     @contextmanager
     def _marks(self, plan: TrialPlan, schedule: Schedule) -> Iterator[None]:
         """Tell the agent of the trial. Without the agent a trial goes on, unseen live."""
@@ -226,16 +249,37 @@ class Runner:
 
 
 def _usage(process: Process, window: _Window, window_s: float) -> Usage:
+    opened, closed = window.opened, window.closed
+    if opened is None or closed is None or closed.at_s <= opened.at_s:
+        return Usage(process.cpu_s(), None, None, None)
+    # The counters were read a little beside the edges: as much per second.
+    scale = window_s / (closed.at_s - opened.at_s)
     shares = None
-    if window.host_from is not None and window.host_to is not None:
-        shares = window.host_to.shares_since(window.host_from)
-    window_cpu_s = None
-    if window.engine_from is not None and window.engine_to is not None and window.seconds > 0:
-        # The counters were read a little beside the edges: as much per second.
-        window_cpu_s = (window.engine_to - window.engine_from) * window_s / window.seconds
+    if opened.host is not None and closed.host is not None:
+        shares = closed.host.shares_since(opened.host)
+    wait_s = slices = throttled_s = None
+    if opened.turns is not None and closed.turns is not None:
+        wait_s = (closed.turns.wait_s - opened.turns.wait_s) * scale
+        slices = round((closed.turns.slices - opened.turns.slices) * scale)
+    if opened.throttled_s is not None and closed.throttled_s is not None:
+        throttled_s = (closed.throttled_s - opened.throttled_s) * scale
     return Usage(
         run_cpu_s=process.cpu_s(),
-        window_cpu_s=window_cpu_s,
+        window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
         host_busy=shares[0] if shares else None,
         host_steal=shares[1] if shares else None,
+        window_wait_s=wait_s,
+        window_slices=slices,
+        window_throttled_s=throttled_s,
     )
+
+
+def _jit_share(window: _Window) -> float | None:
+    """JIT compile time per second between the edges; None where it is not known, and where the
+    counter began again with another JVM."""
+    if window.opened is None or window.closed is None:
+        return None
+    before, after = window.opened.compiled, window.closed.compiled
+    if before is None or after is None or after[0] <= before[0] or after[1] < before[1]:
+        return None
+    return (after[1] - before[1]) / (after[0] - before[0])

@@ -19,6 +19,7 @@ from typing import Protocol
 from lab.errors import EngineError, Interrupted
 
 GRACE_S = 3.0
+CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,15 @@ class HostCpu:
         return 1 - (self.idle - earlier.idle) / total, (self.steal - earlier.steal) / total
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How long a process' threads waited for a CPU while they could have run, summed over the
+    threads, and in how many turns on one."""
+
+    wait_s: float
+    slices: int
+
+
 class Process(Protocol):
     """A running engine, in a process group of its own."""
 
@@ -45,6 +55,10 @@ class Process(Protocol):
 
     def cpu_s(self) -> float:
         """CPU seconds it used so far; after its end, all it used."""
+
+    def turns(self) -> Turns | None:
+        """Its turns so far; None where the system does not tell. A thread that has ended counts
+        as it was at the last call."""
 
     def stop(self) -> None:
         """End its process group, by force if need be, and wait for the end."""
@@ -68,11 +82,17 @@ class System(Protocol):
     def host_cpu(self) -> HostCpu | None:
         """The host's counters; None where the system has none."""
 
+    def throttled_s(self) -> float | None:
+        """How long a CPU quota kept this container from running so far; None where the system
+        does not tell."""
+
 
 class Linux:
-    """The real thing. Use `catch_signals` once, from the main thread."""
+    """The real thing. Use `catch_signals` once, from the main thread. `cpu_stat` are the places
+    to look for the container's own cgroup, the first that is there counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu_stat: Sequence[Path] = CPU_STAT) -> None:
+        self._cpu_stat = cpu_stat
         self._stop: int | None = None
 
     def catch_signals(self) -> None:
@@ -127,6 +147,20 @@ class Linux:
         total = user + nice + system + idle + iowait + irq + softirq + steal
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
+    def throttled_s(self) -> float | None:
+        """`cpu.stat` of the cgroup this container sees as its own: `throttled_usec` in version
+        2, `throttled_time` (ns) in version 1."""
+        for path in self._cpu_stat:
+            try:
+                words = path.read_text(encoding="ascii").split()
+            except OSError:
+                continue
+            known = dict(zip(words[::2], words[1::2], strict=False))
+            for name, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
+                if name in known:
+                    return int(known[name]) * unit_s
+        return None
+
 
 def interrupt_at_once() -> None:
     """SIGINT and SIGTERM raise Interrupted wherever the main thread is, in a blocking call too.
@@ -151,6 +185,7 @@ class _Child:
         self._child = child
         self._status: int | None = None
         self._cpu_s = 0.0
+        self._turns: dict[str, Turns] = {}
 
     def poll(self) -> int | None:
         if self._status is None:
@@ -169,6 +204,19 @@ class _Child:
             fields = text.rpartition(")")[2].split()
             self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return self._cpu_s
+
+    def turns(self) -> Turns | None:
+        for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
+            try:
+                # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
+                _, wait_ns, slices = path.read_text(encoding="ascii").split()
+            except (OSError, ValueError):
+                continue  # The thread ended just now.
+            self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
+        if not self._turns:
+            return None
+        turns = self._turns.values()
+        return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
 
     def stop(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -6,6 +6,7 @@ Every call has a deadline. One thread.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import httpx
 from lab.errors import LabUnreachable
 from lab.records import from_json
 from lab.toxics import ToxicsInForce, Toxiproxy
-from lab.types import Identity, Json, Snapshot, ToxicState, TrialPlan
+from lab.types import Identity, Json, Series, Snapshot, ToxicState, TrialPlan
 
 TRAFFIC_PORT = 8080
 MANAGEMENT_PORT = 8081
@@ -28,12 +29,19 @@ ROUTE_DEADLINE_S = 30.0
 AGENT_DEADLINE_S = 2.0
 # The most of a server's bound that the live probe may use: what a trial may miss (99 % kept).
 PROBE_SHARE = 0.01
+# The counter is read at the edges of a trial's window: late is worse than not at all.
+COMPILATION_DEADLINE_S = 2.0
+# A thousand series of minutes on a busy machine.
+SERIES_DEADLINE_S = 60.0
 # A full collection of a large heap on a busy machine.
 COLLECTION_DEADLINE_S = 60.0
 MODEL_HEADER = "Lab-Model"
 _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
 
 _PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
+_COMPILATION = re.compile(r"(?m)^jvm_compilation_time_seconds_total ([0-9.eE+-]+)")
+_WORK = re.compile(r"(?m)^(lab_http_requests_total|lab_http_request_seconds_bucket)\{(.*)\} (\S+)$")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,15 @@ class ProcessUse:
 
     resident_bytes: int
     open_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWork:
+    """What a server counted of one route since its start: requests answered, and (upper bound
+    in seconds, requests up to it) pairs of the time they took in all."""
+
+    requests: float
+    buckets: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +215,31 @@ class Stack:
             missing = f"process_{failure.args[0]}"
             raise LabUnreachable(f"{server}: {url} has no {missing}") from None
 
+    def compilation_s(self, server: str) -> float:
+        """JIT compile time of the server's JVM so far, as its JMX exporter tells it: summed over
+        the compiler's threads, each compilation when it ends. Raises LabUnreachable."""
+        url = f"http://{server}:{EXPORTER_PORT}/metrics"
+        text = self._call(lambda: self._http.get(url, timeout=COMPILATION_DEADLINE_S), server).text
+        found = _COMPILATION.search(text)
+        if found is None:
+            raise LabUnreachable(f"{server}: {url} has no jvm_compilation_time_seconds_total")
+        return float(found[1])
+
+    def work(self, server: str, route: str) -> RouteWork:
+        """What the server counted of a route (its query is ignored). Raises LabUnreachable."""
+        url = self._management(server, "/metrics")
+        text = self._call(lambda: self._http.get(url), server).text
+        requests, buckets = 0.0, []
+        for name, inner, value in _WORK.findall(text):
+            labels = dict(_LABEL.findall(inner))
+            if labels.get("route") != route.partition("?")[0]:
+                continue
+            if name == "lab_http_requests_total":
+                requests += float(value)
+            elif labels.get("phase") == "total":
+                buckets.append((float(labels["le"]), float(value)))
+        return RouteWork(requests, tuple(sorted(buckets)))
+
     def mark(self, run: str, plan: TrialPlan, phase: str, expires_s: float) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
         `expires_s`, should the driver die. Raises LabUnreachable."""
@@ -265,6 +307,31 @@ class Stack:
         """Raises LabUnreachable."""
         url = f"{self._urls.prometheus}/api/v1/status/buildinfo"
         return str(self._get(url, "prometheus").get("data", {}).get("version", "unknown"))
+
+    def series(self, selector: str, until_s: float) -> tuple[Series, ...]:
+        """The samples Prometheus has of a range selector that ends at `until_s` (seconds since
+        1970), without those that are not finite. Raises LabUnreachable."""
+        url = f"{self._urls.prometheus}/api/v1/query"
+        asked = {"query": selector, "time": f"{until_s:.3f}"}
+        answer = self._object(
+            self._call(
+                lambda: self._http.post(url, data=asked, timeout=SERIES_DEADLINE_S), "prometheus"
+            ),
+            "prometheus",
+        )
+        try:
+            found = []
+            for result in answer["data"]["result"]:
+                pairs = [(float(at), float(value)) for at, value in result["values"]]
+                finite = [(at, value) for at, value in pairs if math.isfinite(value)]
+                if finite:
+                    times, values = zip(*finite, strict=True)
+                    found.append(Series(result["metric"], times, values))
+            return tuple(found)
+        except (KeyError, TypeError, ValueError) as failure:
+            raise LabUnreachable(f"prometheus: its answer to {selector} is wrong: {failure}") from (
+                None
+            )
 
     def _management(self, server: str, path: str) -> str:
         return f"http://{server}:{MANAGEMENT_PORT}{path}"

@@ -8,8 +8,9 @@ from lab.stack import Stack, Urls
 
 
 @pytest.fixture
-def fake_lab() -> FakeLab:
+def fake_lab(system: FakeSystem) -> FakeLab:
     return FakeLab(
+        clock=system.monotonic,
         identities={name: dataclasses.replace(IDENTITY, model=name) for name in ("a", "b")},
         pool_sizes={"a": 200, "b": None},
     )

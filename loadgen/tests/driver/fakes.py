@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import httpx
 
 from lab.engines import Schedule
 from lab.errors import Interrupted, RawDataError
-from lab.process import HostCpu
+from lab.process import HostCpu, Turns
+from lab.routes import ROUTES
 from lab.types import (
     Counts,
     Identity,
     Latency,
     Measurement,
     Mode,
+    Observation,
     Reading,
+    Series,
     Snapshot,
     ToxicState,
     TrialPlan,
     TrialRecord,
     Usage,
+    Warmth,
 )
 
+JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
@@ -57,6 +64,18 @@ class FakeLab:
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
+    clock: Callable[[], float] = lambda: 0.0
+    # What a server shows of itself after so many seconds: JIT compile time, requests of a
+    # route (each took from 200 to 210 ms).
+    compiled_s: Callable[[float], float] = lambda at: 5.0
+    answered: Callable[[float], float] = lambda at: 500 * at
+    no_exporter: bool = False
+    # What Prometheus scraped, as (labels, value at a time in seconds since START).
+    scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
+        default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
+    )
+    scraped_until: float = 1e9
+    queries: list[str] = dataclasses.field(default_factory=list)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
@@ -74,7 +93,7 @@ class FakeLab:
         if host == "downstream":
             return httpx.Response(200, json={"delay_ms": self.delay_ms})
         if host == "prometheus":
-            return httpx.Response(200, json=self._prometheus(path))
+            return httpx.Response(200, json=self._prometheus(request))
         if host == "loadgen":
             return self._agent(request)
         if port == 8081 and request.method == "POST":
@@ -82,7 +101,10 @@ class FakeLab:
         if port == 8081:
             return self._management(host, path)
         if port == 9404:
+            if self.no_exporter:
+                raise httpx.ReadTimeout("slow", request=request)
             text = (
+                f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
                 f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
                 f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
             )
@@ -110,10 +132,17 @@ class FakeLab:
             settings.update(self.settings.get(server, {}))
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
         name = "lab_http_requests_in_flight"
+        answered = float(self.answered(self.clock()))
         text = (
             f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
             f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
         )
+        for route in ROUTES:
+            text += f'lab_http_requests_total{{outcome="ok",route="{route.path}"}} {answered}\n'
+            for le, count in (("0.2", 0.0), ("0.21", answered), ("+Inf", answered)):
+                for phase, times in (("queue", 0.5), ("total", 1)):
+                    labels = f'route="{route.path}",phase="{phase}",le="{le}"'
+                    text += f"lab_http_request_seconds_bucket{{{labels}}} {count * times}\n"
         return httpx.Response(200, text=text)
 
     def _agent(self, request: httpx.Request) -> httpx.Response:
@@ -130,12 +159,33 @@ class FakeLab:
             return httpx.Response(200, json={"changes": self.toxic_changes})
         return httpx.Response(200, json={})
 
-    def _prometheus(self, path: str) -> dict[str, object]:
+    def _prometheus(self, request: httpx.Request) -> dict[str, object]:
+        path = request.url.path
+        if path.endswith("query"):
+            asked = parse_qs(request.content.decode())
+            query, until = asked["query"][0], float(asked["time"][0]) - START.timestamp()
+            self.queries.append(query)
+            return {"status": "success", "data": {"result": self._samples(query, until)}}
         if path.endswith("buildinfo"):
             return {"data": {"version": "2.53.3"}}
         health = "down" if self.targets_down else "up"
         target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
         return {"data": {"activeTargets": [target]}}
+
+    def _samples(self, query: str, until: float) -> list[dict[str, object]]:
+        """Scraped every second on the second; a query is known by its name, job and range."""
+        jobs = re.findall(r'job=~?"([^"]*)"', query)[0].split("|")
+        length = re.findall(r"\[(\d+)(ms|s|m)[\]:]", query)[0]
+        first = until - int(length[0]) * {"ms": 0.001, "s": 1, "m": 60}[length[1]]
+        times = [at for at in range(-600, 600) if first <= at <= min(until, self.scraped_until)]
+        return [
+            {
+                "metric": labels,
+                "values": [[START.timestamp() + at, str(value(at))] for at in times],
+            }
+            for labels, value in self.scraped
+            if labels["job"] in jobs and query.partition("{")[0] in ("", labels["__name__"])
+        ]
 
 
 class FakeProcess:
@@ -153,6 +203,10 @@ class FakeProcess:
     def cpu_s(self) -> float:
         return (self._system.monotonic() - self._from) * self._system.engine_cores
 
+    def turns(self) -> Turns:
+        for_s = self._system.monotonic() - self._from
+        return Turns(for_s * self._system.wait_ms, round(for_s * 1000))
+
     def stop(self) -> None:
         if self.poll() is None:
             self.stopped_early = True
@@ -166,6 +220,8 @@ class FakeSystem:
         self.elapsed_s = 0.0
         self.engine_cores = 0.5
         self.busy = 0.5
+        self.wait_ms = 0.05
+        self.throttled = 0.0
         self.interrupt_at: float | None = None
         self.processes: list[FakeProcess] = []
         self.started: list[tuple[str, ...]] = []
@@ -197,6 +253,9 @@ class FakeSystem:
 
     def host_cpu(self) -> HostCpu:
         return HostCpu(total=self.elapsed_s, idle=self.elapsed_s * (1 - self.busy), steal=0.0)
+
+    def throttled_s(self) -> float:
+        return self.elapsed_s * self.throttled
 
 
 class FakeEngine:
@@ -253,6 +312,15 @@ def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: obje
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 
 
+def observation(*more: Series) -> Observation:
+    """The window of `record()`, with every job scraped around it."""
+    opens = START.timestamp() + 10.5
+    ups = [
+        Series({"__name__": "up", "job": job}, (opens - 1, opens + 16), (1.0, 1.0)) for job in JOBS
+    ]
+    return Observation((opens, opens + 15), (*ups, *more))
+
+
 def plan(mode: Mode = "open", **changes: object) -> TrialPlan:
     whole = TrialPlan(
         trial="01-a",
@@ -291,6 +359,7 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
         after=snapshot(),
         after_problem=None,
         usage=Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0),
+        warmth=Warmth(True, ()),
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 

@@ -76,3 +76,51 @@ def test_the_hosts_counters_can_be_read() -> None:
     cpu = Linux().host_cpu()
     assert cpu is not None
     assert cpu.total >= cpu.idle > 0
+
+
+def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    script = (
+        "import threading, time\n"
+        "def work():\n"
+        "    for _ in range(20): threading.Event().wait(0.001)\n"
+        "go = threading.Event()\n"
+        "ts = [threading.Thread(target=lambda: (work(), go.wait())) for _ in range(3)]\n"
+        "[t.start() for t in ts]\n"
+        "time.sleep(0.3); print('ready', flush=True)\n"
+        "time.sleep(0.5)\n"
+        "go.set(); [t.join() for t in ts]; print('joined', flush=True); time.sleep(60)\n"
+    )
+    system = Linux()
+    process = system.start([sys.executable, "-c", script], output)
+    while "ready" not in output.read_text():
+        system.sleep(0.01)
+    with_threads = process.turns()
+    while "joined" not in output.read_text():
+        system.sleep(0.01)
+    without = process.turns()
+    process.stop()
+    assert with_threads is not None
+    assert without is not None
+    # Three threads of some twenty turns each.
+    assert without.slices >= with_threads.slices >= 60
+    assert without.wait_s >= with_threads.wait_s >= 0
+
+
+def test_throttling_is_known_or_not_but_never_below_zero() -> None:
+    throttled_s = Linux().throttled_s()
+    assert throttled_s is None or throttled_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("usage_usec 5\nnr_periods 9\nthrottled_usec 2500000\nnr_bursts 0\n", 2.5),
+        ("nr_periods 9\nnr_throttled 3\nthrottled_time 1500000000\n", 1.5),
+        ("usage_usec 5\n", None),
+    ],
+)
+def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: float | None) -> None:
+    file = tmp_path / "cpu.stat"
+    file.write_text(text)
+    assert Linux((tmp_path / "none", file)).throttled_s() == seconds

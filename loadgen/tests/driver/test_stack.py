@@ -90,3 +90,29 @@ def test_urls_come_from_the_environment() -> None:
     urls = Urls.read({"LAB_AGENT_URL": "http://x:1/"})
     assert urls.agent == "http://x:1"
     assert urls.toxiproxy == "http://toxiproxy:8474"
+
+
+def test_the_work_of_one_route_and_of_no_other(stack: Stack, fake_lab: FakeLab) -> None:
+    fake_lab.answered = lambda at: 40.0
+    work = stack.work("a", "/block?wait_ms=5")
+    assert work.requests == 40
+    assert work.buckets == ((0.2, 0.0), (0.21, 40.0), (float("inf"), 40.0))
+    assert stack.work("a", "/nothing").requests == 0
+
+
+def test_jit_compile_time_comes_from_the_exporter(stack: Stack, fake_lab: FakeLab) -> None:
+    fake_lab.compiled_s = lambda at: 2.842
+    assert stack.compilation_s("a") == 2.842
+    fake_lab.no_exporter = True
+    with pytest.raises(LabUnreachable, match="a: http://a:9404/metrics does not answer"):
+        stack.compilation_s("a")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"data": {"result": [{}]}}, {"data": {"result": [{"metric": {}, "values": [[1]]}]}}],
+)
+def test_an_answer_that_holds_no_series_is_refused(body: object) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    with pytest.raises(LabUnreachable, match="prometheus: its answer to up"):
+        Stack(Urls.read({}), transport).series("up[1m]", 60.0)

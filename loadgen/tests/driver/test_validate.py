@@ -4,20 +4,51 @@ import dataclasses
 
 import pytest
 
-from driver.fakes import IDENTITY, latency, measurement, plan, reading, record, snapshot
-from lab.types import Counts, Judgement, Measurement, Reading, ToxicState, TrialRecord, Usage
+from driver.fakes import (
+    IDENTITY,
+    START,
+    latency,
+    measurement,
+    observation,
+    plan,
+    reading,
+    record,
+    snapshot,
+)
+from lab.types import (
+    Counts,
+    Judgement,
+    Measurement,
+    Observation,
+    Peak,
+    Reading,
+    Series,
+    Spike,
+    ToxicState,
+    TrialRecord,
+    Usage,
+    Warmth,
+)
 from lab.validate import judge
 
 
-def invalid(of: TrialRecord | None = None, said: Reading | None = None) -> str:
-    judgement = judge(measurement(of, said))
+def invalid(
+    of: TrialRecord | None = None,
+    said: Reading | None = None,
+    seen: Observation | None = None,
+) -> str:
+    judgement = judge(measurement(of, said), seen or observation())
     assert not judgement.valid
     assert len(judgement.reasons) == 1, judgement.reasons
     return judgement.reasons[0]
 
 
-def valid(of: TrialRecord | None = None, said: Reading | None = None) -> Judgement:
-    judgement = judge(measurement(of, said))
+def valid(
+    of: TrialRecord | None = None,
+    said: Reading | None = None,
+    seen: Observation | None = None,
+) -> Judgement:
+    judgement = judge(measurement(of, said), seen or observation())
     assert judgement.valid, judgement.reasons
     return judgement
 
@@ -169,3 +200,108 @@ def test_problems_of_the_engine_make_it_invalid() -> None:
 def test_unreadable_raw_data_make_it_invalid() -> None:
     judgement = judge(Measurement(record(), None, "wrk2.txt:3: ends before"))
     assert judgement.reasons == ("wrk2.txt:3: ends before",)
+
+
+def test_a_warm_up_that_was_never_steady() -> None:
+    cold = record(warmth=Warmth(False, (), "not steady within 60 s: JIT 30%"))
+    assert invalid(cold) == "cold JVM: not steady within 60 s: JIT 30%"
+
+
+def test_a_compiler_that_is_busy_in_the_window() -> None:
+    assert valid(record(jit_share=0.19)).notes == ()
+    assert "cold JVM: it compiled for 0.25 s in every second" in invalid(record(jit_share=0.25))
+
+
+def test_what_older_versions_did_not_record_is_a_note() -> None:
+    old = judge(measurement(record(warmth=None)))
+    assert old.valid
+    assert old.notes == ("warm-up was not proven (recorded by an older version)",)
+
+
+def test_a_generator_stopped_by_its_quota() -> None:
+    valid(usage(window_throttled_s=0.14))
+    reason = invalid(usage(window_throttled_s=6.0))
+    assert reason == (
+        "the generator was starved: its CPU quota stopped it for 6.0 s of the 15 s window"
+    )
+
+
+def test_a_generator_that_waits_for_a_cpu_at_every_turn() -> None:
+    # 20 ms at each of 200 turns: a tenth of the median of 200 ms.
+    valid(usage(window_wait_s=4.0, window_slices=200))
+    starved = usage(window_wait_s=4.2, window_slices=200)
+    assert "waited 21.0 ms for a CPU at every turn (allowed 20.0 ms)" in invalid(starved)
+    # A millisecond is always allowed.
+    quick = reading(corrected=latency(2.0), raw=latency(2.0))
+    valid(usage(window_wait_s=4.0, window_slices=4000), quick)
+    assert "waited 1.1 ms" in invalid(usage(window_wait_s=4.4, window_slices=4000), quick)
+
+
+def test_a_generator_that_often_waits_shortly_is_a_note() -> None:
+    # 7.5 s of 15 s on 2 cores.
+    notes = valid(usage(window_wait_s=7.5, window_slices=100_000)).notes
+    assert notes == ("the generator waited for a CPU for 25% of its cores' time",)
+
+
+def spiked(*peaks: Peak) -> TrialRecord:
+    spike = Spike(100, None, calm_s=3, peak_s=3, repeats=2, tolerance=0.1, steady_s=1)
+    return record(plan(spike=spike), peaks=peaks)
+
+
+def test_peaks_as_planned() -> None:
+    valid(spiked(Peak(13.6, 16.7), Peak(19.6, 22.6)))
+    assert "1 of 2 peaks were made" in invalid(spiked(Peak(13.6, 16.7)))
+    assert "peak 2 lasted 0.4 s of 3 s" in invalid(spiked(Peak(13.6, 16.7), Peak(19.6, 20.0)))
+
+
+OPENS = START.timestamp() + 10.5
+
+
+def rise(name: str, by: float, **labels: str) -> Series:
+    edges = (OPENS, OPENS + 15)
+    return Series({"__name__": name, **labels}, edges, (100.0, 100.0 + by))
+
+
+def late_downstream(answers_below_50_ms: float) -> Observation:
+    name = "lab_downstream_lag_seconds_bucket"
+    return observation(
+        rise(name, answers_below_50_ms, le="0.01"),
+        rise(name, 100, le="0.05"),
+        rise(name, 100, le="+Inf"),
+    )
+
+
+def test_a_downstream_that_is_late() -> None:
+    # A delay of 200 ms may be 20 ms late at p95.
+    assert valid(seen=late_downstream(96)).notes == ()
+    reason = invalid(seen=late_downstream(50))
+    assert reason == "the downstream was late by 46 ms at p95 (allowed 20 ms)"
+
+
+def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
+    notes = valid(usage(host_busy=0.98), seen=late_downstream(50)).notes
+    assert "the downstream was late by 46 ms" in notes[0]
+    assert "98% busy" in notes[1]
+
+
+def test_a_proxy_stopped_by_its_quota() -> None:
+    name = "container_cpu_cfs_throttled_seconds_total"
+    stopped = observation(rise(name, 2.0, service="toxiproxy"), rise(name, 9.0, service="a"))
+    assert invalid(seen=stopped) == "the proxy was stopped by its CPU quota for 2.0 s of the window"
+
+
+def test_a_proxy_that_used_all_of_its_cpus() -> None:
+    cpus = rise("go_sched_gomaxprocs_threads", 0, job="toxiproxy")
+    cpus = dataclasses.replace(cpus, values=(2.0, 2.0))
+    name = "process_cpu_seconds_total"
+    valid(seen=observation(cpus, rise(name, 28.0, job="toxiproxy")))
+    full = observation(cpus, rise(name, 29.0, job="toxiproxy"))
+    assert invalid(seen=full) == "the proxy used all of its 2 CPUs"
+
+
+def test_series_that_are_missing_are_a_note() -> None:
+    nothing = judge(measurement())
+    assert nothing.valid
+    assert "series are missing" in nothing.notes[0]
+    short = Observation((OPENS, OPENS + 20), observation().all)
+    assert "did not see the whole window of server, jvm" in valid(seen=short).notes[0]

@@ -22,6 +22,7 @@ from lab.density.connections import Connections
 from lab.density.model import Kind, Plan, Row
 from lab.errors import Interrupted, LabUnreachable
 from lab.fairness import compare, reasons
+from lab.launches import fresh_jvm
 from lab.process import System
 from lab.records import read_object
 from lab.report import fairness, manifest
@@ -30,8 +31,6 @@ from lab.stack import TRAFFIC_PORT, Stack
 from lab.types import Identity
 
 POLL_S = 0.2
-# A JVM ends and starts in seconds; Docker waits longer each time one ended soon.
-RESTART_S = 120.0
 # Connections between two collections.
 STEP = 500
 OPEN_S = 60.0
@@ -180,7 +179,7 @@ class _Launcher:
     def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
         """One row. Raises LabUnreachable when the server does not come back."""
         started_at = self._system.now()
-        identity = self._restart(server)
+        identity = fresh_jvm(server, self._stack, self._system)
         found = self._measure(server, kind)
         wrong = [*unequal, *found.reasons]
         if identity.model != server:
@@ -188,24 +187,6 @@ class _Launcher:
         if self._identity(server) != identity:
             wrong.append("the JVM restarted during the launch")
         return self._row(server, kind, number, found, wrong, started_at)
-
-    def _restart(self, server: str) -> Identity:
-        before = self._stack.identity(server).start_time_ms
-        self._stack.restart(server)
-        until = self._system.monotonic() + RESTART_S
-        while True:
-            self._system.sleep(POLL_S)
-            try:
-                identity = self._stack.identity(server)
-                if identity.start_time_ms != before:
-                    self._stack.healthy(server)
-                    return identity
-            except LabUnreachable as failure:
-                problem = str(failure)
-            else:
-                problem = f"{server}: its JVM did not end when told to"
-            if self._system.monotonic() >= until:
-                raise LabUnreachable(f"{problem} ({RESTART_S:.0f} s after its restart)")
 
     def _identity(self, server: str) -> Identity | None:
         try:

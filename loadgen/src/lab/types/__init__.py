@@ -17,6 +17,7 @@ from lab.types.experiment import (
     Stress,
     TrialPlan,
 )
+from lab.types.observation import Observation, Series, bucket_quantile
 from lab.types.result import (
     Counts,
     Finding,
@@ -54,9 +55,11 @@ __all__ = [
     "Measurement",
     "Mode",
     "Objective",
+    "Observation",
     "Peak",
     "Reading",
     "Row",
+    "Series",
     "Snapshot",
     "Spike",
     "Stress",
@@ -66,4 +69,5 @@ __all__ = [
     "Usage",
     "WarmCycle",
     "Warmth",
+    "bucket_quantile",
 ]

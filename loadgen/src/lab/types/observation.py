@@ -1,0 +1,151 @@
+"""What Prometheus saw of a trial's window: raw samples, and what can be told from them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series as Prometheus scraped it: labels (its name is `__name__`), and samples by
+    time, in seconds since 1970. Samples that are not finite were left out."""
+
+    labels: Mapping[str, str]
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.times) != len(self.values) or not self.times:
+            raise ValueError(f"as many times as values, at least one: {self.labels}")
+        if any(b <= a for a, b in pairwise(self.times)):
+            raise ValueError(f"times must rise: {self.labels}")
+
+    @property
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """(time, value) pairs."""
+        return tuple(zip(self.times, self.values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Every stored series of a trial, from a little before its window to a little after.
+
+    `window` is the measured window, in seconds since 1970.
+    """
+
+    window: tuple[float, float]
+    all: tuple[Series, ...]
+
+    def __post_init__(self) -> None:
+        if not self.window[0] < self.window[1]:
+            raise ValueError(f"a window ends after it starts: {self.window}")
+
+    def series(self, name: str, **labels: str) -> tuple[Series, ...]:
+        """The series of a metric that have these labels."""
+        return tuple(self._matching(name, labels))
+
+    def points(self, name: str, **labels: str) -> tuple[tuple[float, float], ...]:
+        """The samples of the one series that has these labels; none where there is none.
+
+        Raises ValueError where there are several: they are not to be mixed.
+        """
+        found = self.series(name, **labels)
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} series are called {name} with {labels}")
+        return found[0].points if found else ()
+
+    def increase(self, name: str, **labels: str) -> float | None:
+        """By how much the counters with these labels rose in exactly the window, in sum.
+
+        Between two samples a counter is taken to rise evenly (linear interpolation at the
+        window's edges); where it fell, it began again at 0 and the rise is what it shows. A
+        counter that appears while its job was being scraped already began at 0 (an outcome
+        that nothing had before). None where no such counter covers the window.
+        """
+        found = self.series(name, **labels)
+        rises = [self._rise(series) for series in found]
+        known = [rise for rise in rises if rise is not None]
+        return sum(known) if found and len(known) == len(rises) else None
+
+    def quantile(self, q: float, name: str, **labels: str) -> float | None:
+        """The q-quantile (0..1) of a histogram's observations in the window, its series with
+        these labels summed; None without any. `name` without `_bucket`; see
+        `bucket_quantile`."""
+        counts: dict[float, float] = {}
+        for series in self._matching(f"{name}_bucket", labels):
+            rise = self._rise(series)
+            if rise is None:
+                return None
+            le = float(series.labels["le"])
+            counts[le] = counts.get(le, 0.0) + rise
+        return bucket_quantile(sorted(counts.items()), q)
+
+    def covers(self, job: str, **labels: str) -> bool:
+        """Whether a job's target was scraped before and after the window."""
+        return any(
+            series.times[0] <= self.window[0] and series.times[-1] >= self.window[1]
+            for series in self._matching("up", {"job": job, **labels})
+        )
+
+    def _matching(self, name: str, labels: Mapping[str, str]) -> Iterator[Series]:
+        for series in self.all:
+            if series.labels.get("__name__") == name and all(
+                series.labels.get(label) == value for label, value in labels.items()
+            ):
+                yield series
+
+    def _rise(self, series: Series) -> float | None:
+        opens, closes = self.window
+        times, risen = series.times, _without_resets(series.values)
+        if times[-1] < closes:
+            return None
+        if times[0] > opens:
+            # One scrape earlier it was not there, yet the rest of its job was.
+            job = series.labels.get("job", "")
+            if not any(up.times[0] < times[0] for up in self._matching("up", {"job": job})):
+                return None
+            times, risen = (times[0] - 1e-3, *times), (0.0, *risen)
+            opens = max(opens, times[0])
+        return max(0.0, _at(times, risen, closes) - _at(times, risen, opens))
+
+
+def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float | None:
+    """The q-quantile (0..1) of (upper bound, observations up to it) pairs, ascending, as
+    Prometheus' histogram_quantile: observations lie evenly within their bucket, and beyond the
+    last finite bound it is that bound. None without observations.
+    """
+    if not buckets or buckets[-1][1] <= 0:
+        return None
+    wanted = q * buckets[-1][1]
+    below_le, below = 0.0, 0.0
+    for le, count in buckets:
+        if count >= wanted:
+            if math.isinf(le):
+                return below_le
+            share = (wanted - below) / (count - below) if count > below else 1.0
+            return below_le + (le - below_le) * share
+        below_le, below = le, count
+    return below_le
+
+
+def _without_resets(values: Sequence[float]) -> tuple[float, ...]:
+    """A counter that never falls: what it showed before each new start is added."""
+    lost, risen = 0.0, [values[0]]
+    for before, now in pairwise(values):
+        if now < before:
+            lost += before
+        risen.append(now + lost)
+    return tuple(risen)
+
+
+def _at(times: Sequence[float], values: Sequence[float], moment: float) -> float:
+    """The value at a moment within the times, by linear interpolation."""
+    after = bisect_left(times, moment)
+    if times[after] == moment or after == 0:
+        return values[after]
+    share = (moment - times[after - 1]) / (times[after] - times[after - 1])
+    return values[after - 1] + share * (values[after] - values[after - 1])

@@ -1,0 +1,58 @@
+"""Were the parts around the server up to it? From what Prometheus saw of the window.
+
+An observation that is not there, or short, says nothing: then there is a note, not a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.types import Observation, Reading, TrialRecord
+
+JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
+# The downstream answers this share of its delay too late at p95: then it is what is measured.
+LATE_SHARE = 0.1
+LEAST_LATE_MS = 5.0
+# A part that used this share of the CPUs it may use was at its limit.
+PART_CPU = 0.95
+# Stopped by its quota for this share of the window.
+THROTTLED = 0.01
+_PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
+
+
+def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """What is not known, for the notes."""
+    if observation is None:
+        # Versions without a warm-up proof stored no series at all.
+        if record.warmth is not None:
+            yield "the window's series are missing: Prometheus did not answer"
+        return
+    unseen = [job for job in JOBS if not observation.covers(job)]
+    if unseen:
+        yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
+
+
+def saturated(
+    record: TrialRecord, reading: Reading, observation: Observation | None
+) -> Iterator[str]:
+    """Which of proxy and downstream was at its limit, if one was."""
+    if observation is None:
+        return
+    late_s = observation.quantile(0.95, "lab_downstream_lag_seconds")
+    if late_s is not None:
+        allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
+        if late_s * 1000 > allowed_ms:
+            yield (
+                f"the downstream was late by {late_s * 1000:.0f} ms at p95 "
+                f"(allowed {allowed_ms:.0f} ms)"
+            )
+    for part, name in _PARTS.items():
+        throttled_s = observation.increase(
+            "container_cpu_cfs_throttled_seconds_total", service=part
+        )
+        if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
+            yield f"{name} was stopped by its CPU quota for {throttled_s:.1f} s of the window"
+        used_s = observation.increase("process_cpu_seconds_total", job=part)
+        cpus = [value for _, value in observation.points("go_sched_gomaxprocs_threads", job=part)]
+        if used_s is not None and cpus and used_s >= PART_CPU * max(cpus) * reading.window_s:
+            yield f"{name} used all of its {max(cpus):.0f} CPUs"

@@ -1,0 +1,117 @@
+"""Measurement to judgement: valid, or the reasons why not. Fails closed.
+
+A reason makes the trial invalid: its figures do not mean what their columns say. A note is
+something a reader must know of a valid trial; overload by the server is a finding, not a
+fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.types import Judgement, Measurement, Observation, Reading, TrialRecord
+from lab.validate import around
+from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, waited
+from lab.validate.server import same_server, warm
+
+# Little's law must hold within this share, plus half a latency at each edge of the window.
+LITTLE_TOLERANCE = 0.05
+HOST_BUSY = 0.95
+# What rounding and the edges of a window may put above a bound.
+BOUND_SLACK = 0.02
+MIN_SAMPLES = 200
+
+
+def judge(measurement: Measurement, observation: Observation | None = None) -> Judgement:
+    """All reasons and notes of one measurement; `observation` is its window as Prometheus saw
+    it, where that was stored."""
+    record, reading = measurement.record, measurement.reading
+    reasons = [*same_server(record), *record.unequal, *warm(record)]
+    notes = list(record.notes)
+    if record.warmth is None:
+        notes.append("warm-up was not proven (recorded by an older version)")
+    if reading is None:
+        reasons.append(measurement.problem or "its raw data could not be read")
+        return Judgement(tuple(reasons), tuple(notes))
+    reasons += [*reading.problems, *_samples(reading), *load_kept(record)]
+    notes += [*reading.notes, *around.missing(record, observation)]
+    busy = record.usage.host_busy
+    full = busy is not None and busy >= HOST_BUSY
+    if reading.samples:
+        reasons += [*_answers(reading), *_littles_law(record, reading), *_bound(record, reading)]
+        reasons += [*generator(record, reading), *_backlog(record, reading)]
+        # On a full host every part is late: then the host is the limit, and the note says so.
+        late = around.saturated(record, reading, observation)
+        (notes if full else reasons).extend(late)
+        notes += [*_findings(record, reading), *waited(record, reading)]
+    if full:
+        notes.append(f"the host's CPU was {busy:.0%} busy: these numbers are this machine's limit")
+    steal = record.usage.host_steal
+    if steal is not None and steal >= 0.05:
+        notes.append(f"the host lost {steal:.0%} of its CPU to other machines (steal)")
+    return Judgement(tuple(reasons), tuple(dict.fromkeys(notes)))
+
+
+def _samples(reading: Reading) -> Iterator[str]:
+    if reading.samples == 0:
+        yield "nothing was answered in the measured window"
+    elif reading.samples < MIN_SAMPLES:
+        yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
+
+
+def _answers(reading: Reading) -> Iterator[str]:
+    if reading.counts.ok == 0:
+        yield "no answer was a success: the latencies are those of errors"
+
+
+def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """N = X·R for a closed load (Little 1961): all connections are always busy."""
+    if record.plan.mode != "closed" or reading.raw is None:
+        return
+    latency_s = reading.raw.mean_ms / 1000
+    busy = reading.achieved_rps * latency_s
+    tolerance = LITTLE_TOLERANCE + latency_s / reading.window_s
+    if abs(busy / record.plan.concurrency - 1) > tolerance:
+        yield (
+            f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {latency_s:.3f} s "
+            f"= {busy:.0f} connections busy of {record.plan.concurrency} "
+            f"(tolerance {tolerance:.0%})"
+        )
+
+
+def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    bound = record.plan.predicted_rps
+    if bound is None or reading.counts.http_errors:
+        return  # An error can be answered faster than the bound's response time.
+    # An open load that catches up after a stall may exceed its own average for a while.
+    if record.plan.offered_rps is not None and bound >= record.plan.offered_rps:
+        return
+    if reading.achieved_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
+        yield (
+            f"faster than possible: {reading.achieved_rps:.0f} req/s against a bound of "
+            f"{bound:.0f}: something else answered"
+        )
+
+
+def _backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """More answers than offered: those of requests that were due before the window."""
+    offered = record.plan.offered_rps
+    if offered is None or reading.corrected is None:
+        return
+    if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
+        yield (
+            f"a backlog of the warm-up was worked off: {reading.achieved_rps:.0f} answered of "
+            f"{offered} req/s offered, so the corrected latencies are not those of this load"
+        )
+
+
+def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    if overloaded(record, reading):
+        yield (
+            f"overloaded: {reading.achieved_rps:.0f} of {record.plan.offered_rps} req/s "
+            "offered were answered, so corrected latencies grow with the run's length"
+        )
+    counts = reading.counts
+    if counts.http_errors and counts.ok:
+        share = counts.http_errors / (counts.http_errors + counts.ok)
+        yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"

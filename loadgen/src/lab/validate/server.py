@@ -1,0 +1,57 @@
+"""Was it the right server, as it should be, all the time?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.types import Snapshot, TrialRecord
+
+# JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
+# CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
+JIT_COLD = 0.2
+
+
+def same_server(record: TrialRecord) -> Iterator[str]:
+    """What changed of the server and of all it depends on."""
+    plan, before, after = record.plan, record.before, record.after
+    if before.identity.model != plan.server:
+        yield f"wrong server: {before.identity.model} answered as {plan.server}"
+    if after is None:
+        yield f"the server could not be read back afterwards: {record.after_problem}"
+        return
+    if after.identity.start_time_ms != before.identity.start_time_ms:
+        yield "the JVM restarted during the trial"
+    elif after.identity != before.identity:
+        yield "the server's identity changed during the trial"
+    yield from _changes(before, after)
+    if record.toxic_changes and before.toxics == after.toxics:
+        yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
+
+
+def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    changed = sorted(
+        name
+        for name in {*before.settings, *after.settings}
+        if before.settings.get(name) != after.settings.get(name)
+    )
+    if changed:
+        yield f"settings changed during the trial: {', '.join(changed)}"
+    if before.toxics != after.toxics:
+        was, now = ("; ".join(snapshot.toxics.in_force) or "none" for snapshot in (before, after))
+        yield f"toxics changed during the trial: {was} became {now}"
+    if before.downstream_delay_ms != after.downstream_delay_ms:
+        yield (
+            f"the downstream's delay changed during the trial: {before.downstream_delay_ms:g} "
+            f"became {after.downstream_delay_ms:g} ms"
+        )
+
+
+def warm(record: TrialRecord) -> Iterator[str]:
+    """Why the JVM counts as cold."""
+    if record.warmth is not None and not record.warmth.steady:
+        yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
+    if record.jit_share is not None and record.jit_share > JIT_COLD:
+        yield (
+            f"cold JVM: it compiled for {record.jit_share:.2f} s in every second of the window "
+            f"(allowed {JIT_COLD:.2f} s)"
+        )

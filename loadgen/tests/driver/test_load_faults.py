@@ -1,0 +1,272 @@
+"""Faults planted on a fake lab while a trial runs, through the whole path: load, series of the
+window, measurement, judgement. Each makes the trial invalid, for that reason only."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from driver.fakes import (
+    START,
+    FakeEngine,
+    FakeLab,
+    FakeSystem,
+    plan,
+    reading,
+)
+from lab.engines import Schedule
+from lab.errors import Interrupted, LabUnreachable, RawDataError
+from lab.load import Runner
+from lab.measure import RECORD, measure
+from lab.observe import load_or_none, observe
+from lab.records import read_json
+from lab.stack import Stack
+from lab.types import Judgement, Peak, Reading, Spike, TrialPlan, TrialRecord, Warmth
+from lab.validate import judge
+from lab.warm import prove_warm
+
+# The fake engine's window opens 10 s after its start and lasts 15 s.
+MID_WINDOW_S = 17.0
+WARM = Warmth(True, ())
+SPIKE = Spike(70, None, calm_s=4, peak_s=3, repeats=2, tolerance=0.1, steady_s=1)
+
+
+class Quiet:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
+        pass
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@dataclasses.dataclass
+class Lab:
+    """Runs one trial of the fake lab and judges it from its folder alone."""
+
+    fake: FakeLab
+    stack: Stack
+    system: FakeSystem
+    engine: FakeEngine
+    raw: Path
+    warmth: Warmth | None = WARM
+    unequal: tuple[str, ...] = ()
+
+    def run(self, of: TrialPlan | None = None) -> TrialRecord:
+        of = of or plan()
+        Runner("run", self.stack, self.system, Quiet()).trial(
+            of,
+            self.stack.snapshot(of.server),
+            self.unequal,
+            self.engine,
+            "fake 1.0",
+            self.raw,
+            self.warmth,
+        )
+        record = read_json(self.raw / RECORD, TrialRecord)
+        observe(record, of.duration_s, self.raw, self.stack, self.system)
+        return record
+
+    def judged(self, of: TrialPlan | None = None) -> Judgement:
+        self.run(of)
+        return judge(measure(self.raw, [self.engine]), load_or_none(self.raw))
+
+    def reason(self, of: TrialPlan | None = None) -> str:
+        judgement = self.judged(of)
+        assert len(judgement.reasons) == 1, judgement.reasons
+        return judgement.reasons[0]
+
+
+@pytest.fixture
+def lab(
+    fake_lab: FakeLab, stack: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
+) -> Lab:
+    return Lab(fake_lab, stack, system, engine, tmp_path / "raw" / "01-a")
+
+
+def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
+    assert lab.judged() == Judgement((), ())
+
+
+def test_starved_by_a_quota(lab: Lab) -> None:
+    # The quota stopped the container for 40 % of the time.
+    lab.system.throttled = 0.4
+    assert "the generator was starved: its CPU quota stopped it for 6.0 s" in lab.reason()
+
+
+def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
+    # Its threads wait 30 ms for a CPU at every turn, of 200 ms that an answer takes.
+    lab.system.wait_ms = 30.0
+    assert "waited 30.0 ms for a CPU at every turn (allowed 20.0 ms)" in lab.reason()
+
+
+def test_another_server_on_the_name(lab: Lab) -> None:
+    lab.fake.identities["a"] = dataclasses.replace(lab.fake.identities["a"], model="b")
+    assert lab.reason() == "wrong server: b answered as a"
+
+
+def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
+    lab.fake.answering_model = "b"
+    with pytest.raises(LabUnreachable, match="answered by b"):
+        lab.stack.check_route("a", "/downstream")
+
+
+def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
+    def restart() -> None:
+        lab.stack.restart("a")
+        lab.fake.compiled_s = lambda at: 0.1
+
+    lab.system.at(MID_WINDOW_S, restart)
+    assert lab.reason() == "the JVM restarted during the trial"
+
+
+def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:
+    toxic = {
+        "name": "slow",
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": 1.0,
+        "attributes": {"latency": 300, "jitter": 0},
+    }
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic))
+    reason = lab.reason()
+    assert "toxics changed during the trial: none became downstream/slow" in reason
+
+
+def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
+    # Gone when the trial is over; the agent, which looks every second, saw it.
+    seen = {"since": "2026-01-31T12:00:17+00:00", "proxy": "downstream", "toxic": "slow"}
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxic_changes.append(seen))
+    assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
+
+
+def test_too_few_samples(lab: Lab) -> None:
+    assert "too few samples: 150, and p95 needs 200" in lab.reason(plan(offered_rps=10))
+
+
+def test_a_jvm_that_was_never_warm(lab: Lab) -> None:
+    lab.fake.compiled_s = lambda at: 0.15 * at
+    url = "http://a:8080/downstream"
+    lab.warmth = prove_warm(
+        "a", url, "/downstream", 100, lab.engine, lab.stack, lab.system, lab.raw.parent / "w", 2,
+        lambda _: None,
+    )  # fmt: skip
+    assert "cold JVM: not steady within 60 s" in lab.reason()
+
+
+def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
+    lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
+    assert "cold JVM: it compiled for 0.4" in lab.reason()
+    assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
+
+
+def test_unequal_limits(lab: Lab) -> None:
+    lab.unequal = ("unequal limits: backlog is 50 for b and 4096 for a",)
+    assert lab.reason() == lab.unequal[0]
+
+
+def test_littles_law_broken(lab: Lab) -> None:
+    # 60 of 100 connections were refused: 200 req/s of 200 ms keep 40 busy.
+    lab.engine.read = lambda plan, raw: reading(200.0, 15.0, corrected=None)  # type: ignore[method-assign]
+    reason = lab.reason(plan("closed"))
+    assert "Little's law does not hold" in reason
+    assert "= 40 connections busy of 100" in reason
+
+
+def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:
+    lab.fake.no_exporter = True
+    assert lab.run().jit_share is None
+
+
+def test_usage_is_that_of_the_window(lab: Lab) -> None:
+    usage = lab.run().usage
+    assert usage.window_cpu_s == pytest.approx(0.5 * 15)
+    assert usage.window_wait_s == pytest.approx(0.05 * 15)
+    assert usage.window_slices == pytest.approx(15_000, abs=10)
+    assert usage.window_throttled_s == 0
+
+
+def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
+    lab.raw.mkdir(parents=True)
+    (lab.raw / "fake.txt").write_text("measured")
+    with pytest.raises(FileExistsError):
+        lab.run()
+    assert (lab.raw / "fake.txt").read_text() == "measured"
+
+
+class Extra(FakeEngine):
+    """Another engine, for the peaks."""
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        return dataclasses.replace(
+            super().schedule(plan, raw), argv=("extra", str(plan.duration_s), str(plan.concurrency))
+        )
+
+
+def spike_plan(spike: Spike = SPIKE) -> TrialPlan:
+    return plan("closed", spike=spike, duration_s=spike.total_s)
+
+
+def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
+    # The window opens at 10 s: calm to 14, peak to 17, calm to 21, peak to 24, calm to 28.
+    record = lab.run(spike_plan())
+    assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
+    assert len(lab.system.started) == 3
+    assert all(process.stopped_early for process in lab.system.processes[1:])
+    assert (lab.raw / "peak-2" / "output.txt").exists()
+
+
+def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
+    Runner("run", lab.stack, lab.system, Quiet()).trial(
+        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, None, Extra()
+    )
+    assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
+    assert lab.system.started[1][2] == "70"
+
+
+def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
+    lab.system.at(15.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
+    assert lab.reason(spike_plan()) == "peak 1 lasted 1.0 s of 3 s"
+
+
+def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
+    lab.system.interrupt_at = 15.0
+    with pytest.raises(Interrupted):
+        lab.run(spike_plan())
+    assert [process.stopped_early for process in lab.system.processes] == [True, True]
+
+
+def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
+    lab.system.at(15.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    assert lab.reason(spike_plan()) == "0 of 2 peaks were made"
+    assert lab.system.processes[1].stopped_early
+
+
+def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
+    def broken(plan: TrialPlan, raw: Path) -> Reading:
+        raise RawDataError(raw / "fake.txt", 7, "ends before the spectrum")
+
+    lab.engine.read = broken  # type: ignore[method-assign]
+    assert lab.reason() == "fake.txt:7: ends before the spectrum"
+
+
+def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
+    def answers(le: str, each_second: float) -> None:
+        labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
+        lab.fake.scraped.append((labels, lambda at: each_second * (at + 600)))
+
+    answers("0.01", 100)
+    answers("0.05", 500)
+    answers("+Inf", 500)
+    assert "the downstream was late by 48 ms at p95 (allowed 20 ms)" in lab.reason()
+
+
+def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
+    lab.run()
+    seen = load_or_none(lab.raw)
+    assert seen is not None
+    assert seen.window == (START.timestamp() + 10, START.timestamp() + 25)
