@@ -8,8 +8,16 @@ from typing import Any
 import httpx
 import pytest
 
-from lab import dashboards
-from lab.dashboards import DashboardError, PrometheusReader, Window, ask, expand, load
+from lab.dashboards import (
+    DashboardError,
+    PrometheusReader,
+    Window,
+    ask,
+    expand,
+    load,
+    resolve,
+)
+from lab.dashboards.__main__ import main
 from lab.errors import LabUnreachable
 
 WINDOW = Window(1000, 1300, 2)
@@ -93,6 +101,11 @@ def test_range_and_interval_are_known() -> None:
     assert expand("a[$__range] b[${__interval}]", {}, WINDOW) == "a[300000ms] b[2000ms]"
 
 
+def test_a_group_of_label_replace_is_no_variable() -> None:
+    expr = 'label_replace(a, "server", "$1", "service", "(.+)")'
+    assert expand(expr, {}, WINDOW) == expr
+
+
 def test_an_unknown_variable_is_an_error_and_not_a_query() -> None:
     with pytest.raises(DashboardError, match=r"variable \$model is not known"):
         expand('a{x="$model"}', {"server": ".+"}, WINDOW)
@@ -120,6 +133,85 @@ def test_a_variable_may_be_set(tmp_path: Path) -> None:
     boards = load(write(tmp_path, board()))
     (answer,) = ask(prometheus(), boards, WINDOW, {"server": "fixed-pool"})
     assert answer.expr == 'a{server=~"fixed-pool"}'
+
+
+def asking_board(**time: str) -> dict[str, Any]:
+    """A dashboard with two variables to ask for, the second by the first."""
+    run = {
+        "name": "run",
+        "query": "query_result(max by (run) (t[100y] offset -50y))",
+        "regex": '/run="([^"]+)"/',
+        "sort": 2,
+    }
+    trial = {
+        "name": "trial",
+        "query": 'query_result(max by (name) (t{run="$run"}))',
+        "regex": '/name="(?<text>(?<value>[^ "]+) [^"]+)"/',
+        "sort": 1,
+    }
+    content = board(templating={"list": [run, trial]}, time=time)
+    content["panels"][0]["panels"][0]["targets"][0]["expr"] = 'a{x="$run/$trial"}'
+    return content
+
+
+def of_trials(asked: list[dict[str, str]]) -> PrometheusReader:
+    """A Prometheus that knows two runs of two trials."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        query = dict(httpx.QueryParams(request.content.decode()))
+        asked.append(query)
+        label, values = "name", ["02 netty open", "01 event-loop open"]
+        if "max by (run)" in query["query"]:
+            label, values = "run", ["r1", "r2"]
+        found = [{"metric": {"__name__": "t", label: each}, "value": [7.5, "1"]} for each in values]
+        if request.url.path.endswith("query_range"):
+            found = []
+        return httpx.Response(200, json={"status": "success", "data": {"result": found}})
+
+    return PrometheusReader("http://prometheus:9090", httpx.MockTransport(answer))
+
+
+def test_a_variable_is_asked_for_and_takes_the_first_in_its_order(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    (lab,) = load(write(tmp_path, asking_board()))
+    assert resolve(of_trials(asked), lab, WINDOW) == {"run": "r2", "trial": "01"}
+    assert asked[0] == {"query": "max by (run) (t[100y] offset -50y)", "time": "1300.000"}
+    assert asked[1]["query"] == 'max by (name) (t{run="r2"})'
+
+
+def test_what_is_chosen_is_not_asked_for(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    (lab,) = load(write(tmp_path, asking_board()))
+    chosen = resolve(of_trials(asked), lab, WINDOW, {"run": "r1"})
+    assert chosen == {"run": "r1", "trial": "01"}
+    assert [each["query"] for each in asked] == ['max by (name) (t{run="r1"})']
+
+
+def test_without_an_answer_a_variable_is_empty(tmp_path: Path) -> None:
+    (lab,) = load(write(tmp_path, asking_board()))
+    assert resolve(prometheus(), lab, WINDOW) == {"run": "", "trial": ""}
+
+
+def test_a_variable_asked_in_a_way_the_reader_does_not_know_is_an_error(tmp_path: Path) -> None:
+    content = asking_board()
+    content["templating"]["list"][0]["query"] = "metrics(up)"
+    (lab,) = load(write(tmp_path, content))
+    with pytest.raises(DashboardError, match=r"\$run asks metrics"):
+        resolve(prometheus(), lab, WINDOW)
+
+
+def test_a_fixed_range_is_asked_whatever_the_window(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    content = asking_board(**{"from": "2000-01-01T00:00:00.000Z", "to": "2000-01-01T00:01:00.000Z"})
+    (answer,) = ask(of_trials(asked), load(write(tmp_path, content)), WINDOW)
+    assert answer.expr == 'a{x="r2/01"}'
+    assert asked[0]["time"] == "946684860.000"
+    assert (asked[-1]["start"], asked[-1]["end"]) == ("946684800.000", "946684860.000")
+
+
+def test_a_range_up_to_now_follows_the_window(tmp_path: Path) -> None:
+    (lab,) = load(write(tmp_path, asking_board(**{"from": "now-5m", "to": "now"})))
+    assert lab.range_s is None
 
 
 def test_a_refused_query_is_told_in_prometheus_own_words() -> None:
@@ -153,4 +245,4 @@ def test_a_window_runs_forward() -> None:
 
 def test_the_program_says_where_the_dashboards_are_missing(tmp_path: Path) -> None:
     with pytest.raises(DashboardError, match="no dashboard"):
-        dashboards.main([], {"LAB_HOME": str(tmp_path)}, io.StringIO())
+        main([], {"LAB_HOME": str(tmp_path)}, io.StringIO())

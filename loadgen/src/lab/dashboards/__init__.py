@@ -1,0 +1,35 @@
+"""Reads the dashboards Grafana shows, and asks Prometheus what their panels ask.
+
+One definition serves Grafana, the report and the tests: the classic dashboard JSON. What
+Grafana's browser side does to a query (variables, the rate interval) is done here the same
+way, so every panel can be drawn and checked on machines without Grafana.
+"""
+
+from lab.dashboards.asking import DATA_SOURCE_INTERVAL_S, Answer, ask, expand, resolve
+from lab.dashboards.model import (
+    Dashboard,
+    DashboardError,
+    Panel,
+    Query,
+    Question,
+    Window,
+    load,
+)
+from lab.dashboards.prometheus import PrometheusReader, Series
+
+__all__ = [
+    "DATA_SOURCE_INTERVAL_S",
+    "Answer",
+    "Dashboard",
+    "DashboardError",
+    "Panel",
+    "PrometheusReader",
+    "Query",
+    "Question",
+    "Series",
+    "Window",
+    "ask",
+    "expand",
+    "load",
+    "resolve",
+]

@@ -1,0 +1,118 @@
+"""Puts a dashboard's queries as Grafana does, and asks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lab.dashboards.model import Dashboard, DashboardError, Question, Window
+from lab.dashboards.prometheus import PrometheusReader, Series
+
+# What the provisioned data source says ("Scrape interval"); Grafana's rate interval is built
+# on it: grafana/provisioning/datasources/prometheus.yml.
+DATA_SOURCE_INTERVAL_S = 1.0
+QUERY_RESULT = re.compile(r"query_result\((.+)\)\s*")
+# `$1` is a group of label_replace, and none of Grafana's.
+VARIABLE = re.compile(r"\$(?!\d)(\w+)|\$\{(\w+)(?::\w+)?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one query returned. ``where`` is dashboard/panel/ref, for messages."""
+
+    where: str
+    expr: str
+    series: tuple[Series, ...]
+
+    @property
+    def samples(self) -> int:
+        """Number of samples over all series."""
+        return sum(len(series.points) for series in self.series)
+
+
+def expand(expr: str, variables: Mapping[str, str], window: Window, min_step_s: float = 0) -> str:
+    """The query with its variables replaced, Grafana's own included: ``$__interval`` is the
+    step, ``$__range`` the window, and ``$__rate_interval`` max(step + scrape interval, 4 x
+    scrape interval), where the scrape interval is the panel's minimum step or else the data
+    source's (https://grafana.com/docs/grafana/latest/datasources/prometheus/template-variables/).
+
+    Raises DashboardError for a variable that nobody knows.
+    """
+    scrape_s = max(min_step_s, DATA_SOURCE_INTERVAL_S)
+    step_s = max(window.step_s, scrape_s)
+    known = {
+        **variables,
+        "__interval": _duration(step_s),
+        "__rate_interval": _duration(max(step_s + scrape_s, 4 * scrape_s)),
+        "__range": _duration(window.end_s - window.start_s),
+    }
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in known:
+            raise DashboardError(f"variable ${name} is not known: {', '.join(sorted(known))}")
+        return known[name]
+
+    return VARIABLE.sub(value, expr)
+
+
+def resolve(
+    reader: PrometheusReader,
+    dashboard: Dashboard,
+    window: Window,
+    variables: Mapping[str, str] | None = None,
+) -> Mapping[str, str]:
+    """The value of every variable of the dashboard, those asked for as Grafana does when the
+    page is opened: ``query_result(…)`` at the end of the window. ``variables`` are chosen and
+    not asked for. One without any answer is "". Raises LabUnreachable, DashboardError."""
+    values = {**dashboard.variables, **(variables or {})}
+    for question in dashboard.questions:
+        if question.variable in values:
+            continue
+        query = QUERY_RESULT.fullmatch(question.query)
+        if query is None:
+            raise DashboardError(f"${question.variable} asks {question.query}: not query_result()")
+        texts = reader.texts(expand(query[1], values, window), window.end_s)
+        options = _options(question, texts)
+        values[question.variable] = options[0] if options else ""
+    return values
+
+
+def ask(
+    reader: PrometheusReader,
+    dashboards: tuple[Dashboard, ...],
+    window: Window,
+    variables: Mapping[str, str] | None = None,
+) -> tuple[Answer, ...]:
+    """Every query of every panel over the window, or over the range that a dashboard is fixed
+    to; ``variables`` replace the values that the dashboards open with. Raises LabUnreachable,
+    DashboardError."""
+    answers = []
+    for dashboard in dashboards:
+        over = Window(*dashboard.range_s, window.step_s) if dashboard.range_s else window
+        values = resolve(reader, dashboard, over, variables)
+        for panel, query in dashboard.queries():
+            expr = expand(query.expr, values, over, query.min_step_s)
+            where = f"{dashboard.uid}/{panel.title}/{query.ref}"
+            answers.append(Answer(where, expr, reader.range(expr, over)))
+    return tuple(answers)
+
+
+def _options(question: Question, texts: Iterable[str]) -> list[str]:
+    """What can be chosen, in its order: values."""
+    found = []
+    for text in texts:
+        match = re.search(question.regex, text)
+        if match is None:
+            continue
+        groups = match.groupdict()
+        value = groups.get("value") or (match[1] if match.re.groups else match[0])
+        found.append((groups.get("text") or value, value))
+    if question.order:
+        found.sort(reverse=question.order < 0)
+    return [value for _, value in found]
+
+
+def _duration(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"

@@ -1,0 +1,192 @@
+"""What a dashboard's JSON says: panels and their queries, variables, the range it opens with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from lab.errors import LabError
+
+DURATION_S = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0})
+# Grafana's "sort" of a variable, as far as this lab uses it.
+ORDERS = MappingProxyType({0: 0, 1: 1, 2: -1})
+
+
+class DashboardError(LabError):
+    """A dashboard's JSON is not what this lab writes; names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a panel. ``min_step_s`` is the panel's own lower limit of the step."""
+
+    ref: str
+    expr: str
+    legend: str
+    min_step_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel; ``unit`` is Grafana's name of a unit (s, bytes, reqps …), "" if it has none."""
+
+    id: int
+    title: str
+    type: str
+    description: str
+    unit: str
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A variable whose value is the first of the answers to ``query``: of each, the group
+    ``value`` of ``regex``, or its first group, or all of it ("" takes all). They are ordered
+    by the group ``text``, or else by value: ``order`` 1 ascending, -1 descending, 0 as they
+    came."""
+
+    variable: str
+    query: str
+    regex: str = ""
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """One dashboard. ``variables`` holds the value each has when the page is opened, as it
+    is put into a query; ``questions`` those that have to be asked for first, in order, each
+    with the earlier ones known. ``annotations`` are the queries of its marks. ``range_s`` are
+    the seconds since 1970 it opens with, where these are fixed and no "now"."""
+
+    uid: str
+    title: str
+    variables: Mapping[str, str]
+    panels: tuple[Panel, ...]
+    annotations: tuple[Query, ...]
+    questions: tuple[Question, ...] = ()
+    range_s: tuple[float, float] | None = None
+
+    def queries(self) -> Iterator[tuple[Panel, Query]]:
+        """Every query with its panel."""
+        for panel in self.panels:
+            for query in panel.queries:
+                yield panel, query
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From ``start_s`` to ``end_s`` (seconds since 1970), a sample every ``step_s``."""
+
+    start_s: float
+    end_s: float
+    step_s: float
+
+    def __post_init__(self) -> None:
+        if not (self.start_s < self.end_s and self.step_s > 0):
+            raise ValueError(f"a window ends after it starts, in steps above 0: {self}")
+
+
+def load(folder: Path) -> tuple[Dashboard, ...]:
+    """Every ``*.json`` of the folder, by file name. Raises DashboardError."""
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise DashboardError(f"{folder}: no dashboard (*.json) is there")
+    return tuple(_load_file(file) for file in files)
+
+
+def _load_file(file: Path) -> Dashboard:
+    try:
+        text = json.loads(file.read_text(encoding="utf-8"))
+        panels = tuple(_panel(panel) for panel in _flat(text["panels"]))
+        annotations = text.get("annotations", {}).get("list", [])
+        variables = text["templating"]["list"]
+        return Dashboard(
+            uid=text["uid"],
+            title=text["title"],
+            variables=MappingProxyType(
+                {v["name"]: _opening_value(v) for v in variables if v.get("current")}
+            ),
+            panels=panels,
+            annotations=tuple(
+                Query(a["name"], a["expr"], a.get("titleFormat", ""), 0)
+                for a in annotations
+                if "expr" in a
+            ),
+            questions=tuple(_question(v) for v in variables if not v.get("current")),
+            range_s=_fixed_range(text.get("time", {})),
+        )
+    except (KeyError, TypeError, ValueError) as failure:
+        raise DashboardError(f"{file}: not a classic dashboard: {failure!r}") from failure
+
+
+def _flat(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Panels without the rows around them."""
+    for panel in panels:
+        if panel["type"] == "row":
+            yield from _flat(panel.get("panels", []))
+        else:
+            yield panel
+
+
+def _panel(panel: Mapping[str, Any]) -> Panel:
+    own_step = panel.get("interval")
+    queries = tuple(
+        Query(
+            ref=target["refId"],
+            expr=target["expr"],
+            legend=target.get("legendFormat", ""),
+            min_step_s=_seconds(target.get("interval") or own_step),
+        )
+        for target in panel.get("targets", [])
+    )
+    return Panel(
+        id=panel["id"],
+        title=panel["title"],
+        type=panel["type"],
+        description=panel.get("description", ""),
+        unit=panel.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
+        queries=queries,
+    )
+
+
+def _question(variable: Mapping[str, Any]) -> Question:
+    regex = variable.get("regex", "").removeprefix("/").removesuffix("/")
+    # JavaScript's named groups in Python's spelling.
+    regex = regex.replace("(?<text>", "(?P<text>").replace("(?<value>", "(?P<value>")
+    re.compile(regex)
+    order = ORDERS[variable.get("sort", 0)]
+    return Question(variable["name"], variable["query"], regex, order)
+
+
+def _fixed_range(time: Mapping[str, str]) -> tuple[float, float] | None:
+    ends = time.get("from", "now"), time.get("to", "now")
+    if any(end.startswith("now") for end in ends):
+        return None
+    start, end = (datetime.fromisoformat(end).timestamp() for end in ends)
+    return start, end
+
+
+def _opening_value(variable: Mapping[str, Any]) -> str:
+    value = variable["current"]["value"]
+    values = value if isinstance(value, list) else [value]
+    if "$__all" in values:
+        return str(variable.get("allValue") or ".+")
+    if not variable.get("multi"):
+        return str(values[0])
+    escaped = [re.escape(str(each)).replace("\\", "\\\\") for each in values]
+    return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+
+
+def _seconds(duration: str | None) -> float:
+    if not duration:
+        return 0.0
+    match = re.fullmatch(r"(\d+)(ms|s|m|h)", duration)
+    if match is None:
+        raise ValueError(f"not a duration: {duration}")
+    return int(match[1]) * DURATION_S[match[2]]
