@@ -7,9 +7,13 @@ from collections.abc import Mapping
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
+from lab_dashboards.bottleneck import bottleneck
+from lab_dashboards.compare import compare
+from lab_dashboards.containers import containers
+from lab_dashboards.jvm import jvm
 from lab_dashboards.lab import lab
 
-ALL = (lab,)
+ALL = (lab, bottleneck, compare, jvm, containers)
 
 
 def build() -> Mapping[str, str]:

@@ -6,14 +6,10 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders.dashboard import Row
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from lab_dashboards.parts import (
-    SLOW_JOBS,
-    THIRD,
-    Line,
-    finish,
-    new_dashboard,
-    time_series,
-)
+from lab_dashboards.boards import LAB
+from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, or_zero, time_series
+from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
+from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
 SERVER = 'server=~"$server"'
@@ -24,10 +20,12 @@ def lab() -> Dashboard:
     """Build it."""
     board = (
         new_dashboard(
-            "lab",
-            "Lab",
-            "Load, latency from both sides, errors and toxics of the servers under test.",
+            LAB,
+            "Load, latency from both sides, errors and toxics of the servers under test. Blue "
+            "regions are trials and their warm-up, red lines changes of the toxics.",
         )
+        .with_variable(server_variable())
+        .with_variable(route_variable())
         .with_row(Row("Load and latency"))
         .with_panel(
             time_series(
@@ -67,28 +65,28 @@ def lab() -> Dashboard:
             time_series(
                 "Errors by kind",
                 "Per second: requests the server ended otherwise than ok, probe requests that "
-                "failed at the client, downstream calls that failed, and connections the "
-                "kernel dropped at the server's full accept queue.",
+                "failed at the client, downstream calls that failed (timeout, refused, error), "
+                "and connections the kernel dropped at the server's full accept queue.",
                 "reqps",
                 [
                     Line(
-                        "sum by (server, outcome) (rate(lab_http_requests_total"
-                        f'{{outcome!="ok", {AT}}}[$__rate_interval]))',
+                        f'server_route_outcome:lab_http_requests:rate5s{{outcome!="ok", {AT}}}',
                         "{{server}} answered: {{outcome}}",
                     ),
                     Line(
-                        "sum by (server, outcome) (rate(lab_probe_requests_total"
-                        f'{{outcome!="ok", {AT}}}[$__rate_interval]))',
+                        or_zero(
+                            "server_route_outcome:lab_probe_requests:rate10s"
+                            f'{{outcome!="ok", {AT}}}',
+                            server="no probe",
+                        ),
                         "{{server}} probe: {{outcome}}",
                     ),
                     Line(
-                        "sum by (server, outcome) (rate(lab_downstream_calls_total"
-                        f'{{outcome!="ok", {SERVER}}}[$__rate_interval]))',
+                        f'server_outcome:lab_downstream_calls:rate5s{{outcome!="ok", {SERVER}}}',
                         "{{server}} downstream call: {{outcome}}",
                     ),
                     Line(
-                        "sum by (server) (rate(lab_kernel_listen_overflows_total"
-                        f"{{{SERVER}}}[$__rate_interval]))",
+                        f"rate(lab_kernel_listen_overflows_total{{{SERVER}}}[$__rate_interval])",
                         "{{server}} accept queue overflow",
                     ),
                 ],
@@ -149,11 +147,7 @@ def lab() -> Dashboard:
                 "a few milliseconds the downstream itself limits what is measured.",
                 "s",
                 [
-                    Line(
-                        "histogram_quantile(0.99, sum by (le) "
-                        "(rate(lab_downstream_lag_seconds_bucket[$__rate_interval])))",
-                        "p99",
-                    ),
+                    Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
                     Line(
                         "sum(rate(lab_downstream_lag_seconds_sum[$__rate_interval])) / "
                         "sum(rate(lab_downstream_lag_seconds_count[$__rate_interval]))",
@@ -172,16 +166,13 @@ def lab() -> Dashboard:
                 "live set; 0 until a pool has been collected), and its limit.",
                 "bytes",
                 [
+                    Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
                     Line(
-                        f'sum by (server) (jvm_memory_used_bytes{{area="heap", {SERVER}}})',
-                        "{{server}} used",
-                    ),
-                    Line(
-                        f"sum by (server) (jvm_memory_pool_collection_used_bytes{{{SERVER}}})",
+                        f"server:jvm_memory_pool_collection_used_bytes:sum{{{SERVER}}}",
                         "{{server}} after GC",
                     ),
                     Line(
-                        f'sum by (server) (jvm_memory_max_bytes{{area="heap", {SERVER}}})',
+                        f'jvm_memory_max_bytes{{area="heap", {SERVER}}}',
                         "{{server}} limit",
                         dashed=True,
                     ),
@@ -216,4 +207,4 @@ def lab() -> Dashboard:
             )
         )
     )
-    return finish(board)
+    return finish(board, [trial_marks(), toxic_marks()])

@@ -20,7 +20,8 @@ from lab.routes import ROUTES
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
 TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}
 BUILT_IN = {"up"}
-KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "and", "or", "unless"}
+KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "bool"}
+KEYWORDS |= {"and", "or", "unless"}
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 
 
@@ -62,6 +63,8 @@ def expressions(
             yield f"{board.uid}/{panel.title}", query.expr
         for mark in board.annotations:
             yield f"{board.uid}, marks {mark.ref}", mark.expr
+        for question in board.questions:
+            yield f"{board.uid}, variable {question.variable}", question.query
     yield from rules.items()
 
 
@@ -69,6 +72,7 @@ def names_in(expr: str) -> set[str]:
     """The series names of a PromQL expression: identifiers that are no function, keyword,
     label, variable or window."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    bare = re.sub(r"\boffset\s+-?(?:\d+\w|\$\{\w+\}s)", " ", bare)
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", bare)
     bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
     words = re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()", bare)
@@ -91,8 +95,9 @@ def test_the_names_of_an_expression_are_found() -> None:
     expr = (
         'sum by (server, le) (rate(a_bucket{x="b", y=~"$c"}[$__rate_interval])) '
         'or on () label_replace(vector(0), "d", "e", "", "") / p:q:r5s > 0'
+        " and on () max(f[100y] offset -50y) + g offset ${shift}s"
     )
-    assert names_in(expr) == {"a_bucket", "p:q:r5s"}
+    assert names_in(expr) == {"a_bucket", "p:q:r5s", "f", "g"}
     assert labels_in(expr) == {"server", "le", "x", "y"}
 
 

@@ -2,16 +2,20 @@
 
 import contextlib
 import csv
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
-from lab.dashboards import PrometheusReader, Window, ask, load
+from lab.dashboards import PrometheusReader, Window, ask, load, resolve
 
-REPO = Path(__file__).parents[3]
+DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
+MARKED_WITHIN_S = 10.0
 
 
 def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
@@ -29,13 +33,65 @@ def test_the_probe_ran_beside_every_trial(
     assert seen >= {"fixed-pool", "virtual-threads"}
 
 
-def test_every_dashboard_query_answers_for_the_time_of_the_run(prometheus: str, run: Path) -> None:
+@pytest.fixture(scope="module")
+def rows(run: Path) -> list[dict[str, str]]:
     with (run / "trials.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def window(rows: list[dict[str, str]]) -> Window:
+    """The time of the run."""
     marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
     times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
-    window = Window(min(times), max(times), 2)
+    return Window(min(times), max(times), 2)
+
+
+@pytest.fixture(scope="module")
+def reader(prometheus: str) -> Iterator[PrometheusReader]:
     with contextlib.closing(PrometheusReader(prometheus)) as reader:
-        answers = ask(reader, load(REPO / "grafana" / "dashboards"), window)
-    assert len(answers) > 20
+        yield reader
+
+
+def test_every_dashboard_query_answers_for_the_time_of_the_run(
+    reader: PrometheusReader, run: Path, rows: list[dict[str, str]], window: Window
+) -> None:
+    # Only an open trial offers a rate: of such are the two that Compare is to draw.
+    offered = [row["trial"] for row in rows if row["mode"] == "open"]
+    chosen = {"run_a": run.name, "run_b": run.name, "trial_a": offered[0], "trial_b": offered[-1]}
+    answers = ask(reader, load(DASHBOARDS), window, chosen)
+    assert len(answers) > 100
+    assert {answer.where.partition("/")[0] for answer in answers} >= {"lab", "lab-compare"}
     assert [f"{answer.where}: {answer.expr}" for answer in answers if not answer.samples] == []
+
+
+def test_compare_opens_with_two_trials_of_the_newest_run(
+    reader: PrometheusReader, run: Path, rows: list[dict[str, str]]
+) -> None:
+    (compare,) = (board for board in load(DASHBOARDS) if board.uid == "lab-compare")
+    assert compare.range_s is not None
+    opened = resolve(reader, compare, Window(*compare.range_s, 1))
+    trials = sorted(row["trial"] for row in rows)
+    assert (opened["run_a"], opened["run_b"]) == (run.name, run.name)
+    assert (opened["trial_a"], opened["trial_b"]) == (trials[0], trials[-1])
+    by_trial = {row["trial"]: row for row in rows}
+    for side in "ab":
+        row = by_trial[opened[f"trial_{side}"]]
+        assert (opened[f"server_{side}"], opened[f"route_{side}"]) == (row["server"], row["route"])
+        # The measured phase is marked when the load begins, its window opens somewhat later.
+        begins = compare.range_s[0] - float(opened[f"shift_{side}"])
+        started = datetime.fromisoformat(row["started_at"]).timestamp()
+        assert abs(begins - started) < MARKED_WITHIN_S, row
+
+
+def test_every_chooser_offers_something(client: httpx.Client, prometheus: str) -> None:
+    asked = set()
+    for file in DASHBOARDS.glob("*.json"):
+        for variable in json.loads(file.read_text())["templating"]["list"]:
+            match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"])
+            if match:
+                asked.add(match.groups())
+    assert len(asked) >= 2
+    for series, label in asked:
+        url = f"{prometheus}/api/v1/label/{label}/values"
+        assert len(client.get(url, params={"match[]": series}).json()["data"]) >= 2, series

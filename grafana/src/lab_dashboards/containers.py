@@ -1,0 +1,157 @@
+"""The dashboard **Containers**: what every service of the lab takes of the machine."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders.timeseries import Panel
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from lab_dashboards.boards import CONTAINERS
+from lab_dashboards.panels import HALF, SLOW_JOBS, THIRD, Line, time_series
+from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks, with_rows
+from lab_dashboards.variables import service_variable
+
+SERVICE = 'service=~"$service"'
+
+
+def containers() -> Dashboard:
+    """Build it."""
+    board = new_dashboard(
+        CONTAINERS,
+        "CPU, memory and network of every service, all of its containers, as cAdvisor counts "
+        "them. Everything shares one machine: what one takes, another lacks.",
+    ).with_variable(service_variable())
+    rows = {"CPU": cpu(), "Memory": memory(), "Network": network()}
+    return finish(with_rows(board, rows), [trial_marks(".+"), toxic_marks()])
+
+
+def cpu() -> list[Panel]:
+    """In use, and held back."""
+    return [
+        time_series(
+            "CPU",
+            "CPU in use by each service: 100 % is one CPU. The dashed line is what the machine "
+            "has, and host what anybody uses of it, the lab or not.",
+            "percentunit",
+            [
+                Line(f"service:container_cpu_usage:rate10s{{{SERVICE}}}", "{{service}}"),
+                Line("machine:host_cpu_usage:ratio10s * max(machine_cpu_cores)", "host"),
+                Line("max(machine_cpu_cores)", "machine", dashed=True),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Throttled periods",
+            "Share of the scheduler's periods in which a CPU quota stopped the service; 0 "
+            "without a quota.",
+            "percentunit",
+            [
+                Line(
+                    f"service:container_cpu_cfs_throttled_periods:ratio10s{{{SERVICE}}}",
+                    "{{service}}",
+                )
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Throttled time",
+            "Seconds per second that a CPU quota stopped the service's threads, summed over "
+            "them: above 100 % when several were stopped at once. 0 without a quota.",
+            "percentunit",
+            [
+                Line(
+                    f"service:container_cpu_cfs_throttled_seconds:rate10s{{{SERVICE}}}",
+                    "{{service}}",
+                )
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+    ]
+
+
+def memory() -> list[Panel]:
+    """Held, and allowed."""
+    return [
+        time_series(
+            "Memory",
+            "Working set of each service: what its containers hold that the kernel cannot "
+            "simply drop.",
+            "bytes",
+            [Line(f"service:container_memory_working_set_bytes:sum{{{SERVICE}}}", "{{service}}")],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Anonymous memory",
+            "Resident memory that no file stands behind (heap, stacks), for each service: it "
+            "cannot be dropped at all.",
+            "bytes",
+            [Line(f"sum by (service) (container_memory_rss{{{SERVICE}}})", "{{service}}")],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Memory limit used",
+            "Working set of each container as a share of its limit; at 100 % the kernel kills "
+            "it. Beside it what all of the lab holds of the machine's memory.",
+            "percentunit",
+            [
+                Line(
+                    f"max by (service) (container_memory_working_set_bytes{{{SERVICE}}} "
+                    f"/ (container_spec_memory_limit_bytes{{{SERVICE}}} > 0))",
+                    "{{service}}",
+                ),
+                Line(
+                    "sum(service:container_memory_working_set_bytes:sum) "
+                    "/ max(machine_memory_bytes)",
+                    "the lab, of the machine",
+                ),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+    ]
+
+
+def network() -> list[Panel]:
+    """In, out, and lost."""
+    return [
+        time_series(
+            "Received",
+            "Bytes per second into each service, all of its containers.",
+            "Bps",
+            [Line(f"service:container_network_receive_bytes:rate10s{{{SERVICE}}}", "{{service}}")],
+            width=HALF,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Sent",
+            "Bytes per second out of each service, all of its containers.",
+            "Bps",
+            [Line(f"service:container_network_transmit_bytes:rate10s{{{SERVICE}}}", "{{service}}")],
+            width=HALF,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Packets dropped",
+            "Packets per second that the containers' interfaces dropped, in and out: a queue of "
+            "the kernel was full. 0 is what to expect.",
+            "pps",
+            [
+                Line(
+                    "sum by (service) (rate(container_network_receive_packets_dropped_total"
+                    f"{{{SERVICE}}}[$__rate_interval]))",
+                    "{{service}} in",
+                ),
+                Line(
+                    "sum by (service) (rate(container_network_transmit_packets_dropped_total"
+                    f"{{{SERVICE}}}[$__rate_interval]))",
+                    "{{service}} out",
+                ),
+            ],
+            width=HALF,
+            min_step=SLOW_JOBS,
+        ),
+    ]

@@ -1,0 +1,225 @@
+"""Panels of the resources within a server's container: threads, CPU, memory, sockets, files."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders.timeseries import Panel
+
+from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, time_series
+
+SERVER = 'server=~"$server"'
+
+
+def threads() -> list[Panel]:
+    """Who does the work: workers, carriers, loops."""
+    return [
+        time_series(
+            "Worker pool",
+            "Workers with a request, requests that wait for one, and the pool's size. Active at "
+            "the size with a queue that stays: the pool is the limit. Only models with a pool.",
+            "short",
+            [
+                Line(f"lab_worker_pool_active{{{SERVER}}}", "{{server}} active"),
+                Line(f"lab_worker_pool_queue_depth{{{SERVER}}}", "{{server}} queued"),
+                Line(f"lab_worker_pool_size{{{SERVER}}}", "{{server}} size", dashed=True),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Carrier threads",
+            "Virtual threads on a carrier now, those ready to run that wait for one, and how "
+            "many carriers the scheduler wants. Mounted at that number with a queue that stays: "
+            "the work needs more CPU than there are carriers. 0 in models without virtual "
+            "threads.",
+            "short",
+            [
+                Line(f"lab_virtual_thread_scheduler_mounted{{{SERVER}}}", "{{server}} mounted"),
+                Line(f"lab_virtual_thread_scheduler_queued{{{SERVER}}}", "{{server}} queued"),
+                Line(
+                    f"lab_virtual_thread_scheduler_parallelism{{{SERVER}}}",
+                    "{{server}} parallelism",
+                    dashed=True,
+                ),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Event loops",
+            "Share of the time that each loop's thread was at work (5 s window). At 100 % the "
+            "loop is the limit, whatever other CPUs do. Only models with loops.",
+            "percentunit",
+            [
+                Line(
+                    f"server_loop:lab_event_loop_busy_seconds:rate5s{{{SERVER}}}",
+                    "{{server}} {{loop}} busy",
+                )
+            ],
+            width=THIRD,
+        ),
+        time_series(
+            "Event loop queue",
+            "Tasks handed to a loop that wait for their turn. Growing: the loop does not keep "
+            "up. Only models that count them.",
+            "short",
+            [Line(f"lab_event_loop_queue_depth{{{SERVER}}}", "{{server}} {{loop}} queued")],
+            width=THIRD,
+        ),
+        time_series(
+            "Requests in flight",
+            "Requests begun and not yet answered, over all routes. With a delay of 200 ms, 5 "
+            "requests/s for each of these is all there can be (Little's law).",
+            "short",
+            [Line(f"sum by (server) (lab_http_requests_in_flight{{{SERVER}}})", "{{server}}")],
+            width=THIRD,
+        ),
+        time_series(
+            "Wait for a thread",
+            "p95 of the time from hand-over to the start of the work (phase queue, 5 s window), "
+            "the longest of all routes: what a full pool or a busy scheduler costs.",
+            "s",
+            [
+                Line(
+                    "max by (server) (server_route_phase:lab_http_request_seconds:p95_5s"
+                    f'{{phase="queue", {SERVER}}})',
+                    "{{server}} queue p95",
+                )
+            ],
+            width=THIRD,
+        ),
+    ]
+
+
+def cpu_and_memory() -> list[Panel]:
+    """What the JVM computes with."""
+    return [
+        time_series(
+            "Server CPU",
+            "CPU in use by the server's container (100 % is one CPU), and what it may use: its "
+            "quota (SERVER_CPUS), or the machine. A CPU set narrower than that is not seen here.",
+            "percentunit",
+            [
+                Line(f"server:container_cpu_usage:rate10s{{{SERVER}}}", "{{server}}"),
+                Line(
+                    f"server:container_spec_cpu_limit:max{{{SERVER}}}",
+                    "{{server}} limit",
+                    dashed=True,
+                ),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "CPU throttling",
+            "Share of the scheduler's periods in which the CPU quota stopped the server. Above "
+            "a few percent the quota is felt in latency before the average reaches it. 0 "
+            "without a quota.",
+            "percentunit",
+            [
+                Line(
+                    "label_replace(service:container_cpu_cfs_throttled_periods:ratio10s"
+                    '{service=~"$server"}, "server", "$1", "service", "(.+)") '
+                    f"and on (server) server:container_cpu_usage:rate10s{{{SERVER}}}",
+                    "{{server}}",
+                )
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Time in garbage collection",
+            "Share of the time that collections took (10 s window). Above 5 % to 10 % memory "
+            "costs throughput; near 100 % the heap is too small for what is live.",
+            "percentunit",
+            [Line(f"server:jvm_gc_collection_seconds:rate10s{{{SERVER}}}", "{{server}}")],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Heap",
+            "Heap in use, what was left of it after the last collection of each pool (the live "
+            "set; 0 until a pool has been collected), and its limit. The live set near the "
+            "limit: memory is the bottleneck.",
+            "bytes",
+            [
+                Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
+                Line(
+                    f"server:jvm_memory_pool_collection_used_bytes:sum{{{SERVER}}}",
+                    "{{server}} after GC",
+                ),
+                Line(
+                    f'jvm_memory_max_bytes{{area="heap", {SERVER}}}',
+                    "{{server}} limit",
+                    dashed=True,
+                ),
+            ],
+            min_step=SLOW_JOBS,
+        ),
+        time_series(
+            "Memory of the server's container",
+            "Resident memory of the JVM: heap, threads' stacks, buffers, code; and the limit of "
+            "its container, beyond which the kernel kills it.",
+            "bytes",
+            [
+                Line(
+                    f'process_resident_memory_bytes{{job="jvm", {SERVER}}}', "{{server}} resident"
+                ),
+                Line(
+                    'max by (service) (container_spec_memory_limit_bytes{service=~"$server"} > 0)',
+                    "{{service}} limit",
+                    dashed=True,
+                ),
+            ],
+            min_step=SLOW_JOBS,
+        ),
+    ]
+
+
+def sockets() -> list[Panel]:
+    """What the kernel holds for the server."""
+    return [
+        time_series(
+            "Accept queue",
+            "Per second: connections the kernel refused because the accept queue was full "
+            "(overflows), all SYNs it dropped (drops), and TCP segments sent again. A client "
+            "notices a dropped SYN as a wait of 1 s, 3 s, 7 s.",
+            "cps",
+            [
+                Line(f"rate(lab_kernel_{name}_total{{{SERVER}}}[$__rate_interval])", legend)
+                for name, legend in (
+                    ("listen_overflows", "{{server}} overflows"),
+                    ("listen_drops", "{{server}} drops"),
+                    ("tcp_retransmits", "{{server}} retransmits"),
+                )
+            ],
+            width=THIRD,
+        ),
+        time_series(
+            "File descriptors",
+            "Open descriptors and the most a process may have (NOFILE). A server holds one per "
+            "client and one per downstream call; Toxiproxy two per connection. Logarithmic.",
+            "short",
+            [
+                Line(f'process_open_fds{{job="jvm", {SERVER}}}', "{{server}} open"),
+                Line('process_open_fds{job=~"toxiproxy|downstream"}', "{{job}} open"),
+                Line('min(process_max_fds{job=~"jvm|toxiproxy|downstream"})', "limit", dashed=True),
+            ],
+            width=THIRD,
+            min_step=SLOW_JOBS,
+            wide_range=True,
+        ),
+        time_series(
+            "Ports",
+            "TCP sockets in use in the server's network namespace, and those that wait out "
+            "TIME_WAIT. One address pair has 55,536 ports here (10000 to 65535): TIME_WAIT near "
+            "that number means calls open and close a connection each. Logarithmic.",
+            "short",
+            [
+                Line(f"lab_kernel_tcp_sockets_in_use{{{SERVER}}}", "{{server}} in use"),
+                Line(f"lab_kernel_tcp_time_wait{{{SERVER}}}", "{{server}} TIME_WAIT"),
+                Line("vector(65535 - 10000 + 1)", "ports of one address pair", dashed=True),
+            ],
+            width=THIRD,
+            wide_range=True,
+        ),
+    ]
