@@ -17,7 +17,7 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready up down bench density executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help ready driver up down bench run sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,10 @@ ready:
 	@images/engine.sh
 	@images/present.sh
 	@images/host.sh env
+
+# Nor this one: what works on stored results needs the driver, and no lab.
+driver: ready
+	@images/host.sh step build-loadgen "the driver's image" docker compose build loadgen
 
 up: ready ## Start the lab: engine, images, containers; waits until all are healthy
 	@images/host.sh step build "the lab's own images" docker compose build
@@ -42,6 +46,22 @@ bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n D
 	@images/host.sh check bench
 	@$(MAKE) up
 	@$(DRIVER) bench
+
+run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= …], or RESUME=<run>
+	@images/host.sh check run
+	@$(MAKE) up
+	@$(DRIVER) run
+
+sweep: ## The same as `make run EXP=sweep`
+	@$(MAKE) run EXP=sweep
+
+compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images]
+	@$(MAKE) driver
+	@$(DRIVER) compare
+
+report: ## Judge a run again from its stored raw data: RUN=<run>
+	@$(MAKE) driver
+	@$(DRIVER) report
 
 density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LAUNCHES=3 SERVER=]
 	@images/host.sh check density

@@ -41,6 +41,41 @@ interrupted() {
     grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-interrupted/manifest.json
 }
 
+# kill -9 of the driver in the middle of an experiment, then RESUME: no trial is lost or
+# repeated, and what was measured before is what is there afterwards.
+resumed() {
+  local words=(SERVER=fixed-pool,virtual-threads CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed)
+  local pid i run before rows=0
+  make run EXP=sweep "${words[@]}" &
+  pid=$!
+  for ((i = 0; i < 240; i++)); do
+    sleep 0.5
+    rows=$(cat "$LAB_RESULTS_DIR"/*-resumed/trials.csv 2>/dev/null | wc -l)
+    if ((rows >= 3)); then break; fi
+  done
+  sleep 6
+  docker kill --signal KILL "$(docker ps -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --filter label=com.docker.compose.service=driver)"
+  wait "$pid"
+  run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
+  before=$(<"$LAB_RESULTS_DIR/$run/trials.csv")
+  make run RESUME="$run" || return 1
+  rows=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort -u | wc -l)
+  printf 'killed after %d rows; %d different trials at the end\n' "$(($(wc -l <<<"$before") - 1))" "$rows"
+  ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
+    [[ $(head -n "$(wc -l <<<"$before")" "$LAB_RESULTS_DIR/$run/trials.csv") == "$before" ]] &&
+    grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json" &&
+    refuses 'nothing is left' make run RESUME="$run"
+}
+
+# Judged again from raw data, without the lab: the same bytes.
+judged_again() {
+  local run before
+  run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
+  before=$(cd "$LAB_RESULTS_DIR/$run" && sha256sum ./*.*)
+  rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md}
+  make report RUN="$run" && cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before"
+}
+
 nothing_left() {
   local label=label=com.docker.compose.project=$COMPOSE_PROJECT_NAME left
   make down && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
@@ -70,9 +105,15 @@ if step smoke-up one make up; then
   step smoke-toxics-reset one make toxics-reset
   step smoke-toxic-gone pytest inside test_toxic_gone.py
   step smoke-interrupted one interrupted
+  step smoke-resumed one resumed
+  step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
+  step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
+  step smoke-exp-wrong one refuses 'sweep' make run EXP=nosuch
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
   step smoke-doctor one make doctor
 fi
+step smoke-stopped one make down
+step smoke-report one judged_again
 step smoke-down one nothing_left

@@ -212,6 +212,7 @@ check() {
   said=$(docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
     --ulimit "nofile=$(read_off NOFILE)" -e LAB_HOME=/lab -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
+    -v "$PWD/experiments:/lab/experiments:ro" -v "$(realpath "$(setting LAB_RESULTS_DIR)"):/lab/results:ro" \
     concurrency-lab/loadgen:local check "$1" 2>&1) || status=$?
   if ((status == 2)); then
     say "$said"

@@ -11,16 +11,27 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import executors, toxics
-from lab.bench import Place, bench
-from lab.config import bench_experiment, read_servers, read_words, refuse_unknown
+from lab.config import (
+    DensityFile,
+    bench_experiment,
+    read_servers,
+    read_words,
+    refuse_unknown,
+    run_experiment,
+)
 from lab.density import Place as DensityPlace
-from lab.density import density, density_plan, source_ports
+from lab.density import Plan as DensityPlan
+from lab.density import density, density_plan, file_plan, source_ports
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
 from lab.process import Linux, interrupt_at_once
+from lab.rejudge import compare_verb, report_verb
+from lab.run import Place, resume, run
+from lab.run_dir import find_run_dir
 from lab.stack import Stack, Urls
 from lab.toxics.words import parse_reset, parse_show, parse_toxic
+from lab.types import Experiment
 
 # Without a terminal nothing tells the width; the table is made for this one.
 PLAIN_WIDTH = 120
@@ -30,10 +41,10 @@ Environ = Mapping[str, str]
 
 def main() -> None:
     """Entry point of the `lab` command: `lab VERB [KEY=VALUE …]`."""
-    sys.exit(run(sys.argv[1:], os.environ))
+    sys.exit(do(sys.argv[1:], os.environ))
 
 
-def run(argv: Sequence[str], environ: Environ) -> int:
+def do(argv: Sequence[str], environ: Environ) -> int:
     """Do one verb; returns the exit code. Every LabError becomes one line on stderr."""
     try:
         if not argv or argv[0] not in VERBS:
@@ -48,31 +59,77 @@ def run(argv: Sequence[str], environ: Environ) -> int:
 
 
 def _bench(argv: Sequence[str], environ: Environ) -> int:
-    home = _home(environ)
-    limit = _file_limit()
-    experiment = bench_experiment(read_words(argv, environ), _servers(environ), limit)
-    system = Linux()
-    system.catch_signals()
-    stack = Stack(Urls.read(environ))
-    try:
-        place = Place(home / "results", home / "host.json", limit, cores())
-        return bench(experiment, place, stack, system, _console(environ))
-    finally:
-        stack.close()
+    experiment = bench_experiment(read_words(argv, environ), _servers(environ), _file_limit())
+    return _in_lab(
+        environ,
+        lambda place, stack, system: run(experiment, place, stack, system, _console(environ)),
+    )
+
+
+def _run(argv: Sequence[str], environ: Environ) -> int:
+    words = read_words(argv, environ)
+    console = _console(environ)
+    if "RESUME" in words:
+        run_dir = _resumed(words, environ)
+        return _in_lab(
+            environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
+        )
+    plan, notes = _experiment(words, environ)
+    if isinstance(plan, DensityPlan):
+        return _measure_density(plan, environ)
+    return _in_lab(
+        environ, lambda place, stack, system: run(plan, place, stack, system, console, notes)
+    )
 
 
 def _density(argv: Sequence[str], environ: Environ) -> int:
+    words = read_words(argv, environ)
+    plan = density_plan(words, _servers(environ), _file_limit(), source_ports())
+    return _measure_density(plan, environ)
+
+
+def _measure_density(plan: DensityPlan, environ: Environ) -> int:
+    def measure(place: Place, stack: Stack, system: Linux) -> int:
+        where = DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
+        return density(plan, where, stack, system, _console(environ))
+
+    return _in_lab(environ, measure)
+
+
+def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
+    """A verb that measures: it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
-    limit, ports = _file_limit(), source_ports()
-    plan = density_plan(read_words(argv, environ), _servers(environ), limit, ports)
+    place = Place(home / "results", home / "host.json", _file_limit(), cores())
     system = Linux()
     system.catch_signals()
     stack = Stack(Urls.read(environ))
     try:
-        place = DensityPlace(home / "results", home / "host.json", limit, ports)
-        return density(plan, place, stack, system, _console(environ))
+        return do(place, stack, system)
     finally:
         stack.close()
+
+
+def _experiment(words: Words, environ: Environ) -> tuple[Experiment | DensityPlan, tuple[str, ...]]:
+    servers, limit = _servers(environ), _file_limit()
+    plan, notes = run_experiment(words, servers, limit, _home(environ) / "experiments")
+    if isinstance(plan, DensityFile):
+        return file_plan(plan, servers, limit, source_ports()), notes
+    return plan, notes
+
+
+def _resumed(words: Words, environ: Environ) -> Path:
+    refuse_unknown(words, ("RESUME",), "run with RESUME")
+    return find_run_dir(_home(environ) / "results", "RESUME", words["RESUME"])
+
+
+def _report(argv: Sequence[str], environ: Environ) -> int:
+    words = read_words(argv, environ)
+    return report_verb(words, _home(environ) / "results", _console(environ))
+
+
+def _compare(argv: Sequence[str], environ: Environ) -> int:
+    words = read_words(argv, environ)
+    return compare_verb(words, _home(environ) / "results", _console(environ))
 
 
 def _check(argv: Sequence[str], environ: Environ) -> int:
@@ -81,13 +138,18 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     words = read_words(rest, environ)
     if verb == "bench":
         bench_experiment(words, _servers(environ), _file_limit())
+    elif verb == "run":
+        if "RESUME" in words:
+            _resumed(words, environ)
+        else:
+            _experiment(words, environ)
     elif verb == "density":
         density_plan(words, _servers(environ), _file_limit(), source_ports())
     elif verb in CHECKS:
         CHECKS[verb](words)
     else:
         raise WordError(
-            f"check: '{verb}' is not allowed; allowed: bench, density, {', '.join(CHECKS)}"
+            f"check: '{verb}' is not allowed; allowed: bench, run, density, {', '.join(CHECKS)}"
         )
     return 0
 
@@ -149,6 +211,9 @@ CHECKS: Mapping[str, Callable[[Words], object]] = {
 }
 VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
     "bench": _bench,
+    "run": _run,
+    "report": _report,
+    "compare": _compare,
     "density": _density,
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),

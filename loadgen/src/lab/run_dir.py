@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from datetime import datetime
 from pathlib import Path
 
-from lab.errors import LabError, LabUnreachable
+from lab.errors import LabError, LabUnreachable, WordError
 
 MIN_FREE_BYTES = 512 * 1024 * 1024
 
@@ -25,6 +26,17 @@ def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
             raise LabError(f"cannot write to {results}: {failure.strerror}") from None
         return run_dir
     raise LabError(f"{results} has 99 runs called {stamp}")
+
+
+def find_run_dir(results: Path, word: str, name: str) -> Path:
+    """The folder of a run by its name, or `latest`. Raises WordError naming the word."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
+        run_dir = results / name
+        if run_dir.is_dir():
+            return run_dir.resolve()
+    known = sorted(path.name for path in results.glob("*Z-*") if path.is_dir())
+    there = f"the newest are {', '.join(known[-3:])}" if known else "there is none yet"
+    raise WordError(f"{word}={name} is not a run here; allowed: latest, or a name ({there})")
 
 
 def point_latest(run_dir: Path) -> None:

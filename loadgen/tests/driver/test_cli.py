@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from driver.fakes import FakeEngine, FakeLab
-from lab.cli import VERBS, run
+from lab.cli import VERBS, do
 from lab.doctor import examine
 from lab.stack import Stack
 
@@ -18,7 +18,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def refused(argv: list[str], environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> str:
-    assert run(argv, environ) == 2
+    assert do(argv, environ) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
@@ -46,8 +46,8 @@ def test_wrong_words_of_bench_are_one_line_and_exit_2(
 def test_check_is_silent_about_good_words(
     home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["check", "bench", "CONC=10", "SERVER=fixed-pool"], home) == 0
-    assert run(["check", "toxic", "TYPE=latency", "LATENCY=300"], home) == 0
+    assert do(["check", "bench", "CONC=10", "SERVER=fixed-pool"], home) == 0
+    assert do(["check", "toxic", "TYPE=latency", "LATENCY=300"], home) == 0
     said = capsys.readouterr()
     assert said.out == said.err == ""
 
@@ -68,14 +68,14 @@ def test_verbs_without_words_refuse_words(
 
 
 def test_servers_lists_them(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["servers"], home) == 0
+    assert do(["servers"], home) == 0
     assert capsys.readouterr().out == "fixed-pool\nvirtual-threads\n"
 
 
 def test_a_missing_list_of_servers_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["servers"], {"LAB_HOME": str(tmp_path)}) == 1
+    assert do(["servers"], {"LAB_HOME": str(tmp_path)}) == 1
     assert "servers.json" in capsys.readouterr().err
 
 
@@ -116,3 +116,16 @@ def test_doctor_refuses_another_server_on_the_name(
     fake_lab.identities["b"] = fake_lab.identities["a"]
     found = findings(stack, tmp_path, engine)
     assert ("FAIL", "b: a answers under this name") in found
+
+
+def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (Path(home["LAB_HOME"]) / "experiments").mkdir()
+    (Path(home["LAB_HOME"]) / "results").mkdir()
+    assert "EXP=nosuch" in refused(["check", "run", "EXP=nosuch"], home, capsys)
+    assert "RESUME=gone is not a run here" in refused(["run", "RESUME=gone"], home, capsys)
+    said = refused(["run", "RESUME=gone", "CONC=5"], home, capsys)
+    assert "unknown word CONC" in said
+    assert "RUN=gone is not a run here" in refused(["report", "RUN=gone"], home, capsys)
+    assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)

@@ -15,20 +15,23 @@ from lab.types import TrialPlan
 EVERY_S = 5.0
 
 
-class Bench:
-    """The progress of a bench of `trials` trials. Use as a context; a `load.Watcher`.
+class Trials:
+    """The progress of a run. Use as a context; a `load.Watcher`.
 
-    `expected_s` is how long a trial takes, for the time left; `monotonic` tells seconds.
+    `total` None: nobody knows yet how many trials it takes. `done` of them are there already.
+    The time left counts what finished trials took in all, fresh JVM and warm-up included.
     """
 
     def __init__(
-        self, console: Console, trials: int, expected_s: float, monotonic: Callable[[], float]
+        self, console: Console, total: int | None, done: int, monotonic: Callable[[], float]
     ) -> None:
         self._console = console
-        self._trials = trials
-        self._expected_s = expected_s
+        self._total = total
+        self._done = done
         self._monotonic = monotonic
-        self._done = 0
+        self._here = 0
+        self._took_s = 0.0
+        self._since_s = monotonic()
         self._said_at: float | None = None
         self._said_phase = ""
         self._bar: Progress | None = None
@@ -39,7 +42,7 @@ class Bench:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
-                TextColumn("{task.fields[left]} left"),
+                TextColumn("{task.fields[left]}"),
                 console=self._console,
                 transient=True,
             )
@@ -58,25 +61,19 @@ class Bench:
 
     def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
         """See `load.Watcher`."""
-        self._expected_s = total_s
-        left_s = max(0.0, total_s - elapsed_s) + (self._trials - self._done - 1) * total_s
-        what = (
-            f"[{self._done + 1}/{self._trials}] {plan.server} {plan.mode} "
-            f"CONC={plan.concurrency} {phase}"
-        )
-        if self._bar is not None:
-            share = (self._done + min(1.0, elapsed_s / total_s)) / self._trials
-            self._bar.update(self._task, description=what, completed=share, left=_time(left_s))
-            return
-        now = self._monotonic()
-        due = self._said_at is None or now - self._said_at >= EVERY_S
-        if due or self._said_phase != f"{plan.trial} {phase}":
-            self._said_at, self._said_phase = now, f"{plan.trial} {phase}"
-            self.say(f"{what}, {_time(left_s)} left")
+        self._show(plan, phase, min(1.0, elapsed_s / total_s), total_s - elapsed_s)
+
+    def phase(self, plan: TrialPlan, phase: str) -> None:
+        """What is done before the trial itself."""
+        self._show(plan, phase, 0.0, None)
 
     def finished(self) -> None:
         """One trial more is done."""
+        now = self._monotonic()
+        self._took_s += now - self._since_s
+        self._since_s = now
         self._done += 1
+        self._here += 1
 
     def warn(self, text: str) -> None:
         """See `load.Watcher`."""
@@ -86,7 +83,44 @@ class Bench:
         """One line, above the bar."""
         self._console.print(Text(text), soft_wrap=True)
 
+    def _show(self, plan: TrialPlan, phase: str, share: float, left_s: float | None) -> None:
+        total = "" if self._total is None else f"/{self._total}"
+        arm = "" if plan.arm is None else f"@{plan.arm}"
+        launch = f" launch {plan.launch}" if plan.launch else ""
+        what = (
+            f"[{self._done + 1}{total}] {plan.server}{arm} {plan.mode} "
+            f"CONC={plan.concurrency}{launch} {phase}"
+        )
+        left = self._left(left_s)
+        if self._bar is not None:
+            completed = 0.0 if self._total is None else (self._done + share) / self._total
+            self._bar.update(self._task, description=what, completed=completed, left=left)
+            return
+        now = self._monotonic()
+        due = self._said_at is None or now - self._said_at >= EVERY_S
+        # A phase that counts seconds is the same phase.
+        kind = f"{plan.trial} {phase.partition(',')[0]}"
+        if due or self._said_phase != kind:
+            self._said_at, self._said_phase = now, kind
+            self.say(f"{what}, {left}" if left else what)
+
+    def _left(self, left_s: float | None) -> str:
+        """The time left of everything; of this trial alone, where no more is known."""
+        if self._here:
+            trial_s = self._took_s / self._here
+            if left_s is None:
+                left_s = trial_s
+        elif left_s is None:
+            return ""
+        else:
+            trial_s = left_s + self._monotonic() - self._since_s
+        if self._total is None:
+            return f"{_time(left_s)} left of this trial"
+        return f"{_time(max(0.0, left_s) + (self._total - self._done - 1) * trial_s)} left"
+
 
 def _time(seconds: float) -> str:
     whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
     return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"

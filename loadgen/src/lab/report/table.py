@@ -38,8 +38,11 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
 
 def _wide(rows: Sequence[Row]) -> RenderableType:
     mixed = len({row.engine for row in rows}) > 1
+    routes = len({row.route for row in rows}) > 1
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("server", no_wrap=True)
+    if routes:
+        table.add_column("route", no_wrap=True)
     table.add_column("conc", justify="right", no_wrap=True)
     table.add_column("mode", no_wrap=True)
     if mixed:
@@ -50,7 +53,8 @@ def _wide(rows: Sequence[Row]) -> RenderableType:
     table.add_column("valid", no_wrap=True)
     for row in rows:
         table.add_row(
-            row.server,
+            lane(row),
+            *((row.route,) if routes else ()),
             str(row.concurrency),
             row.mode,
             *((row.engine,) if mixed else ()),
@@ -72,12 +76,36 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
         corrected, raw = _latencies(row)[:3], _latencies(row)[3:]
         ok, http, sock, late = _counts(row)
         valid = "yes" if row.valid else "NO"
-        table.add_row(row.server, *_rates(row), "corr", *corrected, valid, style=style)
+        table.add_row(lane(row), *_rates(row), "corr", *corrected, valid, style=style)
         table.add_row(
-            f"  {row.mode} {row.concurrency} {row.engine}", "", "", "", "raw", *raw, "", style=style
+            f"  {row.route} {row.mode} {row.concurrency} {row.engine}",
+            "",
+            "",
+            "",
+            "raw",
+            *raw,
+            "",
+            style=style,
         )
         table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
     return table
+
+
+def lane(row: Row) -> str:
+    """Whose row it is: the server, its arm, and which of its JVMs where it is a fresh one."""
+    arm = "" if row.arm is None else f"@{row.arm}"
+    return f"{row.server}{arm}{f' #{row.launch}' if row.launch else ''}"
+
+
+def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
+    """(trial, note) pairs as lines, one per note: the trials it is about, then the note."""
+    trials: dict[str, list[str]] = {}
+    for trial, note in notes:
+        trials.setdefault(note, []).append(trial)
+    return [
+        f"{whose[0] if len(whose) == 1 else ', '.join(t.partition('-')[0] for t in whose)}: {note}"
+        for note, whose in trials.items()
+    ]
 
 
 def _rates(row: Row) -> tuple[str, str, str]:

@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 
 from driver.fakes import START, FakeEngine, FakeLab, FakeSystem
-from lab.bench import Place, bench, choose_engine
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
+from lab.launches import fresh_jvm
+from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
-from lab.types import Experiment, Row
+from lab.types import Experiment, Row, WarmCycle, Warmth
 
 RUN = "20260131T120000Z-bench"
+WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
 
 
 @dataclasses.dataclass
@@ -29,23 +31,39 @@ class Bench:
     system: FakeSystem
     engine: FakeEngine
     text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+    warmed: list[str] = dataclasses.field(default_factory=list)
+    warmth: Warmth = WARM
+
+    def warm(self, server: str, *_: object) -> Warmth:
+        self.warmed.append(server)
+        return self.warmth
+
+    @property
+    def stages(self) -> Stages:
+        return Stages(fresh=fresh_jvm, warm=self.warm, observe=lambda *_: None)
+
+    def resume(self) -> int:
+        console = Console(file=self.text, width=120)
+        return resume(
+            self.run_dir, self.place, self.stack, self.system, console, [self.engine], self.stages
+        )
 
     def run(self, **changes: object) -> int:
         whole = Experiment(
             name="bench",
             servers=("a", "b"),
-            route="/downstream",
+            routes=("/downstream",),
             concurrencies=(200,),
             modes=("open", "closed"),
             rate_rps=None,
             duration_s=15,
             warmup_s=None,
-            engine=None,
             words=("CONC=200",),
         )
         experiment = dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
         console = Console(file=self.text, width=120)
-        return bench(experiment, self.place, self.stack, self.system, console, [self.engine])
+        place, engines = self.place, [self.engine]
+        return run(experiment, place, self.stack, self.system, console, (), engines, self.stages)
 
     @property
     def run_dir(self) -> Path:
@@ -102,7 +120,7 @@ def test_a_row_has_the_documented_columns_and_empty_cells_for_the_unknown(ready:
 def test_the_manifest_says_what_the_run_was_made_with(ready: Bench) -> None:
     ready.run()
     manifest = ready.manifest
-    assert manifest["format_version"] == 1
+    assert manifest["format_version"] == 2
     assert manifest["status"] == "complete"
     assert manifest["host"] == {"commit": "c0ffee", "commit_dirty": False, "cores": 2}
     assert manifest["limits"] == {"open_files": 20_000, "generator_cores": 2}
@@ -128,7 +146,7 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench, fake_lab: Fake
     # 20 threads / 0.2 s.
     assert fake_lab.probe_rates == {1.0}
     fake_lab.probe_rates.clear()
-    ready.run(servers=("a",), route="/compute")
+    ready.run(servers=("a",), routes=("/compute",))
     assert fake_lab.probe_rates == {None}
 
 
@@ -287,7 +305,7 @@ def test_auto_without_any_wait_is_refused_before_any_load(ready: Bench, fake_lab
 
 
 def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) -> None:
-    assert ready.run(route="/compute") == 0
+    assert ready.run(routes=("/compute",)) == 0
     assert [(row["mode"], row["predicted_rps"]) for row in ready.rows] == [("closed", "")] * 2
     line = "closed load only: RATE=auto is a share of connections / wait, and /compute does not"
     assert line in ready.text.getvalue().replace("\n", " ")
@@ -297,7 +315,7 @@ def test_auto_without_any_wait_leaves_the_closed_load_and_says_so(ready: Bench) 
 
 
 def test_a_given_rate_is_offered_to_a_route_without_a_wait(ready: Bench) -> None:
-    assert ready.run(route="/compute", rate_rps=300) == 0
+    assert ready.run(routes=("/compute",), rate_rps=300) == 0
     assert [(row["mode"], row["predicted_rps"]) for row in ready.rows] == [
         ("open", "300.000"),
         ("open", "300.000"),
@@ -309,7 +327,7 @@ def test_a_given_rate_is_offered_to_a_route_without_a_wait(ready: Bench) -> None
 def test_the_agent_is_told_the_path_as_the_servers_label_it(
     ready: Bench, fake_lab: FakeLab
 ) -> None:
-    ready.run(route="/block?wait_ms=100", servers=("a",), modes=("closed",))
+    ready.run(routes=("/block?wait_ms=100",), servers=("a",), modes=("closed",))
     assert ready.rows[0]["route"] == "/block?wait_ms=100"
     assert fake_lab.marked_routes == {"/block"}
 
@@ -378,18 +396,155 @@ class Second(FakeEngine):
 
 def test_the_first_engine_that_runs_is_taken_and_another_one_is_said() -> None:
     first, second = FakeEngine(), Second()
-    assert choose_engine(None, [first, second])[0] is first
+    assert list(choose_engines((), [first, second]).engines.values()) == [first]
     first.here = False
-    chosen, _, line = choose_engine(None, [first, second])
-    assert chosen is second
-    assert line == "wrk2 does not run on this machine: oha is the load engine"
+    chosen = choose_engines((), [first, second])
+    assert list(chosen.engines.values()) == [second]
+    assert chosen.notes == ("wrk2 does not run on this machine: oha is the load engine",)
 
 
 def test_a_named_engine_that_does_not_run_is_refused() -> None:
     first, second = FakeEngine(), Second()
     second.here = False
     with pytest.raises(EngineError, match=r"ENGINE=oha does not run.*here run: wrk2"):
-        choose_engine("oha", [first, second])
+        choose_engines(("oha",), [first, second])
     first.here = False
     with pytest.raises(EngineError, match="no load engine"):
-        choose_engine(None, [first, second])
+        choose_engines((), [first, second])
+
+
+def test_of_several_engines_those_that_do_not_run_are_left_out_and_said() -> None:
+    first, second = FakeEngine(), Second()
+    first.here = False
+    chosen = choose_engines(("wrk2", "oha"), [first, second])
+    assert list(chosen.engines) == ["oha"]
+    assert chosen.notes == ("wrk2 does not run on this machine: left out",)
+
+
+def test_a_jvm_is_proven_warm_once_for_each_route(ready: Bench) -> None:
+    ready.run(concurrencies=(100, 200))
+    assert ready.warmed == ["a", "b"]
+
+
+def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
+    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s")
+    ready.run(servers=("a",))
+    assert {row["valid"] for row in ready.rows} == {"false"}
+    assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
+
+
+def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.run(launches=2, modes=("closed",), concurrencies=(100, 200))
+    assert [(r["launch"], r["server"], r["concurrency"]) for r in ready.rows] == [
+        ("1", "a", "100"),
+        ("1", "b", "100"),
+        ("1", "a", "200"),
+        ("1", "b", "200"),
+        ("2", "b", "100"),
+        ("2", "a", "100"),
+        ("2", "b", "200"),
+        ("2", "a", "200"),
+    ]
+    assert fake_lab.restarts == ["a", "b", "b", "a"]
+    assert ready.warmed == ["a", "b", "b", "a"]
+
+
+def test_arms_of_a_server_are_fresh_jvms_of_their_own(ready: Bench, fake_lab: FakeLab) -> None:
+    ready.run(launches=2, arms=("x", "y"), servers=("a",), modes=("closed",))
+    assert [(r["launch"], r["arm"]) for r in ready.rows] == [
+        ("1", "x"),
+        ("1", "y"),
+        ("2", "y"),
+        ("2", "x"),
+    ]
+    assert len(fake_lab.restarts) == 4
+
+
+def test_a_scaled_run_says_so(ready: Bench) -> None:
+    ready.run(scale=0.1)
+    assert "durations × 0.1 (a quick look, not a result)" in ready.text.getvalue()
+    assert "0.1" in (ready.run_dir / "REPORT.md").read_text()
+
+
+# --- going on with a run -----------------------------------------------------------------
+
+
+def interrupted(ready: Bench, **changes: object) -> str:
+    """A run stopped in its third trial; the CSV as it was left."""
+    ready.system.interrupt_at = 60.0
+    with pytest.raises(Interrupted):
+        ready.run(**changes)
+    ready.system.interrupt_at = None
+    return (ready.run_dir / "trials.csv").read_text()
+
+
+def test_a_resumed_run_neither_loses_nor_repeats_a_trial(ready: Bench) -> None:
+    before = interrupted(ready)
+    assert ready.resume() == 0
+    after = (ready.run_dir / "trials.csv").read_text()
+    assert after.startswith(before)
+    assert [row["trial"] for row in ready.rows] == [
+        "01-a-open-c200",
+        "02-b-open-c200",
+        "03-a-closed-c200",
+        "04-b-closed-c200",
+    ]
+    assert len(ready.system.started) == 5  # the third trial twice
+    assert ready.manifest["status"] == "complete"
+    assert "RESUME=" in ready.text.getvalue()
+
+
+def test_what_an_unfinished_trial_left_is_kept_aside(ready: Bench) -> None:
+    interrupted(ready)
+    ready.resume()
+    assert (ready.run_dir / "abandoned" / "03-a-closed-c200-1" / "fake.txt").exists()
+
+
+def test_a_trial_that_ended_without_its_row_is_not_run_again(ready: Bench) -> None:
+    # Killed between the raw data and the row.
+    lines = interrupted(ready).splitlines(keepends=True)
+    (ready.run_dir / "trials.csv").write_text("".join(lines[:2]))
+    ready.resume()
+    assert (ready.run_dir / "trials.csv").read_text().startswith("".join(lines))
+    assert len(ready.system.started) == 5
+
+
+def test_fresh_jvms_are_fresh_again_after_a_resume(ready: Bench, fake_lab: FakeLab) -> None:
+    interrupted(ready, launches=1, modes=("closed",), concurrencies=(100, 200))
+    restarts = len(fake_lab.restarts)
+    ready.resume()
+    assert fake_lab.restarts[restarts:] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda r, lab: lab.settings.update(b={"downstream_connections": 7}), "b: downstream_conn"),
+        (lambda r, lab: setattr(lab, "delay_ms", 100), "the downstream's delay"),
+        (lambda r, lab: r.place.host_file.write_text('{"commit": "beef"}'), "commit"),
+    ],
+)
+def test_a_run_does_not_go_on_in_another_lab(
+    ready: Bench, fake_lab: FakeLab, change: Callable[[Bench, FakeLab], None], said: str
+) -> None:
+    before = interrupted(ready)
+    change(ready, fake_lab)
+    with pytest.raises(LabError, match=said):
+        ready.resume()
+    assert (ready.run_dir / "trials.csv").read_text() == before
+
+
+def test_a_complete_run_has_nothing_left(ready: Bench) -> None:
+    ready.run()
+    with pytest.raises(LabError, match="nothing is left"):
+        ready.resume()
+
+
+def test_the_derived_files_are_there_and_say_what_the_rows_said(ready: Bench) -> None:
+    ready.run()
+    for name in ("trials.jsonl", "findings.json", "comparison.json", "REPORT.md"):
+        assert (ready.run_dir / name).stat().st_size > 0
+    lines = (ready.run_dir / "trials.jsonl").read_text().splitlines()
+    assert [json.loads(line)["trial"] for line in lines] == [row["trial"] for row in ready.rows]

@@ -1,0 +1,352 @@
+"""The loop behind `run` and `bench`: each trial in turn, from a JVM proven warm to its row.
+
+Wiring, like `cli`: it hands the files of one stage to the next and decides nothing itself.
+What is on disk after every trial is enough to go on after a crash (see `resume`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import design, endurance, spike, stress
+from lab.derive import Trial, derive, read_trial
+from lab.engines import ENGINES, Engine
+from lab.errors import EngineError, Interrupted, LabError
+from lab.fairness import compare, reasons
+from lab.launches import fresh_jvm
+from lab.load import Runner
+from lab.measure import measure
+from lab.observe import observe
+from lab.predict import predict
+from lab.process import System
+from lab.records import read_object
+from lab.report import comparison, csv, fairness, manifest, markdown, table
+from lab.report.progress import Trials
+from lab.resume import put_away, unlike, without_series
+from lab.run_dir import check_space, new_run_dir, point_latest
+from lab.stack import Stack
+from lab.types import Experiment, Fairness, Row, Snapshot, TrialPlan, Warmth
+from lab.warm import prove_warm
+
+# A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
+WARM_CONNECTIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where results go and what make wrote about the host; and this process' own limits."""
+
+    results: Path
+    host_file: Path
+    file_limit: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What happens around a trial; the seam for tests, which have no time to warm up a JVM."""
+
+    fresh: Callable[..., object] = fresh_jvm
+    warm: Callable[..., Warmth] = prove_warm
+    observe: Callable[..., str | None] = observe
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The engines of a run by name with their versions, and lines for the user about them."""
+
+    engines: Mapping[str, Engine]
+    versions: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def choose_engines(names: Sequence[str], engines: Sequence[Engine] = ENGINES) -> Chosen:
+    """The engines named, as far as they run here; the first that does both loads if none is.
+
+    Raises EngineError when none of the named, or none at all, runs here.
+    """
+    versions = {engine.name: engine.version() for engine in engines}
+    here = {engine.name: engine for engine in engines if versions[engine.name] is not None}
+    known = ", ".join(here) or "none"
+    if names:
+        missing = [name for name in names if name not in here]
+        if len(missing) == len(names):
+            raise EngineError(
+                f"ENGINE={','.join(missing)} does not run on this machine; here run: {known}"
+            )
+        chosen = {name: here[name] for name in names if name in here}
+        notes = tuple(f"{name} does not run on this machine: left out" for name in missing)
+    else:
+        both = [engine for engine in here.values() if len(engine.modes) > 1]
+        if not both:
+            raise EngineError(f"no load engine for MODE=open runs on this machine; here: {known}")
+        chosen = {both[0].name: both[0]}
+        first, usual = both[0].name, engines[0].name
+        notes = ()
+        if first != usual:
+            notes = (f"{usual} does not run on this machine: {first} is the load engine",)
+    return Chosen(chosen, {name: versions[name] or "" for name in chosen}, notes)
+
+
+def new_design(
+    experiment: Experiment,
+    snapshots: Mapping[str, Snapshot],
+    engines: Mapping[str, Engine],
+    stack: Stack,
+    cores: int,
+) -> design.Design:
+    """The order of the trials, by the experiment's kind. Raises WordError."""
+    make: Callable[..., design.Design] = {
+        "loads": design.loads,
+        "stress": stress.design,
+        "spike": spike.design,
+        "endurance": endurance.design,
+    }[experiment.kind]
+    return make(experiment, snapshots, engines, stack.traffic_url, cores)
+
+
+def run(
+    experiment: Experiment,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    notes: Sequence[str] = (),
+    engines: Sequence[Engine] = ENGINES,
+    stages: Stages | None = None,
+) -> int:
+    """Run the experiment. Returns the exit code: 0, or 1 where a trial gave no figures.
+
+    Raises LabError; Interrupted after what was measured is on disk and printed.
+    """
+    chosen = choose_engines(experiment.engines, engines)
+    check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in experiment.servers}
+    order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
+    notes = (*chosen.notes, *notes, *order.notes)
+    for server in experiment.servers:
+        for route in experiment.routes:
+            wrong = stack.check_route(server, route)
+            if wrong is not None:
+                notes = (*notes, f"warning: {server}: {wrong}")
+    common = compare(snapshots)
+    for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
+        console.print(line, highlight=False)
+    started_at = system.now()
+    run_dir = new_run_dir(place.results, started_at, experiment.name)
+    host = read_object(place.host_file)
+    record = manifest.Manifest(
+        run=run_dir.name,
+        status="running",
+        started_at=started_at,
+        ended_at=None,
+        experiment=experiment,
+        versions={
+            **manifest.code_versions(host),
+            "engine": "; ".join(chosen.versions.values()),
+            "engines": {one.name: one.version() for one in engines},
+        },
+        host=host,
+        limits={"open_files": place.file_limit, "generator_cores": place.cores},
+        servers=snapshots,
+        fairness=common,
+        notes=notes,
+    )
+    manifest.write(run_dir, record)
+    tools = Tools(chosen, tuple(engines), stages or Stages(), stack, system, console)
+    return Campaign(run_dir, record, experiment, order, tools).go([])
+
+
+def resume(
+    run_dir: Path,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    engines: Sequence[Engine] = ENGINES,
+    stages: Stages | None = None,
+) -> int:
+    """Go on with a run that was interrupted, with the trials it had planned; finished trials
+    are neither lost nor run again. Returns and raises as `run`, and LabError when the lab is
+    not the one the run began on.
+    """
+    record = manifest.read(run_dir)
+    experiment = record.experiment
+    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    if record.status == "complete":
+        raise LabError(f"RESUME={run_dir.name}: that run is complete, nothing is left to do")
+    chosen = choose_engines(experiment.engines, engines)
+    check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in experiment.servers}
+    unlike(record, read_object(place.host_file), chosen.versions, snapshots, place.cores)
+    for folder in put_away(run_dir):
+        console.print(f"an unfinished trial was put away as {folder}", highlight=False)
+    rows = list(derive(run_dir, engines, live=True).rows)
+    order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
+    console.print(
+        f"results/{run_dir.name}: {len(rows)} trials are there, going on", highlight=False
+    )
+    record = dataclasses.replace(record, status="running", ended_at=None)
+    manifest.write(run_dir, record)
+    tools = Tools(chosen, tuple(engines), stages or Stages(), stack, system, console)
+    return Campaign(run_dir, record, experiment, order, tools).go(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a campaign works with. `all_engines` are those that raw data may be of."""
+
+    chosen: Chosen
+    all_engines: tuple[Engine, ...]
+    stages: Stages
+    stack: Stack
+    system: System
+    console: Console
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One run under way. `go` once, from the main thread."""
+
+    run_dir: Path
+    record: manifest.Manifest
+    experiment: Experiment
+    order: design.Design
+    tools: Tools
+    _launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
+    _warm: dict[tuple[str, int, str], Warmth] = field(default_factory=dict)
+    _common: Fairness | None = None
+
+    def go(self, rows: list[Row]) -> int:
+        """Every trial that is left after `rows`; then the derived files, and the table."""
+        status: manifest.Status = "failed"
+        tools, total = self.tools, self.order.total
+        try:
+            with Trials(tools.console, total, len(rows), tools.system.monotonic) as progress:
+                runner = Runner(self.run_dir.name, tools.stack, tools.system, progress)
+                for raw in without_series(self.run_dir):
+                    self._observe(raw, progress)
+                while (plan := self.order.next(rows)) is not None:
+                    if not rows:
+                        self._announce(plan, progress)
+                    row = self._trial(plan, runner, progress).row
+                    csv.append(self.run_dir / csv.NAME, row)
+                    if not rows:
+                        point_latest(self.run_dir)
+                    rows.append(row)
+                    progress.finished()
+            status = "complete"
+        except Interrupted:
+            status = "interrupted"
+            raise
+        finally:
+            record = dataclasses.replace(
+                self.record,
+                status=status,
+                ended_at=tools.system.now(),
+                fairness=self._common or self.record.fairness,
+            )
+            manifest.write(self.run_dir, record)
+            if rows:
+                self._show(rows, record)
+        return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+    def _announce(self, first: TrialPlan, progress: Trials) -> None:
+        """What is about to happen, and for how long."""
+        engine, total = self.tools.chosen.engines[first.engine], self.order.total
+        seconds = engine.schedule(first, Path()).total_s
+        count = "trials, as many as it takes, each" if total is None else f"{total} trials"
+        rate = "closed load"
+        if any(mode == "open" for mode in self.experiment.modes):
+            offered = self.experiment.rate_rps
+            rate = f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"
+        scale = ""
+        if self.experiment.scale != 1:
+            scale = f", durations × {self.experiment.scale:g} (a quick look, not a result)"
+        progress.say(
+            f"{count} of {seconds:.0f} s and warm-up, with {', '.join(self.tools.chosen.engines)}, "
+            f"{rate}{scale}, to results/{self.run_dir.name}"
+        )
+
+    def _trial(self, plan: TrialPlan, runner: Runner, progress: Trials) -> Trial:
+        tools = self.tools
+        engine = tools.chosen.engines[plan.engine]
+        self._fresh(plan, progress)
+        warmth = self._warmth(plan, runner, engine, progress)
+        # All of them, every time: a knob may have been turned meanwhile.
+        now = {server: runner.snapshot(server) for server in self.experiment.servers}
+        before, self._common = now[plan.server], compare(now)
+        bound = predict(plan.route, plan.concurrency, plan.offered_rps, before).rps
+        raw = self.run_dir / "raw" / plan.trial
+        runner.trial(
+            dataclasses.replace(plan, predicted_rps=bound),
+            before,
+            reasons(self._common),
+            engine,
+            tools.chosen.versions[plan.engine],
+            raw,
+            warmth,
+        )
+        self._observe(raw, progress)
+        return read_trial(self.run_dir.name, raw, tools.all_engines)
+
+    def _observe(self, raw: Path, progress: Trials) -> None:
+        measured = measure(raw, self.tools.all_engines)
+        if measured.reading is None:
+            return
+        window_s = measured.reading.window_s
+        problem = self.tools.stages.observe(
+            measured.record, window_s, raw, self.tools.stack, self.tools.system
+        )
+        if problem is not None:
+            progress.warn(f"{raw.name}: {problem}")
+
+    def _fresh(self, plan: TrialPlan, progress: Trials) -> None:
+        """The JVM of this launch; for launch 0 the one that runs."""
+        launch = (plan.launch, plan.arm)
+        if plan.launch and self._launched.get(plan.server) != launch:
+            progress.phase(plan, "fresh JVM")
+            self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
+            self._launched[plan.server] = launch
+
+    def _warmth(self, plan: TrialPlan, runner: Runner, engine: Engine, progress: Trials) -> Warmth:
+        """Proven once for each JVM and route."""
+        started_ms = runner.snapshot(plan.server).identity.start_time_ms
+        key = (plan.server, started_ms, plan.route)
+        if key not in self._warm:
+            most = max(self.experiment.concurrencies)
+            self._warm[key] = self.tools.stages.warm(
+                plan.server,
+                plan.url,
+                plan.route,
+                min(most, WARM_CONNECTIONS),
+                engine,
+                self.tools.stack,
+                self.tools.system,
+                self.run_dir / "warm-up",
+                plan.cores,
+                lambda elapsed_s: progress.phase(plan, f"warming up its JVM, {elapsed_s:.0f} s"),
+            )
+        return self._warm[key]
+
+    def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
+        """The derived files of what there is, and what a reader wants first."""
+        console = self.tools.console
+        derived = derive(self.run_dir, self.tools.all_engines, live=True)
+        table.render(console, rows, table.grouped(derived.notes))
+        fairness.render(console, record.fairness)
+        for line in derived.lines:
+            console.print(line, highlight=False)
+        if any(row.launch for row in rows):
+            comparison.render(console, derived.comparisons)
+        files = f"{csv.NAME}, {markdown.NAME}"
+        console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
+        if record.status != "complete":
+            console.print(
+                f"{record.status}: make run RESUME={self.run_dir.name} goes on", highlight=False
+            )
