@@ -52,13 +52,12 @@ class Side:
             .description(f"Run of trial {big}; the newest is the first."),
             asked(
                 f"trial_{side}",
-                f"query_result(max by (name) (label_join(last_over_time({of_run}{ALL_TIME}), "
-                '"name", " ", "trial", "server", "mode", "concurrency", "route")))',
-                '/name="(?<text>(?<value>[^ "]+) [^"]+)"/',
+                f"query_result(max by (trial) (last_over_time({of_run}{ALL_TIME})))",
+                '/trial="([^"]+)"/',
                 sort=SORTS[side],
             )
             .label(f"{big}: trial")
-            .description(f"Trial {big}: number, server, mode, connections and route."),
+            .description(f"Trial {big} of that run: number, server, mode and connections."),
         )
         follow = (
             *(

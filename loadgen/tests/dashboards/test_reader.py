@@ -145,8 +145,8 @@ def asking_board(**time: str) -> dict[str, Any]:
     }
     trial = {
         "name": "trial",
-        "query": 'query_result(max by (name) (t{run="$run"}))',
-        "regex": '/name="(?<text>(?<value>[^ "]+) [^"]+)"/',
+        "query": 'query_result(max by (trial) (t{run="$run"}))',
+        "regex": '/trial="([^"]+)"/',
         "sort": 1,
     }
     content = board(templating={"list": [run, trial]}, time=time)
@@ -160,7 +160,7 @@ def of_trials(asked: list[dict[str, str]]) -> PrometheusReader:
     def answer(request: httpx.Request) -> httpx.Response:
         query = dict(httpx.QueryParams(request.content.decode()))
         asked.append(query)
-        label, values = "name", ["02 netty open", "01 event-loop open"]
+        label, values = "trial", ["02", "01"]
         if "max by (run)" in query["query"]:
             label, values = "run", ["r1", "r2"]
         found = [{"metric": {"__name__": "t", label: each}, "value": [7.5, "1"]} for each in values]
@@ -176,7 +176,7 @@ def test_a_variable_is_asked_for_and_takes_the_first_in_its_order(tmp_path: Path
     (lab,) = load(write(tmp_path, asking_board()))
     assert resolve(of_trials(asked), lab, WINDOW) == {"run": "r2", "trial": "01"}
     assert asked[0] == {"query": "max by (run) (t[100y] offset -50y)", "time": "1300.000"}
-    assert asked[1]["query"] == 'max by (name) (t{run="r2"})'
+    assert asked[1]["query"] == 'max by (trial) (t{run="r2"})'
 
 
 def test_what_is_chosen_is_not_asked_for(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_is_chosen_is_not_asked_for(tmp_path: Path) -> None:
     (lab,) = load(write(tmp_path, asking_board()))
     chosen = resolve(of_trials(asked), lab, WINDOW, {"run": "r1"})
     assert chosen == {"run": "r1", "trial": "01"}
-    assert [each["query"] for each in asked] == ['max by (name) (t{run="r1"})']
+    assert [each["query"] for each in asked] == ['max by (trial) (t{run="r1"})']
 
 
 def test_without_an_answer_a_variable_is_empty(tmp_path: Path) -> None:

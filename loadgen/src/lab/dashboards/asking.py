@@ -100,18 +100,10 @@ def ask(
 
 
 def _options(question: Question, texts: Iterable[str]) -> list[str]:
-    """What can be chosen, in its order: values."""
-    found = []
-    for text in texts:
-        match = re.search(question.regex, text)
-        if match is None:
-            continue
-        groups = match.groupdict()
-        value = groups.get("value") or (match[1] if match.re.groups else match[0])
-        found.append((groups.get("text") or value, value))
-    if question.order:
-        found.sort(reverse=question.order < 0)
-    return [value for _, value in found]
+    """What can be chosen, in its order."""
+    matches = (re.search(question.regex, text) for text in texts)
+    found = [match[min(match.re.groups, 1)] for match in matches if match is not None]
+    return sorted(found, reverse=question.order < 0) if question.order else found
 
 
 def _duration(seconds: float) -> str:

@@ -46,9 +46,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A variable whose value is the first of the answers to ``query``: of each, the group
-    ``value`` of ``regex``, or its first group, or all of it ("" takes all). They are ordered
-    by the group ``text``, or else by value: ``order`` 1 ascending, -1 descending, 0 as they
+    """A variable whose value is the first of the answers to ``query``: of each, the group of
+    ``regex``, or all that it matches. ``order`` 1 is ascending, -1 descending, 0 as they
     came."""
 
     variable: str
@@ -157,8 +156,6 @@ def _panel(panel: Mapping[str, Any]) -> Panel:
 
 def _question(variable: Mapping[str, Any]) -> Question:
     regex = variable.get("regex", "").removeprefix("/").removesuffix("/")
-    # JavaScript's named groups in Python's spelling.
-    regex = regex.replace("(?<text>", "(?P<text>").replace("(?<value>", "(?P<value>")
     re.compile(regex)
     order = ORDERS[variable.get("sort", 0)]
     return Question(variable["name"], variable["query"], regex, order)
