@@ -57,7 +57,7 @@ def new_dashboard(board: Board, description: str) -> dashboard.Dashboard:
         .uid(board.uid)
         .description(description)
         .tags(["concurrency-lab"])
-        .links(links(board))
+        .links([*links(board)])
         .editable()
         .refresh("2s")
         .time("now-5m", "now")
