@@ -1,0 +1,87 @@
+"""What a run needs before it may go on: the same lab, and no half-done trial in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.measure import RECORD
+from lab.observe import SERIES
+from lab.report.manifest import Manifest
+from lab.types import Json, Snapshot
+
+# What tells one host, and one build of the lab, from another.
+HOST_FACTS = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version", "images")
+CODE_FACTS = ("commit", "commit_dirty")
+
+
+def unlike(
+    record: Manifest,
+    host: Mapping[str, Json],
+    versions: Mapping[str, str],
+    snapshots: Mapping[str, Snapshot],
+    cores: int,
+) -> None:
+    """Raises LabError naming the first thing in which the lab is not what the run began on:
+    rows of two labs in one table would be compared as if they were of one."""
+    for what, was, now in _facts(record, host, versions, snapshots, cores):
+        if was != now:
+            raise LabError(
+                f"RESUME={record.run}: {what} changed since it began ({_short(was)} became "
+                f"{_short(now)}); start a new run instead"
+            )
+
+
+def _facts(
+    record: Manifest,
+    host: Mapping[str, Json],
+    versions: Mapping[str, str],
+    snapshots: Mapping[str, Snapshot],
+    cores: int,
+) -> Iterator[tuple[str, object, object]]:
+    for name in CODE_FACTS:
+        yield name, record.versions.get(name), host.get(name)
+    for name in HOST_FACTS:
+        yield f"the host's {name}", record.host.get(name), host.get(name)
+    yield "the load engine", record.versions.get("engine"), "; ".join(versions.values())
+    yield "the generator's CPUs", record.limits.get("generator_cores"), cores
+    for server, now in snapshots.items():
+        was = record.servers[server]
+        for name in sorted({*was.settings, *now.settings}):
+            yield f"{server}: {name}", was.settings.get(name), now.settings.get(name)
+        yield f"{server}: its JVM's flags", was.identity.jvm_flags, now.identity.jvm_flags
+        yield "the toxics in force", was.toxics.in_force, now.toxics.in_force
+        yield "the downstream's delay", was.downstream_delay_ms, now.downstream_delay_ms
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def without_series(run_dir: Path) -> list[Path]:
+    """The raw folders of trials that ended, but whose Prometheus series were not stored yet."""
+    return [
+        folder.parent
+        for folder in sorted((run_dir / "raw").glob(f"*/{RECORD}"))
+        if not (folder.parent / SERIES).exists()
+    ]
+
+
+def put_away(run_dir: Path) -> list[str]:
+    """Move folders of trials that never finished out of the way, keeping all that is in them;
+    the names they have now."""
+    moved = []
+    for raw in sorted((run_dir / "raw").glob("*")):
+        if not raw.is_dir() or (raw / RECORD).exists():
+            continue
+        target = next(
+            folder
+            for number in range(1, 10_000)
+            if not (folder := run_dir / "abandoned" / f"{raw.name}-{number}").exists()
+        )
+        target.parent.mkdir(exist_ok=True)
+        raw.rename(target)
+        moved.append(f"{target.parent.name}/{target.name}")
+    return moved
