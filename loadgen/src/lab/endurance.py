@@ -160,9 +160,10 @@ def _growth(
         return None
     slope = slope_of([at for at, _ in parts], [value for _, value in parts])
     scale = HOUR_S / MIB
+    per_h = float(slope.per_s * scale)
     if slope.interval is None:
-        return slope.per_s * scale, None, None
-    return slope.per_s * scale, slope.interval.low * scale, slope.interval.high * scale
+        return per_h, None, None
+    return per_h, float(slope.interval.low * scale), float(slope.interval.high * scale)
 
 
 def in_parts(points: Sequence[tuple[float, float]], count: int = PARTS) -> Points:

@@ -1,11 +1,13 @@
 """Files of experiments/: the shipped ones, and what a wrong one is told."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from lab.config import DensityFile, run_experiment
+from lab.config.experiment_file import SHAPES, WORDS
 from lab.density import file_plan
 from lab.errors import WordError
 from lab.records import from_json, to_json
@@ -92,6 +94,16 @@ def test_the_promised_experiments_are_there() -> None:
 def test_every_shipped_file_starts_with_its_question_and_hypothesis() -> None:
     for path in SHIPPED.glob("*.toml"):
         assert list(tomllib.loads(path.read_text()))[:2] == ["question", "hypothesis"], path
+
+
+def test_the_page_names_every_key_word_and_experiment() -> None:
+    page = (SHIPPED.parent / "docs/experiments.md").read_text()
+    for key in SHAPES:
+        assert re.search(rf"(?m)^{key.rpartition('.')[2]} = ", page), key
+    for word in WORDS:
+        assert f"`{word}=" in page, word
+    for path in SHIPPED.glob("*.toml"):
+        assert f"| `{path.stem}` |" in page, path
 
 
 def test_the_sweep_is_what_others_did() -> None:
