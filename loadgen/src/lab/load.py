@@ -110,6 +110,8 @@ class Runner:
             run_s = self._system.monotonic() - started
         engine.condense(plan, raw)
         changes = self._toxic_changes(started_at)
+        if self._agent_lost:
+            notes.append("nobody watched for toxics that come and go: the agent does not answer")
         after, problem = self._after(plan.server)
         if not settled(plan.server, self._stack, self._system):
             notes.append("the server still had requests in flight long after the load")

@@ -144,6 +144,13 @@ def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
     assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
 
 
+def test_without_the_agent_nobody_watches_and_a_note_says_so(lab: Lab) -> None:
+    lab.fake.agent_up = False
+    judgement = lab.judged()
+    assert judgement.valid
+    assert "nobody watched for toxics" in judgement.notes[0]
+
+
 def test_too_few_samples(lab: Lab) -> None:
     assert "too few samples: 150, and p95 needs 200" in lab.reason(plan(offered_rps=10))
 

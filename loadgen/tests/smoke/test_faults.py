@@ -1,0 +1,39 @@
+"""Every fault that `.ci/faults.sh` planted was caught: its trial is kept, and invalid for it."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
+    assert len(runs) == 1, runs
+    with (runs[0] / "trials.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "reason"),
+    [
+        ("40", "toxics changed during the trial: downstream"),
+        ("200", "the generator was starved: its CPU quota stopped it for"),
+        ("2", "too few samples: "),
+        ("42", "Little's law does not hold: "),
+        ("43", "the JVM restarted during the trial"),
+        ("44", "cold JVM: its JVM restarted meanwhile"),
+    ],
+)
+def test_a_planted_fault_is_the_reason(concurrency: str, reason: str) -> None:
+    (row,) = [row for row in rows_of("faults") if row["concurrency"] == concurrency]
+    assert row["valid"] == "false"
+    assert reason in row["invalid_reasons"]
+
+
+def test_unequal_limits_make_every_row_invalid() -> None:
+    rows = rows_of("unequal")
+    assert len(rows) == 2
+    for row in rows:
+        assert row["valid"] == "false"
+        assert "downstream_timeout_ms" in row["invalid_reasons"]
