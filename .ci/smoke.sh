@@ -109,6 +109,11 @@ if step smoke-up one make up; then
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
   step smoke-exp-wrong one refuses 'sweep' make run EXP=nosuch
+  . .ci/faults.sh
+  step smoke-faults one planted
+  step smoke-unequal one unequal
+  step smoke-wrong-server one wrong_server
+  step smoke-faults-caught pytest inside test_faults.py
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
