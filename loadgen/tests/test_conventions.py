@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from lab.agent.metrics import BUCKETS_S
+from lab.types import Row
 
 REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[2]))
 
@@ -102,3 +103,10 @@ def test_servers_and_probe_share_one_list_of_buckets() -> None:
     listed = re.search(r"new double\[\] \{([^}]*)\}", source)
     assert listed is not None
     assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
+
+
+def test_every_column_is_documented_in_its_order() -> None:
+    page = (REPO / "docs" / "results.md").read_text()
+    table = page.partition("## `trials.csv`")[2].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert tuple(re.findall(r"`(\w+)`", " ".join(cells))) == Row.columns()

@@ -22,11 +22,13 @@ from lab.config import (
 from lab.density import Place as DensityPlace
 from lab.density import Plan as DensityPlan
 from lab.density import density, density_plan, file_plan, source_ports
+from lab.density import resume as resume_density
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
 from lab.process import Linux, interrupt_at_once
 from lab.rejudge import compare_verb, report_verb
+from lab.report import manifest
 from lab.run import Place, resume, run
 from lab.run_dir import find_run_dir
 from lab.stack import Stack, Urls
@@ -71,6 +73,13 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
     console = _console(environ)
     if "RESUME" in words:
         run_dir = _resumed(words, environ)
+        if not manifest.is_of_trials(run_dir):
+            return _in_lab(
+                environ,
+                lambda place, stack, system: resume_density(
+                    run_dir, _density_place(place), stack, system, console
+                ),
+            )
         return _in_lab(
             environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
         )
@@ -90,10 +99,13 @@ def _density(argv: Sequence[str], environ: Environ) -> int:
 
 def _measure_density(plan: DensityPlan, environ: Environ) -> int:
     def measure(place: Place, stack: Stack, system: Linux) -> int:
-        where = DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
-        return density(plan, where, stack, system, _console(environ))
+        return density(plan, _density_place(place), stack, system, _console(environ))
 
     return _in_lab(environ, measure)
+
+
+def _density_place(place: Place) -> DensityPlace:
+    return DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
 
 
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:

@@ -23,6 +23,8 @@ from lab.types import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
 
 RECORD = "trial.json"
 STEP_S = 0.2
+# wrk2's start goes wrong in up to every second try; eight in a row are one run in 250.
+MOST_STARTS = 8
 # After its time an engine may still wait for answers and write its files.
 OVERTIME_S = 120.0
 # A JVM that died comes back in seconds; then its new start time tells what happened.
@@ -52,6 +54,17 @@ class _Edge:
     turns: Turns | None
     throttled_s: float | None
     compiled: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A started engine; `tries` is which start of it this is."""
+
+    process: Process
+    at: datetime
+    monotonic_s: float
+    tries: int
+    problem: str | None = None
 
 
 @dataclass(slots=True)
@@ -97,13 +110,14 @@ class Runner:
         with self._marks(plan, schedule):
             if schedule.warm_up is not None:
                 self._warm_up(plan, schedule, raw)
-            started_at = self._system.now()
-            started = self._system.monotonic()
-            process = self._system.start(schedule.argv, raw / schedule.output)
+            start = self._start(schedule, raw)
+            started_at, started, process = start.at, start.monotonic_s, start.process
+            if start.problem is not None:
+                notes.append(start.problem)
             window = _Window()
             peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
             try:
-                status = self._attend(plan, schedule, process, window, peaks)
+                status = self._attend(plan, schedule, start, window, peaks)
             finally:
                 peaks.stop()
                 process.stop()
@@ -135,8 +149,33 @@ class Runner:
                 warmth=warmth,
                 jit_share=_jit_share(window),
                 peaks=peaks.done,
+                starts=start.tries,
             ),
         )
+
+    def _start(self, schedule: Schedule, raw: Path) -> _Start:
+        """Start the engine; again, if its start went wrong, at most MOST_STARTS times."""
+        check = schedule.start_check
+        for tries in range(1, MOST_STARTS + 1):
+            at, monotonic_s = self._system.now(), self._system.monotonic()
+            process = self._system.start(schedule.argv, raw / schedule.output)
+            if check is None:
+                break
+            try:
+                self._system.sleep(check.after_s)
+                sockets = process.sockets()
+                ended = process.poll() is not None
+            except BaseException:
+                process.stop()
+                raise
+            # One that ended already has its own problem, which its output tells.
+            if sockets is None or ended or sockets >= check.least_sockets:
+                break
+            if tries == MOST_STARTS:
+                problem = f"{check.why} (started {tries} times)"
+                return _Start(process, at, monotonic_s, tries, problem)
+            process.stop()
+        return _Start(process, at, monotonic_s, tries)
 
     def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> None:
         assert schedule.warm_up is not None  # noqa: S101
@@ -156,11 +195,11 @@ class Runner:
         self,
         plan: TrialPlan,
         schedule: Schedule,
-        process: Process,
+        start: _Start,
         window: _Window,
         peaks: Peaks,
     ) -> int:
-        started = self._system.monotonic()
+        process, started = start.process, start.monotonic_s
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
         while True:

@@ -60,6 +60,9 @@ class Process(Protocol):
         """Its turns so far; None where the system does not tell. A thread that has ended counts
         as it was at the last call."""
 
+    def sockets(self) -> int | None:
+        """How many sockets it has open; None where the system does not tell."""
+
     def stop(self) -> None:
         """End its process group, by force if need be, and wait for the end."""
 
@@ -217,6 +220,19 @@ class _Child:
             return None
         turns = self._turns.values()
         return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
+
+    def sockets(self) -> int | None:
+        count = 0
+        try:
+            # One link per open file, a socket's is called socket:[inode] (proc(5)).
+            for path in Path(f"/proc/{self._child.pid}/fd").iterdir():
+                try:
+                    count += str(path.readlink()).startswith("socket:")
+                except OSError:
+                    continue  # It was closed just now.
+        except OSError:
+            return None
+        return count
 
     def stop(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -161,3 +161,46 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise RawDataError(path, 1, "is not an object")
     return cast(dict[str, Any], loaded)
+
+
+def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
+    """The rows of a CSV file whose columns are the fields of the dataclass `kind`; fields with
+    a default may be missing, as in files of older versions. Raises RawDataError."""
+    hints = get_type_hints(kind)
+    every = dataclasses.fields(kind)  # type: ignore[arg-type]
+    optional = {field.name for field in every if field.default is not dataclasses.MISSING}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = set(reader.fieldnames or ())
+            wrong = columns ^ hints.keys() - (optional - columns)
+            if wrong:
+                problem = f"has not the columns of {path.name}: {', '.join(sorted(wrong))}"
+                raise RawDataError(path, 1, problem)
+            return tuple(_row(path, reader.line_num, kind, hints, cells) for cells in reader)
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except (csv.Error, UnicodeDecodeError) as failure:
+        raise RawDataError(path, None, f"is not CSV: {failure}") from None
+
+
+def _row(
+    path: Path, line: int, kind: type[T], hints: Mapping[str, Any], cells: Mapping[str, str | None]
+) -> T:
+    try:
+        return kind(**{name: _cell_value(hints[name], text) for name, text in cells.items()})
+    except (KeyError, TypeError, ValueError) as failure:
+        raise RawDataError(path, line, f"is not a row of {path.name}: {failure}") from None
+
+
+def _cell_value(hint: Any, text: str | None) -> Any:
+    if text is None:
+        raise ValueError("it is cut off")
+    if not text and type(None) in get_args(hint):
+        return None
+    if get_origin(hint) is Literal:
+        return text
+    kind = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
+    if kind is bool:
+        return {"true": True, "false": False}[text]
+    return datetime.fromisoformat(text) if kind is datetime else kind(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lab.errors import LabError
@@ -19,13 +19,13 @@ CODE_FACTS = ("commit", "commit_dirty")
 def unlike(
     record: Manifest,
     host: Mapping[str, Json],
-    versions: Mapping[str, str],
     snapshots: Mapping[str, Snapshot],
-    cores: int,
+    others: Iterable[tuple[str, object, object]] = (),
 ) -> None:
     """Raises LabError naming the first thing in which the lab is not what the run began on:
-    rows of two labs in one table would be compared as if they were of one."""
-    for what, was, now in _facts(record, host, versions, snapshots, cores):
+    rows of two labs in one table would be compared as if they were of one. `others` are more
+    such things: name, what it was, what it is."""
+    for what, was, now in (*others, *_facts(record, host, snapshots)):
         if was != now:
             raise LabError(
                 f"RESUME={record.run}: {what} changed since it began ({_short(was)} became "
@@ -34,18 +34,12 @@ def unlike(
 
 
 def _facts(
-    record: Manifest,
-    host: Mapping[str, Json],
-    versions: Mapping[str, str],
-    snapshots: Mapping[str, Snapshot],
-    cores: int,
+    record: Manifest, host: Mapping[str, Json], snapshots: Mapping[str, Snapshot]
 ) -> Iterator[tuple[str, object, object]]:
     for name in CODE_FACTS:
         yield name, record.versions.get(name), host.get(name)
     for name in HOST_FACTS:
         yield f"the host's {name}", record.host.get(name), host.get(name)
-    yield "the load engine", record.versions.get("engine"), "; ".join(versions.values())
-    yield "the generator's CPUs", record.limits.get("generator_cores"), cores
     for server, now in snapshots.items():
         was = record.servers[server]
         for name in sorted({*was.settings, *now.settings}):

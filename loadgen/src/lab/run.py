@@ -183,7 +183,12 @@ def resume(
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
-    unlike(record, read_object(place.host_file), chosen.versions, snapshots, place.cores)
+    engine_now, cores_then = "; ".join(chosen.versions.values()), record.limits["generator_cores"]
+    others = (
+        ("the load engine", record.versions.get("engine"), engine_now),
+        ("the number of the generator's CPUs", cores_then, place.cores),
+    )
+    unlike(record, read_object(place.host_file), snapshots, others)
     for folder in put_away(run_dir):
         console.print(f"an unfinished trial was put away as {folder}", highlight=False)
     rows = list(derive(run_dir, engines, live=True).rows)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import httpx
 
 from lab.engines import Schedule
+from lab.engines.base import StartCheck
 from lab.errors import Interrupted, RawDataError
 from lab.process import HostCpu, Turns
 from lab.routes import ROUTES
@@ -207,6 +208,9 @@ class FakeProcess:
         for_s = self._system.monotonic() - self._from
         return Turns(for_s * self._system.wait_ms, round(for_s * 1000))
 
+    def sockets(self) -> int | None:
+        return self._system.sockets.pop(0) if self._system.sockets else 1000
+
     def stop(self) -> None:
         if self.poll() is None:
             self.stopped_early = True
@@ -224,6 +228,7 @@ class FakeSystem:
         self.throttled = 0.0
         self.interrupt_at: float | None = None
         self.processes: list[FakeProcess] = []
+        self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
         self._due: list[tuple[float, Callable[[], None]]] = []
 
@@ -268,6 +273,7 @@ class FakeEngine:
         self.here = True
         self.broken: str | None = None
         self.warm_up_s = 0
+        self.start_check: StartCheck | None = None
         self.condensed: list[Path] = []
 
     def version(self) -> str | None:
@@ -283,6 +289,7 @@ class FakeEngine:
             run_s=run_s,
             window_offset_s=10,
             window_s=plan.duration_s,
+            start_check=self.start_check,
         )
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from driver.fakes import FakeLab, FakeSystem
-from lab.density import Place, density, density_plan, source_ports
+from lab.density import Place, density, density_plan, resume, source_ports
 from lab.density.model import Kind, Plan, Row
-from lab.errors import Interrupted, LabUnreachable, WordError
+from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.stack import Stack
 
 RUN = "20260131T120000Z-density"
@@ -120,6 +120,11 @@ class Run:
         console = Console(file=self.text, width=120)
         whole = plan(**{"LAUNCHES": "1", **words})
         return density(whole, self.place, self.stack, self.system, console, self.fakes.connect)
+
+    def resume(self) -> int:
+        console = Console(file=self.text, width=120)
+        run_dir = self.place.results / RUN
+        return resume(run_dir, self.place, self.stack, self.system, console, self.fakes.connect)
 
     @property
     def rows(self) -> list[dict[str, str]]:
@@ -257,3 +262,28 @@ def test_an_interrupt_keeps_what_was_measured(ready: Run) -> None:
     assert 0 < len(ready.rows) < 4
     assert ready.manifest["status"] == "interrupted"
     assert set(ready.fakes.held.values()) == {0}
+
+
+def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run, fake_lab: FakeLab) -> None:
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    before = ready.rows
+    ready.system.interrupt_at = None
+    assert ready.resume() == 0
+    assert ready.rows[: len(before)] == before
+    launches = [(row["launch"], row["kind"], row["server"]) for row in ready.rows]
+    assert launches == [("1", kind, server) for kind in ("idle", "slow") for server in ("a", "b")]
+    assert ready.manifest["status"] == "complete"
+    with pytest.raises(LabError, match="nothing is left"):
+        ready.resume()
+
+
+def test_a_run_does_not_go_on_in_another_lab(ready: Run, fake_lab: FakeLab) -> None:
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    ready.system.interrupt_at = None
+    fake_lab.settings["b"] = {"backlog": 7}
+    with pytest.raises(LabError, match="b: backlog changed since it began"):
+        ready.resume()

@@ -15,8 +15,9 @@ from driver.fakes import (
     reading,
 )
 from lab.engines import Schedule
+from lab.engines.base import StartCheck
 from lab.errors import Interrupted, LabUnreachable, RawDataError
-from lab.load import Runner
+from lab.load import MOST_STARTS, Runner
 from lab.measure import RECORD, measure
 from lab.observe import load_or_none, observe
 from lab.records import read_json
@@ -277,3 +278,29 @@ def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
     seen = load_or_none(lab.raw)
     assert seen is not None
     assert seen.window == (START.timestamp() + 10, START.timestamp() + 25)
+
+
+def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
+    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.system.sockets = [100, 149, 150]
+    record = lab.run()
+    assert record.starts == 3
+    assert [process.stopped_early for process in lab.system.processes] == [True, True, False]
+    # The run, and so its window, counts from the good start.
+    assert (record.run_started_at - START).total_seconds() == pytest.approx(1.0, abs=0.1)
+    assert record.run_s == pytest.approx(25, abs=0.5)
+    assert record.notes == ()
+
+
+def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
+    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.system.sockets = [100] * MOST_STARTS
+    record = lab.run()
+    assert record.notes == (f"it sends in bursts (started {MOST_STARTS} times)",)
+    assert not lab.system.processes[-1].stopped_early
+
+
+def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None:
+    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.system.sockets = [None]
+    assert lab.run().starts == 1

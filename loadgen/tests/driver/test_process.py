@@ -124,3 +124,18 @@ def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: fl
     file = tmp_path / "cpu.stat"
     file.write_text(text)
     assert Linux((tmp_path / "none", file)).throttled_s() == seconds
+
+
+def test_open_sockets_are_counted(tmp_path: Path) -> None:
+    opens = (
+        "import socket, time; kept = [socket.socket() for _ in range(7)]; "
+        "print('ready', flush=True); time.sleep(60)"
+    )
+    output = tmp_path / "out.txt"
+    system = Linux()
+    process = system.start([sys.executable, "-c", opens], output)
+    while "ready" not in output.read_text():
+        system.sleep(0.01)
+    assert process.sockets() == 7
+    process.stop()
+    assert process.sockets() is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse, pause_s
+from lab.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse, pause_s, start_check
 from lab.errors import RawDataError, WordError
 from lab.types import Reading, TrialPlan
 
@@ -299,3 +299,12 @@ def test_few_connections_send_in_bursts(
 ) -> None:
     made = plan(concurrency=connections, offered_rps=rate)
     assert pause_s(made, 2) == pytest.approx(pause, abs=0.001)
+
+
+def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
+    # Half a second after a good start each of two threads has opened 100 of its 200.
+    check = start_check(400, 2)
+    assert (check.after_s, check.least_sockets) == (0.5, 150)
+    # Fewer connections than are opened in that time: all of them, and half of one thread's.
+    assert start_check(40, 2).least_sockets == 30
+    assert start_check(7, 1).least_sockets == 4

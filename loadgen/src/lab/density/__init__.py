@@ -4,8 +4,8 @@ words, or a file of experiments/, → model.Plan → experiment (connections, wh
 of themselves) → report.
 """
 
-from lab.density.experiment import Place, density
+from lab.density.experiment import Place, density, resume
 from lab.density.model import Plan
 from lab.density.words import density_plan, file_plan, source_ports
 
-__all__ = ["Place", "Plan", "density", "density_plan", "file_plan", "source_ports"]
+__all__ = ["Place", "Plan", "density", "density_plan", "file_plan", "resume", "source_ports"]

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Protocol
 
@@ -20,12 +21,13 @@ from rich.console import Console
 from lab.density import report
 from lab.density.connections import Connections
 from lab.density.model import Kind, Plan, Row
-from lab.errors import Interrupted, LabUnreachable
+from lab.errors import Interrupted, LabError, LabUnreachable
 from lab.fairness import compare, reasons
 from lab.launches import fresh_jvm
 from lab.process import System
 from lab.records import read_object
 from lab.report import fairness, manifest
+from lab.resume import unlike
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import TRAFFIC_PORT, Stack
 from lab.types import Identity
@@ -135,22 +137,65 @@ def density(
         fairness=common,
     )
     manifest.write(run_dir, record)
-    rows: list[Row] = []
+    return _go(run_dir, record, plan, stack, system, console, connect, [])
+
+
+def resume(
+    run_dir: Path,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    connect: Connect = Connections,
+) -> int:
+    """Go on with a run that was interrupted, with the launches it had planned; finished ones
+    are neither lost nor run again. Returns and raises as `density`, and LabError when there is
+    nothing left to do, or the lab is not the one the run began on."""
+    record = manifest.read_of(run_dir, Plan)
+    plan = record.experiment
+    assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
+    if record.status == "complete":
+        raise LabError(f"RESUME={run_dir.name}: that run is complete, nothing is left to do")
+    check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in plan.servers}
+    unlike(record, read_object(place.host_file), snapshots)
+    rows = list(report.read(run_dir / report.NAME))
+    console.print(
+        f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
+    )
+    record = dataclasses.replace(record, status="running", ended_at=None)
+    manifest.write(run_dir, record)
+    return _go(run_dir, record, plan, stack, system, console, connect, rows)
+
+
+def _go(
+    run_dir: Path,
+    record: manifest.Manifest,
+    plan: Plan,
+    stack: Stack,
+    system: System,
+    console: Console,
+    connect: Connect,
+    rows: list[Row],
+) -> int:
+    """Every launch that is not in `rows` yet, and the table of all."""
     status: manifest.Status = "failed"
     launcher = _Launcher(run_dir.name, plan, stack, system, connect)
+    done = {(row.launch, row.kind, row.server) for row in rows}
+    began, before = system.now(), len(rows)
     try:
         # Models innermost: those compared are neighbours in time.
-        for number in range(1, plan.launches + 1):
-            for kind in plan.kinds:
-                for server in plan.servers:
-                    row = launcher.launch(server, kind, number, reasons(common))
-                    report.append(run_dir / report.NAME, row)
-                    if not rows:
-                        point_latest(run_dir)
-                    rows.append(row)
-                    left_s = (system.now() - started_at).total_seconds() / len(rows)
-                    left_s *= plan.rows - len(rows)
-                    report.progress(console, row, len(rows), plan.rows, left_s)
+        for number, kind, server in product(range(1, plan.launches + 1), plan.kinds, plan.servers):
+            if (number, kind, server) in done:
+                continue
+            row = launcher.launch(server, kind, number, reasons(record.fairness))
+            report.append(run_dir / report.NAME, row)
+            if not rows:
+                point_latest(run_dir)
+            rows.append(row)
+            left_s = (system.now() - began).total_seconds() / (len(rows) - before)
+            left_s *= plan.rows - len(rows)
+            report.progress(console, row, len(rows), plan.rows, left_s)
         status = "complete"
     except Interrupted:
         status = "interrupted"
@@ -159,8 +204,10 @@ def density(
         manifest.write(run_dir, dataclasses.replace(record, status=status, ended_at=system.now()))
         report.render(console, rows)
         if rows:
-            fairness.render(console, common)
+            fairness.render(console, record.fairness)
             console.print(f"results/{run_dir.name}/{report.NAME}", highlight=False)
+        if status != "complete":
+            console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
     return 1 if any(row.heap_per_connection_bytes is None for row in rows) else 0
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.density.model import Row
 from lab.intervals import median_of
-from lab.records import append_row, cell
+from lab.records import append_row, cell, read_rows
 
 NAME = "density.csv"
 NOTHING = "–"
@@ -20,6 +20,11 @@ NOTHING = "–"
 def append(path: Path, row: Row) -> None:
     """Add one row (and, to a new file, the header) in one write, flushed to disk."""
     append_row(path, Row.columns(), [cell(getattr(row, name), 1) for name in Row.columns()])
+
+
+def read(path: Path) -> tuple[Row, ...]:
+    """The rows of a file of `append`; none where there is no file. Raises RawDataError."""
+    return read_rows(path, Row) if path.exists() else ()
 
 
 def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:

@@ -18,13 +18,24 @@ MAX_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class StartCheck:
+    """How a start that went wrong shows: `after_s` seconds after it the engine has fewer than
+    `least_sockets` sockets open. It is then ended and started again; `why` is for a note where
+    that did not help."""
+
+    after_s: float
+    least_sockets: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """How an engine will run a trial. All files are in the trial's raw folder.
 
     `warm_up` is a run of its own before the measured one, for engines that cannot leave
     their first seconds out. The measured window starts `window_offset_s` after the start of
     the measured run and lasts `window_s`; the run itself takes `run_s` and its standard
-    output goes to the file `output`.
+    output goes to the file `output`. `start_check` is of the measured run.
     """
 
     warm_up: tuple[str, ...] | None
@@ -34,6 +45,7 @@ class Schedule:
     run_s: float
     window_offset_s: float
     window_s: float
+    start_check: StartCheck | None = None
 
     @property
     def total_s(self) -> float:

@@ -5,21 +5,16 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
-from lab.errors import RawDataError
-from lab.records import append_row, cell, csv_text
+from lab.records import append_row, cell, csv_text, read_rows
 from lab.types import Judgement, Measurement, Row
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
-_HINTS: Mapping[str, Any] = get_type_hints(Row)
-_FLOATS = frozenset(n for n, hint in _HINTS.items() if float in get_args(hint))
+_FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
 def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
@@ -80,42 +75,7 @@ def text(rows: Sequence[Row]) -> str:
 
 def read(path: Path) -> tuple[Row, ...]:
     """The rows of a file of this or an older version of the lab. Raises RawDataError."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns = reader.fieldnames or ()
-            optional = {f.name for f in dataclasses.fields(Row) if _has_default(f)}
-            wrong = {*columns} ^ {*Row.columns()} - (optional - {*columns})
-            if wrong:
-                problem = f"has not the columns of trials.csv: {', '.join(sorted(wrong))}"
-                raise RawDataError(path, 1, problem)
-            return tuple(_row(path, reader.line_num, cells) for cells in reader)
-    except OSError as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
-    except (csv.Error, UnicodeDecodeError) as failure:
-        raise RawDataError(path, None, f"is not CSV: {failure}") from None
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not dataclasses.MISSING
-
-
-def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> Row:
-    try:
-        return Row(**{name: _value(_HINTS[name], text) for name, text in cells.items()})
-    except (KeyError, TypeError, ValueError) as failure:
-        raise RawDataError(path, line, f"is not a row of trials.csv: {failure}") from None
-
-
-def _value(hint: Any, text: str | None) -> Any:
-    if text is None:
-        raise ValueError("it is cut off")
-    if not text and get_args(hint):
-        return None
-    kind = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
-    if kind is bool:
-        return {"true": True, "false": False}[text]
-    return datetime.fromisoformat(text) if kind is datetime else kind(text)
+    return read_rows(path, Row)
 
 
 def _cells(row: Row) -> list[str]:

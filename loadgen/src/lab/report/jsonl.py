@@ -46,6 +46,6 @@ def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
         "steady": warmth.steady,
         "problem": warmth.problem,
         "cycles": len(warmth.cycles),
-        "seconds": last.at_s + last.length_s if last else None,
+        "seconds": last.at_s if last else None,
         "last": to_json(last),
     }

@@ -60,6 +60,34 @@ def read(run_dir: Path) -> Manifest:
     Raises RawDataError where it cannot be read, LabError for a newer format or a run of
     something else than trials.
     """
+    loaded = _object(run_dir)
+    experiment = loaded.get("experiment")
+    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
+        raise LabError(
+            f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
+            "can be judged again and compared"
+        )
+    if loaded["format_version"] == 1:
+        experiment = _upgraded(experiment)
+        # Its first manifests had no fairness yet.
+        loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
+    return _decoded(run_dir, loaded, Experiment, experiment)
+
+
+def read_of(run_dir: Path, kind: type[object]) -> Manifest:
+    """The manifest of a run whose `experiment` is of that dataclass, not one of trials. Raises
+    as `read`."""
+    loaded = _object(run_dir)
+    return _decoded(run_dir, loaded, kind, loaded.get("experiment"))
+
+
+def is_of_trials(run_dir: Path) -> bool:
+    """Whether `read` is for this run. Raises as `read`."""
+    experiment = _object(run_dir).get("experiment")
+    return isinstance(experiment, dict) and "concurrencies" in experiment
+
+
+def _object(run_dir: Path) -> dict[str, Any]:
     path = run_dir / NAME
     if not path.is_file():
         raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
@@ -70,23 +98,19 @@ def read(run_dir: Path) -> Manifest:
             f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads 1 to "
             f"{FORMAT_VERSION}"
         )
-    experiment = loaded.get("experiment")
-    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
-        raise LabError(
-            f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
-            "can be judged again and compared"
-        )
-    if version == 1:
-        experiment = _upgraded(experiment)
-        # Its first manifests had no fairness yet.
-        loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
+    return loaded
+
+
+def _decoded(
+    run_dir: Path, loaded: Mapping[str, Any], kind: type[object], experiment: object
+) -> Manifest:
     try:
         return dataclasses.replace(
             from_json(Manifest, {**loaded, "format_version": FORMAT_VERSION}),
-            experiment=from_json(Experiment, experiment),
+            experiment=from_json(kind, experiment),
         )
     except ValueError as failure:
-        raise RawDataError(path, None, str(failure)) from None
+        raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
 
 def _upgraded(experiment: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,8 +87,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class WarmCycle:
-    """One cycle of warm-up load, as the server itself saw it: `at_s` seconds after the load
-    began, for `length_s`; `jit_share` is JIT compile time per second (can exceed 1)."""
+    """One cycle of warm-up load, as the server itself saw it: it ended `at_s` seconds after the
+    load began, and lasted `length_s`; `jit_share` is JIT compile time per second (can exceed 1,
+    as several compiler threads work at once)."""
 
     at_s: float
     length_s: float
@@ -120,7 +121,8 @@ class TrialRecord:
 
     `toxic_changes` are those seen while the load ran, also those undone before its end;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
-    is JIT compile time per second of the measured window. What is None was not recorded, as
+    is JIT compile time per second of the measured window. `starts` counts how often the engine
+    was started until its start was a good one. What is None was not recorded, as
     by older versions of the lab.
     """
 
@@ -141,6 +143,7 @@ class TrialRecord:
     warmth: Warmth | None = None
     jit_share: float | None = None
     peaks: tuple[Peak, ...] = ()
+    starts: int = 1
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""
