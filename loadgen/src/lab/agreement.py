@@ -46,12 +46,12 @@ def _findings(engines: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
 def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) -> Finding:
     row = rows[0]
     column = f"{percentile}_ms" if row.mode == "open" else f"raw_{percentile}_ms"
-    what = f"{row.server} {row.route} {row.mode} {row.concurrency}"
-    name = f"engines agree on {percentile}: {engine} and {first}, {what}"
+    what = f"{row.route} {row.mode} {row.concurrency}"
+    name = f"engines agree on {percentile}: {engine} and {first}, {row.server} {what}"
     theirs, ours = (_median(rows, one, column) for one in (first, engine))
     if theirs is None or ours is None:
         silent = engine if ours is None else first
-        text = f"{name}: unknown, {silent} has no {column} here"
+        text = f"{what}: whether {engine} and {first} agree is unknown, {silent} has no {column}"
         return Finding(name, row.server, 0, None, "share", None, None, text)
     share = ours / theirs - 1
     agree = abs(share) <= TOLERANCE or abs(ours - theirs) <= LEAST_MS

@@ -34,7 +34,7 @@ def said(*rows: Row) -> list[str]:
 
 def test_engines_within_the_tolerance_agree_and_the_difference_is_said() -> None:
     texts = said(row("wrk2", "closed", 200.0, 210.0), row("oha", "closed", 202.0, 225.0))
-    assert texts[0].startswith("a /downstream closed 400: oha and wrk2 agree on p50")
+    assert texts[0].startswith("/downstream closed 400: oha and wrk2 agree on p50")
     assert "(202.0 and 200.0 ms, +1.0%" in texts[0]
     assert "agree on p95 (225.0 and 210.0 ms, +7.1%" in texts[1]
 
@@ -66,7 +66,7 @@ def test_a_percentile_that_an_engine_does_not_tell_is_unknown() -> None:
         EXPERIMENT, (row("wrk2", "closed", 200.0, None), row("oha", "closed", 200.0, 9.0)), Path()
     )
     assert found[1].value is None
-    assert "unknown, wrk2 has no raw_p95_ms" in found[1].text
+    assert "agree is unknown, wrk2 has no raw_p95_ms" in found[1].text
 
 
 def test_one_engine_agrees_with_nobody() -> None:

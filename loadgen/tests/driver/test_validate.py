@@ -278,6 +278,14 @@ def test_a_downstream_that_is_late() -> None:
     assert reason == "the downstream was late by 46 ms at p95 (allowed 20 ms)"
 
 
+def test_where_the_cpus_are_fought_over_a_late_downstream_is_a_note() -> None:
+    # 11 s of waiting in a window of 15 s on 2 cores, though the host was not full on average.
+    contended = usage(host_busy=0.89, window_wait_s=11.0, window_slices=69_000)
+    notes = valid(contended, seen=late_downstream(50)).notes
+    assert "the downstream was late by 46 ms" in notes[0]
+    assert "waited for a CPU for 37% of its cores' time" in notes[1]
+
+
 def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
     notes = valid(usage(host_busy=0.98), seen=late_downstream(50)).notes
     assert "the downstream was late by 46 ms" in notes[0]

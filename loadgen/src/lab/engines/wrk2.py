@@ -5,13 +5,15 @@ What its output means, from its source (github.com/giltene/wrk2, src/wrk.c) and 
 * Every thread resets its histograms 10 s + 5 ms × its connections after the start
   ("calibration"), so the spectra cover only what follows, up to the end of `-d`. `-d` is
   lengthened by that much. Every other number covers the whole run.
-* The connections of a thread open 5 ms apart, unless it oversleeps (seen in every second start
-  on a busy machine): its event loop (src/ae.c, aeProcessEvents) takes a first timer that is
-  already due for one in 999 ms, and then opens all its connections at once. Each has its own
-  schedule from there on, so the thread sends in bursts for the whole run: p95 212 and 223
-  instead of 203 ms at 400 connections. StartCheck finds it: half a second after the start that
-  thread has no socket. Each thread holds connections / threads,
+* The connections of a thread open 5 ms apart, and each thread holds connections / threads,
   rounded down: the number of threads must divide the connections.
+* Unless a thread oversleeps its start (two of three starts at 400 connections on 2 cores): its
+  event loop (src/ae.c, aeProcessEvents) takes a first timer that is already late for one due in
+  999 ms, and then opens all its connections at once. Each keeps its own schedule from there on,
+  so the thread sends in bursts for the whole run. An A/A of 6 launches (open, 1800/s): p95 203 to
+  226 ms, and 203.3 to 203.9 without such starts. `start_check` finds them: half a second after
+  the start that thread has no socket. With more connections making the timers takes longer
+  than the millisecond after which the first is late, and no start is a good one: a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
 * Answers above 399 are counted as "Non-2xx or 3xx", and are in the latencies.

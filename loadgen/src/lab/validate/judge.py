@@ -40,10 +40,12 @@ def judge(measurement: Measurement, observation: Observation | None = None) -> J
     if reading.samples:
         reasons += [*_answers(reading), *_littles_law(record, reading), *_bound(record, reading)]
         reasons += [*generator(record, reading), *_backlog(record, reading)]
-        # On a full host every part is late: then the host is the limit, and the note says so.
+        # Where the CPUs are fought over every part is late: then the host is the limit, and a
+        # note says so. On average they need not be full for that, as load comes in bursts.
+        queued = list(waited(record, reading))
         late = around.saturated(record, reading, observation)
-        (notes if full else reasons).extend(late)
-        notes += [*_findings(record, reading), *waited(record, reading)]
+        (notes if full or queued else reasons).extend(late)
+        notes += [*_findings(record, reading), *queued]
     if full:
         notes.append(f"the host's CPU was {busy:.0%} busy: these numbers are this machine's limit")
     steal = record.usage.host_steal
