@@ -44,7 +44,7 @@ interrupted() {
 # kill -9 of the driver in the middle of an experiment, then RESUME: no trial is lost or
 # repeated, and what was measured before is what is there afterwards.
 resumed() {
-  local words=(SERVER=fixed-pool,virtual-threads CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed)
+  local words=(SERVER="fixed-pool,virtual-threads" CONC="20,50" MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed)
   local pid i run before rows=0
   make run EXP=sweep "${words[@]}" &
   pid=$!
