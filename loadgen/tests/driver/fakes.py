@@ -19,6 +19,7 @@ from lab.process import HostCpu, Turns
 from lab.routes import ROUTES
 from lab.types import (
     Counts,
+    Curves,
     Identity,
     Latency,
     Measurement,
@@ -300,6 +301,9 @@ class FakeEngine:
             raise RawDataError(raw / "fake.txt", 7, self.broken)
         rate = plan.offered_rps or plan.concurrency * 5
         return reading(achieved_rps=float(rate), window_s=plan.duration_s)
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        return Curves(None, None)
 
 
 def latency(p50_ms: float = 200.0) -> Latency:

@@ -36,3 +36,14 @@ def test_mean_and_maximum_are_exact() -> None:
 
 def test_nothing_has_no_latency() -> None:
     assert Spectrum.of([]).latency() is None
+
+
+def test_a_curve_reaches_each_value_at_its_rank() -> None:
+    histogram = Histogram()
+    for value, count in ((100, 50), (200, 30), (300, 20)):
+        histogram.add(value, count)
+    curve = Spectrum.of([histogram]).curve()
+    assert curve is not None
+    assert curve.count == 100
+    assert curve.points == ((0.0, 0.1), (0.5, 0.2), (0.8, 0.3), (0.9, 0.3))
+    assert Spectrum.of([Histogram()]).curve() is None

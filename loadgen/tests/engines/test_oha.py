@@ -73,6 +73,12 @@ def test_corrected_counts_from_the_ticket_and_raw_from_the_start(
     assert reading.raw.p50_ms == pytest.approx(100, rel=0.001)
     assert reading.corrected.p50_ms == pytest.approx(500, rel=0.001)
     assert reading.lag_ms == 0
+    curves = Oha().curves(trial, tmp_path)
+    assert curves.corrected is not None
+    assert curves.raw is not None
+    assert curves.raw.count == curves.corrected.count == reading.samples
+    assert {round(ms) for _, ms in curves.raw.points} == {100}
+    assert {round(ms) for _, ms in curves.corrected.points} == {500}
 
 
 def test_a_generator_that_is_late_itself_does_not_hide_it(plan: Plan, tmp_path: Path) -> None:

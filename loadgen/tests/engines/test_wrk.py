@@ -52,6 +52,10 @@ def test_a_real_run_has_as_many_latencies_as_requests(raw: Raw, plan: Plan) -> N
     assert reading.raw.p95_ms < 50
     assert reading.raw.p99_ms > 300
     assert reading.counts.timeouts is None
+    curves = Wrk().curves(plan(concurrency=10, offered_rps=None), raw(CAPTURE, OUTPUT))
+    assert curves.corrected is None
+    assert curves.raw is not None
+    assert (curves.raw.count, curves.raw.points[-1][1] > 300) == (1737, True)
 
 
 def test_littles_law_holds_for_the_undone_latencies(raw: Raw, plan: Plan) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lab.types import Mode, Reading, TrialPlan
+from lab.types import Curves, Mode, Reading, TrialPlan
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
@@ -78,6 +78,9 @@ class Engine(Protocol):
 
         Depends on nothing but the plan and the files, so old raw data can be read again.
         """
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """The latencies of that reading by rank, for a report to draw. Raises as `read`."""
 
 
 def first_line(argv: tuple[str, ...], marker: str) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lab.types import Latency
+from lab.types import LEAST_BEYOND, Curve, Latency
 
 
 def bucket_us(value_us: int) -> int:
@@ -63,6 +63,21 @@ class Spectrum:
             if seen >= rank:
                 return min(value, self.max_us) / 1000
         raise ValueError("an empty spectrum has no percentiles")
+
+    def curve(self) -> Curve | None:
+        """Every value by its rank; None when there are too few for a curve."""
+        return Curve.of(self._ranks(), self.count)
+
+    def _ranks(self) -> Iterator[tuple[float, float]]:
+        seen = 0
+        for value in sorted(self.buckets):
+            # A value is reached at the rank of the first that took so long.
+            yield seen / self.count, min(value, self.max_us) / 1000
+            seen += self.buckets[value]
+        if self.count > LEAST_BEYOND:
+            # The last of them holds from its rank to where a curve ends.
+            last = 1 - LEAST_BEYOND / self.count
+            yield last, self.at_ms(last)
 
     def latency(self) -> Latency | None:
         """None when there is nothing in it."""

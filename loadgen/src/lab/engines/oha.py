@@ -33,7 +33,7 @@ from typing import Any
 from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
 from lab.engines.histogram import Histogram, Spectrum
 from lab.errors import RawDataError
-from lab.types import Counts, Mode, Reading, TrialPlan
+from lab.types import Counts, Curves, Mode, Reading, TrialPlan
 
 DEFAULT_WARMUP_S = 10
 OUTPUT = "oha.out"
@@ -108,9 +108,7 @@ class Oha:
         summary = _summary(raw / SUMMARY)
         errors = _errors(raw / SUMMARY)
         seconds = list(_read(raw / ANSWERS))
-        first = int(schedule.window_offset_s)
-        last = first + int(schedule.window_s)
-        window = [second for second in seconds if first <= second.second < last]
+        window = _window(schedule, seconds)
         raw_spectrum = Spectrum.of(second.raw for second in window)
         corrected = Spectrum.of(second.corrected for second in window)
         lag_us = sum(second.lag_us for second in window)
@@ -139,6 +137,21 @@ class Oha:
             lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
             notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """Of the condensed answers of the window."""
+        window = _window(self.schedule(plan, raw), _read(raw / ANSWERS))
+        corrected = Spectrum.of(second.corrected for second in window)
+        return Curves(
+            corrected=corrected.curve() if plan.mode == "open" else None,
+            raw=Spectrum.of(second.raw for second in window).curve(),
+        )
+
+
+def _window(schedule: Schedule, seconds: Iterable[Second]) -> list[Second]:
+    first = int(schedule.window_offset_s)
+    last = first + int(schedule.window_s)
+    return [second for second in seconds if first <= second.second < last]
 
 
 def answers(raw: Path) -> tuple[Second, ...]:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line, threads_for
 from lab.engines.histogram import Histogram, Spectrum
 from lab.errors import RawDataError
-from lab.types import Counts, Mode, Reading, TrialPlan
+from lab.types import Counts, Curves, Mode, Reading, TrialPlan
 
 DEFAULT_WARMUP_S = 10
 OUTPUT = "wrk.txt"
@@ -62,66 +63,94 @@ class Wrk:
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The text of one run with wrk.lua."""
-        path = raw / OUTPUT
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError as failure:
-            raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
-        sockets, status, begin = (0, 0, 0, 0), 0, None
-        counts: Counter[int] = Counter()
-        for number, line in enumerate(lines, 1):
-            if line.startswith(_REFUSALS):
-                raise RawDataError(path, number, f"wrk did not run: {line.strip()}")
-            if line.startswith("Usage:"):
-                raise RawDataError(path, number, "wrk refused its command line")
-            if found := _SOCKET.match(line):
-                connect, read, write, timeout = map(int, found.groups())
-                sockets = (connect, read, write, timeout)
-            elif found := _STATUS.match(line):
-                status = int(found[1])
-            elif found := _BEGIN.match(line):
-                begin = int(found[1]), int(found[2])
-            elif begin and (found := _VALUE.match(line)):
-                counts[int(found[1])] += int(found[2])
-            elif begin and line != "latency end":
-                raise RawDataError(path, number, f"unexpected {line.strip()!r}")
-        if begin is None or lines[-1] != "latency end":
-            raise RawDataError(path, len(lines), "ends before the end of the histogram")
-        run_us, requests = begin
-        histogram = Histogram()
-        for value, count in without_phantoms(counts, run_us, requests, plan.concurrency).items():
-            if count < 0:
-                raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
-            histogram.add(value, count)
-        spectrum = Spectrum.of([histogram])
-        # wrk leaves out of its histogram only what took longer than its timeout.
-        if not requests - sockets[3] <= spectrum.count <= requests:
-            raise RawDataError(
-                path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
-            )
+        said = parse(raw / OUTPUT, plan.concurrency)
         notes = []
-        if sockets[3]:
+        if said.timeouts:
             notes.append(
-                f"wrk found connections waiting above {REQUEST_TIMEOUT_S} s at {sockets[3]} "
+                f"wrk found connections waiting above {REQUEST_TIMEOUT_S} s at {said.timeouts} "
                 "checks (not a number of requests)"
             )
         return Reading(
-            window_s=run_us / 1e6,
-            samples=spectrum.count,
-            achieved_rps=requests * 1e6 / run_us,
+            window_s=said.run_us / 1e6,
+            samples=said.spectrum.count,
+            achieved_rps=said.requests * 1e6 / said.run_us,
             corrected=None,
-            raw=spectrum.latency(),
+            raw=said.spectrum.latency(),
             counts=Counts(
                 sent=None,
-                ok=requests - status,
-                http_errors=status,
-                socket_errors=sum(sockets[:3]),
+                ok=said.requests - said.http_errors,
+                http_errors=said.http_errors,
+                socket_errors=said.socket_errors,
                 timeouts=None,
                 unfinished=None,
-                accounted_s=run_us / 1e6,
+                accounted_s=said.run_us / 1e6,
             ),
             notes=tuple(notes),
         )
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """Of the whole printed histogram."""
+        return Curves(None, parse(raw / OUTPUT, plan.concurrency).spectrum.curve())
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one run of wrk printed; the spectrum without its phantoms."""
+
+    run_us: int
+    requests: int
+    spectrum: Spectrum
+    socket_errors: int
+    timeouts: int
+    http_errors: int
+
+
+def parse(path: Path, connections: int) -> Said:
+    """The printed text of a run with wrk.lua. Raises RawDataError unless it is complete."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    sockets, status, begin = (0, 0, 0, 0), 0, None
+    counts: Counter[int] = Counter()
+    for number, line in enumerate(lines, 1):
+        if line.startswith(_REFUSALS):
+            raise RawDataError(path, number, f"wrk did not run: {line.strip()}")
+        if line.startswith("Usage:"):
+            raise RawDataError(path, number, "wrk refused its command line")
+        if found := _SOCKET.match(line):
+            connect, read, write, timeout = map(int, found.groups())
+            sockets = (connect, read, write, timeout)
+        elif found := _STATUS.match(line):
+            status = int(found[1])
+        elif found := _BEGIN.match(line):
+            begin = int(found[1]), int(found[2])
+        elif begin and (found := _VALUE.match(line)):
+            counts[int(found[1])] += int(found[2])
+        elif begin and line != "latency end":
+            raise RawDataError(path, number, f"unexpected {line.strip()!r}")
+    if begin is None or lines[-1] != "latency end":
+        raise RawDataError(path, len(lines), "ends before the end of the histogram")
+    run_us, requests = begin
+    histogram = Histogram()
+    for value, count in without_phantoms(counts, run_us, requests, connections).items():
+        if count < 0:
+            raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
+        histogram.add(value, count)
+    spectrum = Spectrum.of([histogram])
+    # wrk leaves out of its histogram only what took longer than its timeout.
+    if not requests - sockets[3] <= spectrum.count <= requests:
+        raise RawDataError(
+            path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
+        )
+    return Said(
+        run_us=run_us,
+        requests=requests,
+        spectrum=spectrum,
+        socket_errors=sum(sockets[:3]),
+        timeouts=sockets[3],
+        http_errors=status,
+    )
 
 
 def without_phantoms(

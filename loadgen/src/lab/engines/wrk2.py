@@ -32,7 +32,7 @@ from pathlib import Path
 
 from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, StartCheck, first_line, threads_for
 from lab.errors import RawDataError, WordError
-from lab.types import Counts, Latency, Mode, Reading, TrialPlan
+from lab.types import Counts, Curve, Curves, Latency, Mode, Reading, TrialPlan
 
 CALIBRATION_S = 10.0
 STAGGER_S = 0.005
@@ -144,6 +144,14 @@ class Wrk2:
             notes=tuple(notes),
         )
 
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """The rows of the printed spectra."""
+        said = parse(raw / OUTPUT)
+        return Curves(
+            corrected=said.recorded.curve() if plan.mode == "open" else None,
+            raw=said.uncorrected.curve() if said.uncorrected else None,
+        )
+
 
 def pause_s(plan: TrialPlan, threads: int) -> float:
     """How long nothing is due, between two rounds of all connections; 0 in a closed load.
@@ -208,6 +216,10 @@ class Spectrum:
             if p0 < percentile < p1 and abs(known - percentile) < 5e-7:
                 return min(max(value, v0), v1)
         return v1 if p1 <= p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
+
+    def curve(self) -> Curve | None:
+        """Its rows; None where they are too few for a curve."""
+        return Curve.of(self.rows, self.count)
 
     def latency(self, path: Path) -> Latency | None:
         """None when nothing was recorded."""

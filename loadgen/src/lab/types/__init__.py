@@ -4,6 +4,7 @@ Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` sec
 `None` always means "cannot be told", never zero. Times are aware and in UTC.
 """
 
+from lab.types.drawn import LEAST_BEYOND, Curve, Curves, PanelAnswers, PanelLine, Panels
 from lab.types.experiment import (
     KINDS,
     MODES,
@@ -41,8 +42,11 @@ from lab.types.trial import (
 
 __all__ = [
     "KINDS",
+    "LEAST_BEYOND",
     "MODES",
     "Counts",
+    "Curve",
+    "Curves",
     "Endurance",
     "Experiment",
     "Fairness",
@@ -56,6 +60,9 @@ __all__ = [
     "Mode",
     "Objective",
     "Observation",
+    "PanelAnswers",
+    "PanelLine",
+    "Panels",
     "Peak",
     "Reading",
     "Row",

@@ -1,0 +1,81 @@
+"""What reports draw of a trial: latency by rank, and the answers to a dashboard's panels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+# Fewer answers than this beyond a rank say nothing of it.
+LEAST_BEYOND = 10
+# More points than this cannot be told apart on a page.
+MOST_POINTS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Latency by rank, of `count` answers: (share, ms) pairs, ascending. A `share` (0 to below
+    1) of the answers took at most so many milliseconds. Shares with fewer than LEAST_BEYOND
+    answers beyond them are not in it."""
+
+    count: int
+    points: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, points: Iterable[tuple[float, float]], count: int) -> Curve | None:
+        """The curve through (share, ms) points, thinned evenly in log(1 / (1 - share)), which
+        is how it is drawn; None where it would have fewer than two."""
+        known = sorted((p, ms) for p, ms in points if (1 - p) * count >= LEAST_BEYOND - 1e-6)
+        if len(known) < 2:
+            return None
+        step = -math.log(1 - known[-1][0]) / MOST_POINTS
+        kept, next_at = [], -1.0
+        for point in known:
+            at = -math.log(1 - point[0])
+            if at >= next_at:
+                kept.append(point)
+                next_at = at + step
+        if kept[-1] != known[-1]:
+            kept.append(known[-1])
+        return cls(count, tuple(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A trial's latencies by rank, from when a request was due and from when it was sent; None
+    where the engine or the load does not tell that one."""
+
+    corrected: Curve | None
+    raw: Curve | None
+
+
+@dataclass(frozen=True, slots=True)
+class PanelLine:
+    """One line of a panel, under the name Grafana gives it; (seconds from the window's start,
+    value) points. `is_set`: not measured but set, as an offered rate."""
+
+    label: str
+    labels: Mapping[str, str]
+    is_set: bool
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelAnswers:
+    """What one panel of a dashboard showed. `unit` is Grafana's name of a unit."""
+
+    title: str
+    section: str
+    description: str
+    unit: str
+    lines: tuple[PanelLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """What a dashboard showed of a trial's window, `length_s` long, a sample every `step_s`."""
+
+    dashboard: str
+    length_s: float
+    step_s: float
+    panels: tuple[PanelAnswers, ...]
