@@ -111,7 +111,9 @@ def _density_place(place: Place) -> DensityPlace:
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
     """A verb that measures: it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
-    place = Place(home / "results", home / "host.json", _file_limit(), cores())
+    place = Place(
+        home / "results", home / "host.json", _file_limit(), cores(), home / "grafana/dashboards"
+    )
     system = Linux()
     system.catch_signals()
     stack = Stack(Urls.read(environ))

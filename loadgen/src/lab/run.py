@@ -22,6 +22,7 @@ from lab.launches import fresh_jvm
 from lab.load import Runner
 from lab.measure import measure
 from lab.observe import observe
+from lab.panels import panels
 from lab.predict import predict
 from lab.process import System
 from lab.records import read_object
@@ -39,12 +40,14 @@ WARM_CONNECTIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where results go and what make wrote about the host; and this process' own limits."""
+    """Where results go and what make wrote about the host; this process' own limits; and the
+    folder of the dashboards whose panels are kept with each trial, None to keep none."""
 
     results: Path
     host_file: Path
     file_limit: int
     cores: int
+    dashboards: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Stages:
     fresh: Callable[..., object] = fresh_jvm
     warm: Callable[..., Warmth] = prove_warm
     observe: Callable[..., str | None] = observe
+    panels: Callable[..., str | None] = panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,9 @@ def run(
         notes=notes,
     )
     manifest.write(run_dir, record)
-    tools = Tools(chosen, tuple(engines), stages or Stages(), stack, system, console)
+    tools = Tools(
+        chosen, tuple(engines), stages or Stages(), stack, system, console, place.dashboards
+    )
     return Campaign(run_dir, record, experiment, order, tools).go([])
 
 
@@ -198,7 +204,9 @@ def resume(
     )
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    tools = Tools(chosen, tuple(engines), stages or Stages(), stack, system, console)
+    tools = Tools(
+        chosen, tuple(engines), stages or Stages(), stack, system, console, place.dashboards
+    )
     return Campaign(run_dir, record, experiment, order, tools).go(rows)
 
 
@@ -212,6 +220,7 @@ class Tools:
     stack: Stack
     system: System
     console: Console
+    dashboards: Path | None = None
 
 
 @dataclass(slots=True)
@@ -304,12 +313,17 @@ class Campaign:
         measured = measure(raw, self.tools.all_engines)
         if measured.reading is None:
             return
-        window_s = measured.reading.window_s
-        problem = self.tools.stages.observe(
-            measured.record, window_s, raw, self.tools.stack, self.tools.system
-        )
-        if problem is not None:
-            progress.warn(f"{raw.name}: {problem}")
+        tools, window_s = self.tools, measured.reading.window_s
+        problems = [tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)]
+        if tools.dashboards is not None:
+            problems.append(
+                tools.stages.panels(
+                    measured.record, window_s, raw, tools.dashboards, tools.stack.prometheus_url
+                )
+            )
+        for problem in problems:
+            if problem is not None:
+                progress.warn(f"{raw.name}: {problem}")
 
     def _fresh(self, plan: TrialPlan, progress: Trials) -> None:
         """The JVM of this launch; for launch 0 the one that runs."""

@@ -107,6 +107,11 @@ class Stack:
         """Close the connections."""
         self._http.close()
 
+    @property
+    def prometheus_url(self) -> str:
+        """Where its Prometheus is."""
+        return self._urls.prometheus
+
     def traffic_url(self, server: str, route: str) -> str:
         """The URL a load engine asks."""
         return f"http://{server}:{TRAFFIC_PORT}{route}"

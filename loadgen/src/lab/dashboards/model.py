@@ -24,17 +24,20 @@ class DashboardError(LabError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a panel. ``min_step_s`` is the panel's own lower limit of the step."""
+    """One query of a panel. ``min_step_s`` is the panel's own lower limit of the step;
+    ``is_dashed`` what the panel draws with dashes: not measured but set."""
 
     ref: str
     expr: str
     legend: str
     min_step_s: float
+    is_dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel; ``unit`` is Grafana's name of a unit (s, bytes, reqps …), "" if it has none."""
+    """One panel; ``unit`` is Grafana's name of a unit (s, bytes, reqps …), "" if it has none;
+    ``section`` the title of the row it stands under."""
 
     id: int
     title: str
@@ -42,6 +45,7 @@ class Panel:
     description: str
     unit: str
     queries: tuple[Query, ...]
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def load(folder: Path) -> tuple[Dashboard, ...]:
 def _load_file(file: Path) -> Dashboard:
     try:
         text = json.loads(file.read_text(encoding="utf-8"))
-        panels = tuple(_panel(panel) for panel in _flat(text["panels"]))
+        panels = tuple(_panel(panel, row) for panel, row in _flat(text["panels"]))
         annotations = text.get("annotations", {}).get("list", [])
         variables = text["templating"]["list"]
         return Dashboard(
@@ -124,16 +128,19 @@ def _load_file(file: Path) -> Dashboard:
         raise DashboardError(f"{file}: not a classic dashboard: {failure!r}") from failure
 
 
-def _flat(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Panels without the rows around them."""
+def _flat(panels: list[dict[str, Any]], row: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """Panels without the rows around them, each with the title of its row. A row that is open
+    has its panels after it, a closed one in it."""
     for panel in panels:
         if panel["type"] == "row":
-            yield from _flat(panel.get("panels", []))
+            row = panel.get("title", "")
+            yield from _flat(panel.get("panels", []), row)
         else:
-            yield panel
+            yield panel, row
 
 
-def _panel(panel: Mapping[str, Any]) -> Panel:
+def _panel(panel: Mapping[str, Any], row: str) -> Panel:
+    dashed = _dashed(panel.get("fieldConfig", {}).get("overrides", []))
     own_step = panel.get("interval")
     queries = tuple(
         Query(
@@ -141,6 +148,7 @@ def _panel(panel: Mapping[str, Any]) -> Panel:
             expr=target["expr"],
             legend=target.get("legendFormat", ""),
             min_step_s=_seconds(target.get("interval") or own_step),
+            is_dashed=target["refId"] in dashed,
         )
         for target in panel.get("targets", [])
     )
@@ -151,7 +159,18 @@ def _panel(panel: Mapping[str, Any]) -> Panel:
         description=panel.get("description", ""),
         unit=panel.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
         queries=queries,
+        section=row,
     )
+
+
+def _dashed(overrides: list[dict[str, Any]]) -> set[str]:
+    """The references of the queries that are drawn with dashes."""
+    return {
+        override["matcher"]["options"]
+        for override in overrides
+        if override["matcher"]["id"] == "byFrameRefID"
+        and any(one["id"] == "custom.lineStyle" for one in override["properties"])
+    }
 
 
 def _question(variable: Mapping[str, Any]) -> Question:
