@@ -8,20 +8,21 @@ bytes every time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import agreement, endurance, spike, stress
+from lab import agreement, endurance, panels, spike, stress
 from lab.cells import loads
 from lab.compare import Comparison, lanes
 from lab.engines import Engine
 from lab.errors import RawDataError
 from lab.measure import RECORD, measure
 from lab.observe import load_or_none
-from lab.records import json_text, write_text
-from lab.report import comparison, csv, jsonl, manifest, markdown
-from lab.types import Experiment, Finding, Judgement, Measurement, Row
+from lab.records import json_text, write_bytes, write_text
+from lab.report import comparison, csv, jsonl, manifest, markdown, page
+from lab.report.words import Content
+from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row
 from lab.validate import judge
 
 FINDINGS = "findings.json"
@@ -46,9 +47,9 @@ class Trial:
 class Derived:
     """What came of a run's raw data. `notes` are (trial, note).
 
-    `files` are the derived files by name, `changed` those that were not there with these very
-    bytes, `kept` the older ones that were set aside, as `<name>.<n>.old`. `unfinished` are raw
-    folders of trials that never ended.
+    `files` are the derived files by name (and the folder of figures), `changed` those that were
+    not there with these very bytes, `kept` the older ones that were set aside, as
+    `<name>.<n>.old`. `unfinished` are raw folders of trials that never ended.
     """
 
     rows: tuple[Row, ...]
@@ -95,7 +96,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
     comparisons = lanes(rows)
-    content = markdown.Content(
+    content = Content(
         manifest=record,
         experiment=experiment,
         rows=rows,
@@ -114,6 +115,9 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
     }
+    shown = [_shown(trial, raw, engines) for trial, raw in zip(trials, finished, strict=True)]
+    made = page.build(content, shown)
+    texts[page.NAME] = made.html
     changed, kept = [], []
     for name, text in texts.items():
         is_new, old = _write(run_dir / name, text, keep=not live)
@@ -121,16 +125,50 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
             changed.append(name)
         if old is not None:
             kept.append(old)
+    if _draw(run_dir / page.FIGURES, made.figures):
+        changed.append(page.FIGURES)
     return Derived(
         rows=rows,
         notes=notes,
         findings=findings,
         comparisons=comparisons,
         unfinished=unfinished,
-        files=tuple(texts),
+        files=(*texts, page.FIGURES),
         changed=tuple(changed),
         kept=tuple(kept),
     )
+
+
+def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
+    plan = trial.measurement.record.plan
+    engine = next((engine for engine in engines if engine.name == plan.engine), None)
+    # What has no reading has no curves either.
+    curves = Curves(None, None)
+    if engine is not None and trial.measurement.reading is not None:
+        curves = engine.curves(plan, raw)
+    return page.Shown(trial.row, trial.measurement, trial.judgement, curves, panels.load(raw))
+
+
+def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
+    """Whether any figure was not there with these very bytes. Older figures that are no longer
+    made are removed: they follow from the raw data as these do."""
+    changed = False
+    wanted = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
+    for path in sorted(folder.glob("*.*")):
+        if path.suffix in (".svg", ".png") and path.name not in wanted:
+            path.unlink()
+            changed = True
+    if figures:
+        folder.mkdir(exist_ok=True)
+    for name, svg in figures.items():
+        for path, content in (
+            (folder / f"{name}.svg", svg.encode()),
+            (folder / f"{name}.png", page.png(svg)),
+        ):
+            if not path.is_file() or path.read_bytes() != content:
+                write_bytes(path, content)
+                changed = True
+    return changed
 
 
 def _folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:

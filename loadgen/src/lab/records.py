@@ -101,9 +101,14 @@ def write_json(path: Path, value: object) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file in UTF-8: temporary file, flushed to disk, renamed."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file: temporary file, flushed to disk, renamed."""
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    with part.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

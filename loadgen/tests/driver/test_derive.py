@@ -13,7 +13,15 @@ from lab.report import csv
 from lab.types import Row
 
 OLD = Path(__file__).parent / "captures" / "20261121T000331Z-interrupted"
-FILES = ("trials.csv", "trials.jsonl", "findings.json", "comparison.json", "REPORT.md")
+FILES = (
+    "trials.csv",
+    "trials.jsonl",
+    "findings.json",
+    "comparison.json",
+    "REPORT.md",
+    "report.html",
+    "figures",
+)
 
 
 @pytest.fixture

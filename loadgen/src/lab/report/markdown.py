@@ -5,41 +5,17 @@ The same run gives the same text: no time but the run's own, nothing of where it
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from lab.cells import Load
 from lab.compare import Comparison
 from lab.records import time_text
 from lab.report import comparison as texts
-from lab.report import fairness
-from lab.report.manifest import Manifest
-from lab.report.table import NOTHING, grouped
-from lab.types import Experiment, Finding, Json, Row
+from lab.report import fairness, words
+from lab.report.words import Content
+from lab.types import Finding
 
 NAME = "REPORT.md"
-_KINDS = {
-    "loads": "fixed loads",
-    "stress": "the search for a breaking point",
-    "spike": "spikes beside a constant load",
-    "endurance": "a long constant load",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What the report is made of. `notes` are (trial, note); `unfinished` are raw folders of
-    trials that never ended."""
-
-    manifest: Manifest
-    experiment: Experiment
-    rows: Sequence[Row]
-    loads: Sequence[Load]
-    comparisons: Sequence[Comparison]
-    findings: Sequence[Finding]
-    notes: Sequence[tuple[str, str]]
-    unfinished: Sequence[str]
 
 
 def text(of: Content) -> str:
@@ -88,114 +64,32 @@ def _what(of: Content) -> Iterator[str]:
     valid = sum(row.valid for row in of.rows)
     ended = time_text(manifest.ended_at) if manifest.ended_at else "not told"
     yield (
-        f"- {_KINDS[experiment.kind]}: {len(of.rows)} trials, {valid} of them valid, from "
+        f"- {words.KINDS[experiment.kind]}: {len(of.rows)} trials, {valid} of them valid, from "
         f"{time_text(manifest.started_at)} to {ended}"
     )
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
     yield f"- servers: {', '.join(experiment.servers)}{arms}"
-    yield f"- launches: {_launches(experiment)}"
+    yield f"- launches: {words.launches(experiment)}"
     engines = dict.fromkeys(row.engine for row in of.rows)
-    yield f"- load engines: {', '.join(_engine(name, manifest.versions) for name in engines)}"
-    yield f"- code: {_code(manifest.versions)}"
-    yield f"- host: {_host(manifest.host)}"
-    limits = [f"{name} {_value(value)}" for name, value in manifest.limits.items()]
+    yield f"- load engines: {', '.join(words.engine(name, manifest.versions) for name in engines)}"
+    yield f"- code: {words.code(manifest.versions)}"
+    yield f"- host: {words.host(manifest.host)}"
+    limits = [f"{name} {words.value(value)}" for name, value in manifest.limits.items()]
     yield f"- limits: {', '.join(limits) or 'not recorded'}"
     for line in fairness.lines(manifest.fairness):
         yield f"- {line.text}"
 
 
-def _launches(experiment: Experiment) -> str:
-    if not experiment.launches:
-        return "the JVMs that ran already; no interval without LAUNCHES=6 or more"
-    count = experiment.launches
-    each = "JVM" if count == 1 else "JVMs, interleaved,"
-    return f"{count} fresh {each} of every server{' and arm' if experiment.arms else ''}"
-
-
-def _engine(name: str, versions: Mapping[str, Json]) -> str:
-    known = versions.get("engines")
-    version = known.get(name) if isinstance(known, Mapping) else None
-    if not version:
-        return name
-    return str(version) if str(version).startswith(name) else f"{name}: {version}"
-
-
-def _code(versions: Mapping[str, Json]) -> str:
-    dirty = " with changes that were not committed" if versions.get("commit_dirty") else ""
-    return f"lab {versions.get('lab')}, commit {versions.get('commit') or 'not recorded'}{dirty}"
-
-
-def _host(host: Mapping[str, Json]) -> str:
-    memory = host.get("memory_bytes")
-    facts = (
-        host.get("cpu_model"),
-        f"{host['cores']} cores" if "cores" in host else None,
-        f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else None,
-        f"Linux {host['kernel']}" if "kernel" in host else None,
-        f"Docker {host['docker_version']}" if "docker_version" in host else None,
-    )
-    return ", ".join(str(fact) for fact in facts if fact is not None) or "not recorded"
-
-
-def _value(value: Json) -> str:
-    return NOTHING if value is None else str(value)
-
-
 def _loads(loads: Sequence[Load]) -> Iterator[str]:
     if not loads:
         return
-    routes = len({load.route for load in loads}) > 1
-    engines = len({load.engine for load in loads}) > 1
-    if not routes or not engines:
-        same = (() if routes else (loads[0].route,), () if engines else (loads[0].engine,))
-        yield f"All: {', '.join(name for names in same for name in names)}."
+    same = words.same(loads)
+    if same:
+        yield f"All: {same}."
         yield ""
-    yield from table(
-        (
-            *(("route",) if routes else ()),
-            *(("engine",) if engines else ()),
-            *("connections", "server", "bound", "closed req/s", "closed raw p95", "offered/s"),
-            *("open req/s", "open p95", "open raw p95", "errors", "valid", "launches"),
-        ),
-        [
-            (
-                *((load.route,) if routes else ()),
-                *((load.engine,) if engines else ()),
-                str(load.concurrency),
-                load.lane,
-                texts.rate(load.bound_rps),
-                texts.median_text(load.closed_rps, "achieved_rps"),
-                texts.median_text(load.closed_p95_ms, "raw_p95_ms"),
-                NOTHING if load.offered_rps is None else str(load.offered_rps),
-                texts.median_text(load.open_rps, "achieved_rps"),
-                texts.median_text(load.open_p95_ms, "p95_ms"),
-                texts.median_text(load.open_raw_p95_ms, "raw_p95_ms"),
-                NOTHING if load.errors is None else str(load.errors),
-                f"{load.valid} of {load.trials}",
-                _count(load),
-            )
-            for load in loads
-        ],
-    )
+    yield from table(*words.loads_table(loads))
     yield ""
-    yield (
-        "bound: the most the load and the settings allow, predicted before the run. closed: each "
-        "connection sends again as soon as it is answered. open: a constant rate is offered, and "
-        "p95 counts from when a request was due; raw p95 from when it was sent. Latencies in ms "
-        "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
-        "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
-        f"timeouts of whole runs, warm-up included. {NOTHING}: cannot be told."
-    )
-
-
-def _count(load: Load) -> str:
-    medians = [of for of in (load.closed_rps, load.open_rps) if of is not None]
-    if not medians:
-        return "0"
-    least = min(medians, key=lambda of: of.count)
-    if least.interval is not None:
-        return str(least.count)
-    return f"no interval ({least.count} launch{'es' if least.count > 1 else ''})"
+    yield words.LOADS_LEGEND
 
 
 def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -238,21 +132,15 @@ def _invalid(of: Content) -> Iterator[str]:
 
 
 def _notes(of: Content) -> Iterator[str]:
-    # Manifests of format 1 hold the trials' notes too, as `trial: note`.
-    trials = {row.trial for row in of.rows}
-    own = [note for note in of.manifest.notes if note.partition(": ")[0] not in trials]
-    for note in (*own, *grouped(of.notes)):
+    for note in words.notes(of):
         yield f"- {note}"
-    for name in of.unfinished:
-        yield f"- raw/{name} has no trial.json: that trial never ended, and is not in any table"
 
 
 def _again(of: Content) -> Iterator[str]:
-    words = of.experiment.words
-    verb = "run" if any(word.startswith("EXP=") for word in words) else "bench"
-    if words:
+    command = words.command(of.experiment)
+    if command:
         yield "```"
-        yield f"make {verb} {' '.join(map(shlex.quote, words))}"
+        yield command
         yield "```"
         yield ""
     yield (

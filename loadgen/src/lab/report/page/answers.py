@@ -1,0 +1,271 @@
+"""The first part of the page: what was asked and expected, what came out, and the figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from lab.cells import Load
+from lab.compare import Answer, Comparison
+from lab.report import comparison as texts
+from lab.report import words
+from lab.report.page.by_load import Place
+from lab.report.page.chart import Drawn
+from lab.report.page.markup import bullets, folded, inline, prose, table
+from lab.report.table import NOTHING
+from lab.report.words import Content
+
+# More cells than these are too many to read before anything else.
+MOST_CELLS = 12
+MOST_FIGURES = 12
+# As the judgement of open trials has it.
+KEPT = 0.99
+_MARKS = {"faster": "good", "slower": "bad"}
+_ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive")
+
+
+def loudly(of: Content) -> str:
+    """What must be known before anything else is read."""
+    lines = []
+    scale = of.experiment.scale
+    if scale != 1:
+        lines.append(
+            f"<strong>SCALE={scale:g}: every duration was multiplied by {scale:g}.</strong> "
+            "This is a quick look, not a result."
+        )
+    if of.manifest.status != "complete":
+        lines.append(
+            f"<strong>The run is {of.manifest.status}, not complete:</strong> "
+            f"{len(of.rows)} trials."
+        )
+    invalid = [row for row in of.rows if not row.valid]
+    if invalid:
+        lines.append(
+            f"<strong>{len(invalid)} of {len(of.rows)} trials {_are(len(invalid))} "
+            'invalid</strong> and in no median: <a href="#validity">why</a>.'
+        )
+    lines += [
+        f"<strong>{inline(name)} is not equal for all servers:</strong> "
+        '<a href="#fairness">see the fairness manifest</a>.'
+        for name in of.manifest.fairness.unequal
+    ]
+    if not lines:
+        return ""
+    said = "".join(f"<p>{line}</p>" for line in lines)
+    return f'<div class="loud" role="note" aria-label="Read this first">{said}</div>'
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def question(of: Content) -> str:
+    """The experiment's question."""
+    asked = of.experiment.question.strip()
+    if not asked:
+        loads = ", ".join(f"{one:,}" for one in of.experiment.concurrencies)
+        return (
+            f'<p class="asked">What do {inline(", ".join(of.experiment.servers))} do at '
+            f"{loads} connections?</p>"
+        )
+    return prose(asked).replace("<p>", '<p class="asked">')
+
+
+def prediction(of: Content) -> str:
+    """The hypothesis, and the bounds that were known before the run."""
+    parts = [prose(of.experiment.hypothesis)]
+    if not of.experiment.hypothesis.strip():
+        parts = ["<p>No hypothesis was written down for this run.</p>"]
+    header, rows = _bounds(of)
+    if rows:
+        parts.append(table("Predicted bounds", header, rows, names=len(header) - _lanes(of)))
+        parts.append(
+            '<p class="legend">The most requests per second that the load and the settings allow, '
+            "predicted before the run: connections, threads and downstream connections, each "
+            f"over how long a request holds one. {NOTHING}: only computing limits.</p>"
+        )
+    return "".join(parts)
+
+
+def _lanes(of: Content) -> int:
+    return len({load.lane for load in of.loads})
+
+
+def _bounds(of: Content) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    lanes = list(dict.fromkeys(load.lane for load in of.loads))
+    routes = len({load.route for load in of.loads}) > 1
+    offers = any(load.offered_rps is not None for load in of.loads)
+    found: dict[tuple[str, int, int | None], dict[str, str]] = {}
+    for load in of.loads:
+        place = (load.route, load.concurrency, load.offered_rps)
+        found.setdefault(place, {}).setdefault(load.lane, texts.rate(load.bound_rps))
+    header = (
+        *(("route",) if routes else ()),
+        "connections",
+        *(("offered/s",) if offers else ()),
+        *lanes,
+    )
+    rows = [
+        (
+            *((route,) if routes else ()),
+            str(concurrency),
+            *((NOTHING if rate is None else str(rate),) if offers else ()),
+            *(bounds.get(lane, NOTHING) for lane in lanes),
+        )
+        for (route, concurrency, rate), bounds in found.items()
+    ]
+    return header, rows
+
+
+def _at_a_glance(of: Content) -> str:
+    """The highest closed throughput of each lane, beside its bound there, and the highest
+    offered rate that it kept."""
+    routes = len({(load.route, load.engine) for load in of.loads}) > 1
+    groups: dict[tuple[str, str, str], list[Load]] = {}
+    for load in of.loads:
+        groups.setdefault((load.route, load.engine, load.lane), []).append(load)
+    rows = []
+    for (route, _, lane), loads_of in groups.items():
+        closed = [load for load in loads_of if load.closed_rps is not None]
+        kept = [load for load in loads_of if _keeps(load)]
+        if not closed and not kept:
+            continue
+        best = max(closed, key=lambda load: load.closed_rps.median if load.closed_rps else 0.0,
+                   default=None)  # fmt: skip
+        most = max(kept, key=lambda load: load.offered_rps or 0, default=None)
+        rows.append(
+            (
+                *((route,) if routes else ()),
+                lane,
+                *_highest(best),
+                NOTHING if most is None else texts.rate(most.offered_rps),
+                NOTHING if most is None else texts.median_text(most.open_p95_ms, "p95_ms"),
+            )
+        )
+    if not rows:
+        return ""
+    header = (
+        *(("route",) if routes else ()),
+        *("server", "highest closed req/s", "at connections", "of its bound there"),
+        *("raw p95 there", "highest rate kept/s", "p95 there"),
+    )
+    said = (
+        '<p class="legend">Of the loads of this run. Kept: at least 99 % of what was offered was '
+        f"answered. {NOTHING}: none of them, or nothing that bounds. Latencies in ms.</p>"
+    )
+    return f"<h3>At a glance</h3>{table('At a glance', header, rows, names=1 + routes)}{said}"
+
+
+def _keeps(load: Load) -> bool:
+    if load.open_rps is None or load.offered_rps is None:
+        return False
+    return load.open_rps.median >= KEPT * load.offered_rps
+
+
+def _highest(load: Load | None) -> tuple[str, str, str, str]:
+    if load is None or load.closed_rps is None:
+        return (NOTHING,) * 4
+    share = NOTHING
+    if load.bound_rps:
+        share = f"{load.closed_rps.median / load.bound_rps:.0%}"
+    return (
+        texts.median_text(load.closed_rps, "achieved_rps"),
+        str(load.concurrency),
+        share,
+        texts.median_text(load.closed_p95_ms, "raw_p95_ms"),
+    )
+
+
+def came_out(of: Content) -> str:
+    """Findings and comparisons; the place of verdicts."""
+    parts = [_at_a_glance(of)]
+    if of.findings:
+        parts.append("<h3>Findings</h3>")
+        parts.append(
+            bullets(
+                f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
+                for one in of.findings
+            )
+        )
+    if of.comparisons:
+        parts.append("<h3>Comparisons</h3>")
+        parts += [_comparison(one) for one in of.comparisons]
+        parts += [f'<p class="legend">{inline(line)}</p>' for line in texts.legend(of.comparisons)]
+    if not of.findings and not of.comparisons:
+        parts.append("<p>Only one server was measured: there is nothing to compare.</p>")
+    return "".join(parts)
+
+
+def _comparison(of: Comparison) -> str:
+    counts = Counter(cell.answer for cell in of.cells)
+    told = ", ".join(f"{counts[answer]} × {answer}" for answer in _ORDER if counts[answer])
+    summary = (
+        f"<strong>{inline(of.b)}</strong> (B) against <strong>{inline(of.a)}</strong> (A)"
+        f'<span class="soft">{inline(told) or "no load in common"}</span>'
+    )
+    parts = []
+    if of.cells:
+        names = texts.cell_names([cell.cell for cell in of.cells])
+        rows = [
+            (
+                names[cell.cell],
+                texts.metric_text(cell.metric),
+                texts.median_text(cell.a, cell.metric),
+                texts.median_text(cell.b, cell.metric),
+                *texts.ratio_texts(cell),
+                cell.answer,
+            )
+            for cell in of.cells
+        ]
+        header = ("load", "of", "A", "B", "B/A", "interval", "B is")
+        label = f"{of.b} against {of.a}"
+        parts.append(table(label, header, rows, names=2, marks=_MARKS))
+    parts.append(bullets(texts.beside(of)))
+    surely = counts["faster"] + counts["slower"] + counts["no difference"]
+    return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST_CELLS)
+
+
+def loads(of: Content, places: Sequence[Place]) -> str:
+    """Throughput and latency against concurrency: figures, and the same as a table."""
+    parts = []
+    for place in places:
+        if len(places) > 1:
+            parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
+        parts.append(figures(place.figures))
+    if not places:
+        parts.append("<p>No trial gave figures.</p>")
+    same = words.same(of.loads)
+    parts.append("<h3>The same as a table</h3>")
+    if same:
+        parts.append(f"<p>All: {inline(same)}.</p>")
+    header, rows = words.loads_table(of.loads)
+    names = header.index("server") + 1
+    parts.append(table("Loads", header, rows, names=names))
+    parts.append(f'<p class="legend">{inline(words.LOADS_LEGEND)}</p>')
+    return "".join(parts)
+
+
+def percentiles(drawn: Sequence[Drawn]) -> str:
+    """Full percentile curves."""
+    if not drawn:
+        return "<p>No trial has a readable histogram.</p>"
+    said = (
+        '<p class="soft">Every trial is one curve; it ends where fewer than 10 answers lie beyond. '
+        "Corrected counts from when a request was due, raw from when it was sent: where the two "
+        "part, requests waited to be sent.</p>"
+    )
+    first, rest = drawn[:MOST_FIGURES], drawn[MOST_FIGURES:]
+    parts = [said, figures(first)]
+    if rest:
+        parts.append(folded(f"{len(rest)} more loads", figures(rest), is_open=False))
+    return "".join(parts)
+
+
+def figures(drawn: Sequence[Drawn], classes: str = "figures") -> str:
+    """Figures side by side as far as there is room."""
+    return f'<div class="{classes}">{"".join(_figures(drawn))}</div>\n'
+
+
+def _figures(drawn: Sequence[Drawn]) -> Iterator[str]:
+    for one in drawn:
+        yield f"<figure>{one.svg()}</figure>\n"

@@ -1,0 +1,115 @@
+"""The last part of the page: under which conditions, with what, and how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lab.records import time_text
+from lab.report import words
+from lab.report.page import scale
+from lab.report.page.markup import facts, folded, inline, table
+from lab.report.words import Content
+from lab.types import Json
+
+
+def what(of: Content) -> str:
+    """The run in a few facts."""
+    experiment, manifest = of.experiment, of.manifest
+    valid = sum(row.valid for row in of.rows)
+    ended = time_text(manifest.ended_at) if manifest.ended_at else "not told"
+    engines = dict.fromkeys(row.engine for row in of.rows)
+    arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
+    limits = [f"{name} {words.value(value)}" for name, value in manifest.limits.items()]
+    return facts(
+        (
+            ("trials", f"{words.KINDS[experiment.kind]}: {len(of.rows)}, {valid} of them valid"),
+            ("time", f"{time_text(manifest.started_at)} to {ended}"),
+            ("servers", f"{', '.join(experiment.servers)}{arms}"),
+            ("launches", words.launches(experiment)),
+            ("load engines", ", ".join(words.engine(one, manifest.versions) for one in engines)),
+            ("code", words.code(manifest.versions)),
+            ("host", words.host(manifest.host)),
+            ("limits", ", ".join(limits)),
+        )
+    )
+
+
+def fairness(of: Content) -> str:
+    """What was equal for all servers, and what makes them what they are."""
+    manifest = of.manifest.fairness
+    parts = []
+    if manifest.unequal:
+        parts.append('<p class="bad">These should be equal and are not: no comparison is fair.</p>')
+        parts.append(_by_server("Unequal limits", manifest.unequal))
+    own = {name: of for name, of in manifest.own.items() if name not in manifest.unequal}
+    if own:
+        parts.append("<h3>What makes each model what it is</h3>")
+        parts.append(_by_server("The models' own settings", own))
+    if manifest.equal:
+        parts.append("<h3>Equal for all</h3>")
+        rows = [(name, _value(name, value)) for name, value in manifest.equal.items()]
+        parts.append(table("Equal for all servers", ("setting", "value"), rows, wide=(1,)))
+    return "".join(parts) or "<p>This version of the lab kept no fairness manifest.</p>"
+
+
+def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> str:
+    servers = list(dict.fromkeys(server for of in settings.values() for server in of))
+    rows = [
+        (name, *(_value(name, of.get(server)) for server in servers))
+        for name, of in settings.items()
+    ]
+    return table(label, ("setting", *servers), rows)
+
+
+def _value(name: str, of: Json) -> str:
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if name.endswith("_bytes") and isinstance(of, int):
+        return scale.data(of)
+    if isinstance(of, list | tuple):
+        flags = name == "jvm_flags"
+        return " ".join(f"`{one}`" for one in of) if flags else ", ".join(map(str, of))
+    return words.value(of)
+
+
+def host(of: Content) -> str:
+    """The machine, and every image with its id."""
+    facts_of = of.manifest.host
+    told = [(name.replace("_", " "), _fact(name, value)) for name, value in facts_of.items()]
+    parts = [facts((name, value) for name, value in told if value)]
+    images = facts_of.get("images")
+    if isinstance(images, Mapping) and images:
+        header = ("image", "id", "built from")
+        rows = table("Images", header, _images(images), names=1)
+        parts.append(folded(f"{len(images)} images", rows, is_open=False))
+    return "".join(parts)
+
+
+def _fact(name: str, value: Json) -> str:
+    if isinstance(value, Mapping | list | tuple) or value is None:
+        return ""
+    return _value(name, value)
+
+
+def _images(images: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
+    for name, image in images.items():
+        known = image if isinstance(image, Mapping) else {}
+        identity = str(known.get("id") or "").removeprefix("sha256:")[:16]
+        yield name, identity, str(known.get("built_from") or "pulled, or not recorded")
+
+
+def again(of: Content) -> str:
+    """The commands that run the same again, and that compute the page again."""
+    command = words.command(of.experiment)
+    commit = of.manifest.versions.get("commit")
+    parts = []
+    if command:
+        checkout = f"git checkout {commit}\n" if commit else ""
+        code = inline(f"{checkout}{command}")
+        parts.append(f"<p>On a machine with the lab:</p><pre><code>{code}</code></pre>")
+    report = inline(f"make report RUN={of.manifest.run}")
+    parts.append(
+        f"<p>Compute everything here again from the run's raw data, without the lab:</p>"
+        f"<pre><code>{report}</code></pre>"
+    )
+    return "".join(parts)

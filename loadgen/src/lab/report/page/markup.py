@@ -1,0 +1,91 @@
+"""Small pieces of HTML. Every text is escaped; markup is what these functions return."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+
+def prose(text: str) -> str:
+    """Text as written in an experiment's file: paragraphs apart by empty lines, `code`."""
+    paragraphs = re.split(r"\n\s*\n", text.strip())
+    return "".join(f"<p>{inline(' '.join(one.split()))}</p>" for one in paragraphs if one)
+
+
+def inline(text: str) -> str:
+    """Text in which `code` is marked so."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list of texts; nothing without any."""
+    items = "".join(f"<li>{inline(line)}</li>" for line in lines)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def facts(pairs: Iterable[tuple[str, str | None]]) -> str:
+    """Names and their values; those without a value are left out."""
+    items = [f"<dt>{inline(name)}</dt><dd>{inline(value)}</dd>" for name, value in pairs if value]
+    return f'<dl class="facts">{"".join(items)}</dl>' if items else ""
+
+
+def table(
+    label: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    names: int = 1,
+    wide: Sequence[int] = (),
+    marks: Mapping[str, str] | None = None,
+) -> str:
+    """A table in a box of its own, which scrolls where it is wider than the page.
+
+    The first `names` columns are headers of their rows; columns whose cells begin like numbers
+    are set right; those in `wide` may break their lines. `marks` are classes of whole texts.
+    """
+    body = [list(row) for row in rows]
+    right = [
+        at >= names
+        and at not in wide
+        and any(row[at] for row in body)
+        and all(re.match(r"[\d–.\[-]|$|no interval", row[at]) for row in body)
+        for at in range(len(header))
+    ]
+
+    def cell(tag: str, at: int, text: str) -> str:
+        mark = (marks or {}).get(text, "")
+        classes = " ".join(
+            one for one in ("n" if right[at] else "", "w" if at in wide else "", mark) if one
+        )
+        scope = ' scope="row"' if tag == "th" else ""
+        return f"<{tag}{scope}{_class(classes)}>{inline(text)}</{tag}>"
+
+    head = "".join(
+        f'<th scope="col"{_class("n" if right[at] else "w" if at in wide else "")}>'
+        f"{inline(text)}</th>"
+        for at, text in enumerate(header)
+    )
+    lines = [
+        "".join(cell("th" if at < names else "td", at, text) for at, text in enumerate(row))
+        for row in body
+    ]
+    # A box that scrolls must be reached by the keyboard too.
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}"><table>'
+        f"<thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table></div>\n"
+    )
+
+
+def folded(summary: str, content: str, *, is_open: bool, identity: str = "") -> str:
+    """Content behind its summary, both markup; on paper it is always open where it is a table."""
+    name = f' id="{escape(identity)}"' if identity else ""
+    return (
+        f'<details class="open-in-print"{name}{" open" if is_open else ""}>'
+        f"<summary>{summary}</summary><div>{content}</div></details>\n"
+    )
+
+
+def _class(classes: str) -> str:
+    return f' class="{classes}"' if classes else ""

@@ -1,0 +1,94 @@
+"""Colours and shapes of the page and of its figures: the one place that gives a server its own.
+
+Seven hues and a grey. Each has a contrast of at least 3 to 1 to the page, as WCAG 2.2 asks of
+graphics (1.4.11), and any two stay apart, by at least 25 in CIELAB, to eyes with and without
+protanopia and deuteranopia (G. M. Machado et al., IEEE TVCG 15 (2009) 1291): they were searched
+for so. A server also has a shape of its own, so that nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+LIGHT: Mapping[str, str] = MappingProxyType(
+    {
+        "page": "#ffffff",
+        "card": "#f6f7f9",
+        "ink": "#16181d",
+        "soft": "#565c66",
+        "rule": "#dcdfe4",
+        "link": "#0b5cad",
+        "good": "#00703f",
+        "bad": "#b3261e",
+        "loud": "#fff1d6",
+        "loud-rule": "#b26a00",
+        "k0": "#4194e1",
+        "k1": "#91270b",
+        "k2": "#23a869",
+        "k3": "#812f56",
+        "k4": "#bd8b09",
+        "k5": "#7c3cf7",
+        "k6": "#4a9eaf",
+        "k7": "#565c66",
+    }
+)
+DARK: Mapping[str, str] = MappingProxyType(
+    {
+        "page": "#14161a",
+        "card": "#1d2026",
+        "ink": "#e8eaee",
+        "soft": "#a3aab6",
+        "rule": "#343942",
+        "link": "#7db8f5",
+        "good": "#58c98c",
+        "bad": "#ff8a80",
+        "loud": "#3a2c10",
+        "loud-rule": "#e0a030",
+        "k0": "#65affb",
+        "k1": "#d45329",
+        "k2": "#14f699",
+        "k3": "#cc4e83",
+        "k4": "#f4c407",
+        "k5": "#7b5fff",
+        "k6": "#51eef1",
+        "k7": "#a3aab6",
+    }
+)
+# The models of the lab have theirs for good, in every run; others take what is left, in turn.
+_OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
+HUES = 7
+# What belongs to no server: bounds, the machine.
+NEUTRAL = 7
+
+
+def colours(servers: Sequence[str]) -> Mapping[str, int]:
+    """The number of each server's hue, which is the number of its shape too."""
+    mine = {server: _OWN.index(server) for server in servers if server in _OWN}
+    unused = [hue for hue in range(len(_OWN)) if hue not in mine.values()]
+    free = [*range(len(_OWN), HUES), *unused]
+    others = [server for server in servers if server not in _OWN]
+    return mine | {server: free[at % len(free)] for at, server in enumerate(others)}
+
+
+def variables(colours: Mapping[str, str]) -> str:
+    """The colours as CSS custom properties."""
+    return "".join(f"--{name}:{value};" for name, value in colours.items())
+
+
+def figure_css(colour: Callable[[str], str]) -> str:
+    """The style of figures; `colour` says how a colour of this palette is written."""
+    hues = [f"k{hue}" for hue in range(HUES + 1)]
+    strokes = "".join(f".l.{hue},.h.{hue}{{stroke:{colour(hue)}}}" for hue in hues)
+    fills = "".join(f".f.{hue}{{fill:{colour(hue)}}}" for hue in hues)
+    return (
+        f".fig text{{fill:{colour('ink')};font:11px system-ui,'DejaVu Sans',sans-serif}}"
+        f".fig .s{{fill:{colour('soft')}}}.fig .b{{font-weight:600;font-size:12.5px}}"
+        ".fig .e{text-anchor:end}.fig .c{text-anchor:middle}"
+        f".grid{{stroke:{colour('rule')};stroke-width:1;fill:none}}"
+        f".axis{{stroke:{colour('soft')};stroke-width:1;fill:none}}"
+        ".l{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
+        ".thin{stroke-width:1.1}.faint{opacity:.55}"
+        ".dash{stroke-dasharray:5 4}.dot{stroke-dasharray:.1 4;stroke-width:2}"
+        f".h{{fill:{colour('page')};stroke-width:1.5}}{strokes}{fills}"
+    )

@@ -1,0 +1,166 @@
+"""The second part of the page: every trial for itself, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from lab.records import time_text
+from lab.report import table as console
+from lab.report import words
+from lab.report.page.answers import figures
+from lab.report.page.chart import Drawn
+from lab.report.page.markup import bullets, facts, inline
+from lab.report.table import NOTHING, milliseconds
+from lab.report.words import Content
+from lab.types import Curves, Judgement, Measurement, Panels, Row
+
+NO_PANELS = (
+    "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
+    "there is nothing to draw over time."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One trial with all that the page shows of it; `panels` None: none were kept."""
+
+    row: Row
+    measurement: Measurement
+    judgement: Judgement
+    curves: Curves
+    panels: Panels | None
+
+
+def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Drawn]]]) -> str:
+    """Every trial behind a summary; `drawn` are each trial's (section, figure) pairs."""
+    parts = [
+        '<p class="soft">The panels of the Lab dashboard in Grafana, over exactly the measured '
+        "window of each trial, with the answers that Prometheus gave then.</p>"
+    ]
+    if not any(drawn):
+        parts = [
+            "<p>This run kept nothing of what its dashboard showed (it is from a version of the "
+            "lab that did not, or Prometheus did not answer): nothing is drawn over time.</p>"
+        ]
+    for one, its in zip(shown, drawn, strict=True):
+        parts.append(_trial(one, its, alone=not any(drawn)))
+    return "".join(parts)
+
+
+def _trial(of: Shown, drawn: Sequence[tuple[str, Drawn]], *, alone: bool) -> str:
+    row = of.row
+    verdict = "" if row.valid else ' <span class="bad">invalid</span>'
+    number, _, _ = row.trial.partition("-")
+    offered = f" at {row.offered_rps:,}/s" if row.offered_rps is not None else ""
+    title = (
+        f"<h3>{inline(number)} · {inline(console.lane(row))} · {inline(row.mode)}, "
+        f"{row.concurrency:,} connections{offered}</h3>{verdict}"
+    )
+    summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
+    parts = [_reasons(of.judgement), facts(_facts(of))]
+    for section, group in groupby(drawn, key=lambda one: one[0]):
+        if section:
+            parts.append(f"<h4>{inline(section)}</h4>")
+        parts.append(figures([figure for _, figure in group], "figures small"))
+    if not drawn and not alone:
+        parts.append(f"<p>{NO_PANELS}</p>")
+    body = "".join(parts)
+    return (
+        f'<details id="trial-{inline(row.trial)}"><summary>{summary}</summary>'
+        f"<div>{body}</div></details>\n"
+    )
+
+
+def _result(of: Shown) -> str:
+    row, count = of.row, len(of.judgement.notes)
+    notes = "" if not count else f", {count} note{'s' if count > 1 else ''}"
+    return _figures_of(row) + notes
+
+
+def _figures_of(row: Row) -> str:
+    if row.achieved_rps is None:
+        return "no figures"
+    text = f"{row.achieved_rps:,.0f} requests/s"
+    if row.p95_ms is not None:
+        return f"{text}, p95 {_ms(row.p95_ms)}, raw {_ms(row.raw_p95_ms)}"
+    return f"{text}, raw p95 {_ms(row.raw_p95_ms)}"
+
+
+def _reasons(of: Judgement) -> str:
+    if not of.reasons:
+        return bullets(of.notes)
+    return f'<div class="loud">{bullets(of.reasons)}</div>{bullets(of.notes)}'
+
+
+def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
+    row, record = of.row, of.measurement.record
+    yield "route", f"{row.route}, asked by {row.engine}"
+    bound = None if row.predicted_rps is None else f"{row.predicted_rps:,.0f} requests/s"
+    yield "predicted bound", bound
+    if row.started_at is not None and row.ended_at is not None:
+        window = f" ({row.window_s:.1f} s)" if row.window_s is not None else ""
+        yield "measured window", f"{time_text(row.started_at)} to {time_text(row.ended_at)}{window}"
+    yield "corrected latency", _latency(row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms)
+    raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
+    yield "raw latency", raw
+    yield "accounting", _accounting(row)
+    yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
+    yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
+    warmth = record.warmth
+    if warmth is not None and warmth.cycles:
+        seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
+        steady = "steady" if warmth.steady else "not steady"
+        yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
+    usage = record.usage
+    if usage.host_busy is not None:
+        yield "host CPU in the window", f"{usage.host_busy:.0%} busy"
+
+
+def _latency(*values: float | None) -> str | None:
+    if all(value is None for value in values):
+        return None
+    named = zip(("p50", "p95", "p99", "max"), values, strict=True)
+    return ", ".join(f"{name} {_ms(value)}" for name, value in named)
+
+
+def _ms(value: float | None) -> str:
+    text = milliseconds(value)
+    return text if value is None or text.endswith("s") else f"{text} ms"
+
+
+def _accounting(row: Row) -> str | None:
+    parts = (
+        ("sent", row.sent),
+        ("ok", row.ok),
+        ("HTTP errors", row.http_errors),
+        ("socket errors", row.socket_errors),
+        ("timeouts", row.timeouts),
+        ("unfinished", row.unfinished),
+    )
+    if all(count is None for _, count in parts):
+        return None
+    told = ", ".join(f"{name} {NOTHING if n is None else f'{n:,}'}" for name, n in parts)
+    whole = "" if row.accounted_s is None else f" (in {row.accounted_s:.0f} s, warm-up included)"
+    return told + whole
+
+
+def validity(of: Content) -> str:
+    """Which trials may not be believed, and why; and what else a reader must know."""
+    invalid = [row for row in of.rows if not row.valid]
+    if invalid:
+        valid = len(of.rows) - len(invalid)
+        text = f"<p>{valid} of {len(of.rows)} trials are valid. Not these:</p>"
+        items = "".join(
+            f'<li><a href="#trial-{inline(row.trial)}">{inline(row.trial)}</a>: '
+            f"{inline(row.invalid_reasons)}</li>"
+            for row in invalid
+        )
+        parts = [text, f"<ul>{items}</ul>"]
+    else:
+        parts = [f"<p>All {len(of.rows)} trials are valid.</p>"] if of.rows else []
+    notes = list(words.notes(of))
+    if notes:
+        parts.append(f"<h3>Notes</h3>{bullets(notes)}")
+    return "".join(parts)

@@ -1,0 +1,153 @@
+"""What both reports of a run say alike: what was run, with what, on what, and their notes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.cells import Load
+from lab.compare import Comparison
+from lab.report import comparison as texts
+from lab.report.manifest import Manifest
+from lab.report.table import NOTHING, grouped
+from lab.types import Experiment, Finding, Json, Row
+
+KINDS = {
+    "loads": "fixed loads",
+    "stress": "the search for a breaking point",
+    "spike": "spikes beside a constant load",
+    "endurance": "a long constant load",
+}
+LOADS_LEGEND = (
+    "bound: the most the load and the settings allow, predicted before the run. closed: each "
+    "connection sends again as soon as it is answered. open: a constant rate is offered, and "
+    "p95 counts from when a request was due; raw p95 from when it was sent. Latencies in ms "
+    "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
+    "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
+    f"timeouts of whole runs, warm-up included. {NOTHING}: cannot be told."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the reports are made of. `notes` are (trial, note); `unfinished` are raw folders of
+    trials that never ended."""
+
+    manifest: Manifest
+    experiment: Experiment
+    rows: Sequence[Row]
+    loads: Sequence[Load]
+    comparisons: Sequence[Comparison]
+    findings: Sequence[Finding]
+    notes: Sequence[tuple[str, str]]
+    unfinished: Sequence[str]
+
+
+def launches(experiment: Experiment) -> str:
+    """How many JVMs were measured."""
+    if not experiment.launches:
+        return "the JVMs that ran already; no interval without LAUNCHES=6 or more"
+    count = experiment.launches
+    each = "JVM" if count == 1 else "JVMs, interleaved,"
+    return f"{count} fresh {each} of every server{' and arm' if experiment.arms else ''}"
+
+
+def engine(name: str, versions: Mapping[str, Json]) -> str:
+    """A load engine with its version."""
+    known = versions.get("engines")
+    version = known.get(name) if isinstance(known, Mapping) else None
+    if not version:
+        return name
+    return str(version) if str(version).startswith(name) else f"{name}: {version}"
+
+
+def code(versions: Mapping[str, Json]) -> str:
+    """Which code ran."""
+    dirty = " with changes that were not committed" if versions.get("commit_dirty") else ""
+    return f"lab {versions.get('lab')}, commit {versions.get('commit') or 'not recorded'}{dirty}"
+
+
+def host(facts: Mapping[str, Json]) -> str:
+    """The machine, in a line."""
+    memory = facts.get("memory_bytes")
+    known = (
+        facts.get("cpu_model"),
+        f"{facts['cores']} cores" if "cores" in facts else None,
+        f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else None,
+        f"Linux {facts['kernel']}" if "kernel" in facts else None,
+        f"Docker {facts['docker_version']}" if "docker_version" in facts else None,
+    )
+    return ", ".join(str(fact) for fact in known if fact is not None) or "not recorded"
+
+
+def value(of: Json) -> str:
+    """A limit."""
+    return NOTHING if of is None else str(of)
+
+
+def same(loads: Sequence[Load]) -> str:
+    """The route and the engine, as far as all loads have the same."""
+    routes, engines = ({load.route for load in loads}, {load.engine for load in loads})
+    return ", ".join(names.pop() for names in (routes, engines) if len(names) == 1)
+
+
+def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of the table of loads; route and engine only where they differ."""
+    routes = len({load.route for load in loads}) > 1
+    engines = len({load.engine for load in loads}) > 1
+    header = (
+        *(("route",) if routes else ()),
+        *(("engine",) if engines else ()),
+        *("connections", "server", "bound", "closed req/s", "closed raw p95", "offered/s"),
+        *("open req/s", "open p95", "open raw p95", "errors", "valid", "launches"),
+    )
+    rows = [
+        (
+            *((load.route,) if routes else ()),
+            *((load.engine,) if engines else ()),
+            str(load.concurrency),
+            load.lane,
+            texts.rate(load.bound_rps),
+            texts.median_text(load.closed_rps, "achieved_rps"),
+            texts.median_text(load.closed_p95_ms, "raw_p95_ms"),
+            NOTHING if load.offered_rps is None else str(load.offered_rps),
+            texts.median_text(load.open_rps, "achieved_rps"),
+            texts.median_text(load.open_p95_ms, "p95_ms"),
+            texts.median_text(load.open_raw_p95_ms, "raw_p95_ms"),
+            NOTHING if load.errors is None else str(load.errors),
+            f"{load.valid} of {load.trials}",
+            _count(load),
+        )
+        for load in loads
+    ]
+    return header, rows
+
+
+def _count(load: Load) -> str:
+    medians = [of for of in (load.closed_rps, load.open_rps) if of is not None]
+    if not medians:
+        return "0"
+    least = min(medians, key=lambda of: of.count)
+    if least.interval is not None:
+        return str(least.count)
+    return f"no interval ({least.count} launch{'es' if least.count > 1 else ''})"
+
+
+def notes(of: Content) -> Iterator[str]:
+    """What a reader must know beside the figures: of the run, of its trials, of what is left
+    out."""
+    # Manifests of format 1 hold the trials' notes too, as `trial: note`.
+    trials = {row.trial for row in of.rows}
+    own = [note for note in of.manifest.notes if note.partition(": ")[0] not in trials]
+    yield from (*own, *grouped(of.notes))
+    for name in of.unfinished:
+        yield f"raw/{name} has no trial.json: that trial never ended, and is not in any table"
+
+
+def command(of: Experiment) -> str | None:
+    """The command that runs the same again; None where it was not kept."""
+    if not of.words:
+        return None
+    verb = "run" if any(word.startswith("EXP=") for word in of.words) else "bench"
+    return f"make {verb} {' '.join(map(shlex.quote, of.words))}"

@@ -1,0 +1,241 @@
+"""report.html: complete, self-contained, safe with any text, the same every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from driver.drawn import Drawing, answered
+from driver.fakes import FakeEngine
+from driver.runs import EXPERIMENT, plans, write_manifest, write_raw
+from lab import panels
+from lab.derive import derive
+from lab.types import Fairness
+
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """Elements in order, with their attributes; refuses what is not closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def all(self, *tags: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def made(run_dir: Path) -> str:
+    derive(run_dir, [Drawing()])
+    return (run_dir / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans())
+    return folder
+
+
+def test_nothing_is_fetched_and_nothing_runs(run_dir: Path) -> None:
+    text = made(run_dir)
+    page = Page(text)
+    assert not page.all("script", "img", "iframe", "object", "embed")
+    assert [link["href"] for link in page.all("link")] == ["data:,"]
+    assert all(str(link["href"]).startswith("#") for link in page.all("a"))
+    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    ids = [value for _, attributes in page.elements if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    wanted = {str(link["href"])[1:] for link in page.all("a")}
+    for _, attributes in page.elements:
+        wanted |= set(str(attributes.get("aria-labelledby") or "").split())
+    assert wanted <= set(ids)
+
+
+def test_headings_are_in_order(run_dir: Path) -> None:
+    write_panels(run_dir)
+    page = Page(made(run_dir))
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    ids = [str(one["id"]) for one in page.all("h2")]
+    assert ids == [
+        "question", "prediction", "results", "loads", "percentiles", "trials", "validity",
+        "fairness", "run", "again",
+    ]  # fmt: skip
+    assert "Does a differ from b?" in page.text
+    assert "No: N / 0.2 s bounds both." in page.text
+    assert "make run EXP=aa LAUNCHES=6" in page.text
+    assert "4 × no difference" in page.text
+
+
+def test_every_figure_and_table_says_what_it_is(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    assert len(page.all("svg")) == len(page.all("desc")) == len(page.all("figure")) == 6
+    for box in page.all("div"):
+        if box.get("class") == "scroll":
+            assert box["aria-label"]
+            assert box["tabindex"] == "0"
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+
+
+def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_path: Path) -> None:
+    write_panels(run_dir)
+    first = made(run_dir)
+    figures = {path.name: path.read_bytes() for path in (run_dir / "figures").iterdir()}
+    assert derive(run_dir, [Drawing()]).changed == ()
+    moved = tmp_path / "elsewhere"
+    run_dir.rename(moved)
+    (moved / "report.html").unlink()
+    (moved / "figures" / "trial-01-a-closed.png").unlink()
+    assert made(moved) == first
+    assert {path.name: path.read_bytes() for path in (moved / "figures").iterdir()} == figures
+    assert derive(moved, [Drawing()]).changed == ()
+
+
+def test_a_figure_is_there_as_svg_and_png(run_dir: Path) -> None:
+    made(run_dir)
+    names = {path.name for path in (run_dir / "figures").iterdir()}
+    assert {"throughput-closed-downstream-wrk2.svg", "throughput-closed-downstream-wrk2.png"} < (
+        names
+    )
+    assert len(names) == 12
+    for name in names:
+        content = (run_dir / "figures" / name).read_bytes()
+        if name.endswith(".png"):
+            assert content.startswith(b"\x89PNG")
+        else:
+            assert b"var(--" not in content
+            assert b"<style>" in content
+
+
+def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
+    made(run_dir)
+    (run_dir / "figures" / "old.svg").write_text("")
+    (run_dir / "figures" / "mine.txt").write_text("")
+    derived = derive(run_dir, [Drawing()])
+    assert derived.changed == ("figures",)
+    assert not (run_dir / "figures" / "old.svg").exists()
+    assert (run_dir / "figures" / "mine.txt").exists()
+
+
+def test_a_quick_look_and_a_run_cut_short_are_marked_loudly(tmp_path: Path) -> None:
+    quick = dataclasses.replace(EXPERIMENT, scale=0.1)
+    run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    [loud] = [one for one in page.all("div") if one.get("role") == "note"]
+    assert loud["class"] == "loud"
+    assert "SCALE=0.1: every duration was multiplied by 0.1." in page.text
+    assert "The run is interrupted, not complete:" in page.text
+
+
+def test_an_invalid_trial_is_told_at_the_top_and_with_its_reason(run_dir: Path) -> None:
+    told = run_dir / "raw" / "01-a-closed" / "trial.json"
+    trial = json.loads(told.read_text())
+    told.write_text(json.dumps(trial | {"toxic_changes": ["downstream at 12:00:01"]}))
+    page = Page(made(run_dir))
+    assert "1 of 24 trials is invalid" in page.text
+    assert page.text.count("toxics changed during the trial: downstream at 12:00:01") == 2
+
+
+def test_unequal_limits_are_told_at_the_top(tmp_path: Path) -> None:
+    unequal = Fairness({"backlog": 4096}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
+    run_dir = write_manifest(tmp_path, fairness=unequal)
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    assert "max_heap_bytes is not equal for all servers:" in page.text
+    assert "512 MiB" in page.text
+
+
+def test_no_text_can_become_markup(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)> & \"quoted\" 'too' `a<b`"
+    run_dir = write_manifest(
+        tmp_path,
+        experiment=dataclasses.replace(EXPERIMENT, question=evil, hypothesis=evil, words=(evil,)),
+        notes=(evil,),
+        host={"cpu_model": evil, "images": {evil: {"id": evil}}},
+        fairness=Fairness({evil: evil}, {evil: {"a": evil, "b": evil}}, {}),
+    )
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    assert not page.all("img")
+    assert page.text.count("onerror") >= 8
+
+
+def write_panels(run_dir: Path) -> None:
+    """Of the first four trials."""
+    for raw in sorted((run_dir / "raw").iterdir())[:4]:
+        answered(raw)
+
+
+def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path) -> None:
+    write_panels(run_dir)
+    text = made(run_dir)
+    page = Page(text)
+    assert len(page.all("svg")) == 6 + 4 * 2
+    assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
+    assert "Load and latency" in page.text
+    assert len(text) < 200_000
+
+
+def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
+    assert "nothing is drawn over time" in Page(made(run_dir)).text
+    answered(run_dir / "raw" / "02-b-closed")
+    page = Page(made(run_dir))
+    assert "there is nothing to draw over time" in page.text
+    assert len(page.all("svg")) == 6 + 2
+    assert panels.load(run_dir / "raw" / "01-a-closed") is None
+
+
+def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, plans(1))
+    engine = FakeEngine()
+    engine.broken = "no such line"
+    derive(run_dir, [engine])
+    page = Page((run_dir / "report.html").read_text())
+    assert "4 of 4 trials are invalid" in page.text
+    assert "No trial gave figures." in page.text
+    assert not (run_dir / "figures").exists()
