@@ -56,10 +56,12 @@ sweep: ## The same as `make run EXP=sweep`
 	@$(MAKE) run EXP=sweep
 
 compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images]
+	@images/host.sh check compare
 	@$(MAKE) driver
 	@$(DRIVER) compare
 
 report: ## Judge a run again from its stored raw data: RUN=<run>
+	@images/host.sh check report
 	@$(MAKE) driver
 	@$(DRIVER) report
 

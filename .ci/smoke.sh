@@ -63,8 +63,10 @@ resumed() {
   printf 'killed after %d rows; %d different trials at the end\n' "$(($(wc -l <<<"$before") - 1))" "$rows"
   ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
     [[ $(head -n "$(wc -l <<<"$before")" "$LAB_RESULTS_DIR/$run/trials.csv") == "$before" ]] &&
-    grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json" &&
-    refuses 'nothing is left' make run RESUME="$run"
+    grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json" || return 1
+  # Nothing is left to do, and nothing is done.
+  if make run RESUME="$run" >"$logs/resumed-again.log" 2>&1; then return 1; fi
+  grep 'nothing is left' "$logs/resumed-again.log"
 }
 
 # Judged again from raw data, without the lab: the same bytes.
@@ -72,8 +74,8 @@ judged_again() {
   local run before
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
   before=$(cd "$LAB_RESULTS_DIR/$run" && sha256sum ./*.*)
-  rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md}
-  make report RUN="$run" && cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before"
+  rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md,report.html}
+  make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
 nothing_left() {

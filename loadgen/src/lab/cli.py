@@ -27,7 +27,7 @@ from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
 from lab.process import Linux, interrupt_at_once
-from lab.rejudge import compare_verb, report_verb
+from lab.rejudge import compare_verb, parse_compare, parse_report, report_verb
 from lab.report import manifest
 from lab.run import Place, resume, run
 from lab.run_dir import find_run_dir
@@ -157,14 +157,15 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
             _resumed(words, environ)
         else:
             _experiment(words, environ)
+    elif verb in OF_RESULTS:
+        OF_RESULTS[verb](words, _home(environ) / "results")
     elif verb == "density":
         density_plan(words, _servers(environ), _file_limit(), source_ports())
     elif verb in CHECKS:
         CHECKS[verb](words)
     else:
-        raise WordError(
-            f"check: '{verb}' is not allowed; allowed: bench, run, density, {', '.join(CHECKS)}"
-        )
+        allowed = ", ".join(("bench", "run", "density", *OF_RESULTS, *CHECKS))
+        raise WordError(f"check: '{verb}' is not allowed; allowed: {allowed}")
     return 0
 
 
@@ -217,6 +218,10 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
     return 0
 
 
+OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
+    "report": parse_report,
+    "compare": parse_compare,
+}
 CHECKS: Mapping[str, Callable[[Words], object]] = {
     "executors": executors.parse,
     "toxics": parse_show,

@@ -11,9 +11,21 @@ from rich.text import Text
 from lab.config import refuse_unknown
 from lab.derive import derive
 from lab.engines import ENGINES, Engine
-from lab.pool import WORDS, pair, read_pools
+from lab.pool import WORDS, Pool, pair, read_pools
 from lab.report import comparison, manifest
 from lab.run_dir import find_run_dir
+
+
+def parse_report(words: Mapping[str, str], results: Path) -> Path:
+    """The folder of the run that `report` is about. Raises WordError."""
+    refuse_unknown(words, ("RUN",), "report")
+    return find_run_dir(results, "RUN", words.get("RUN", "latest"))
+
+
+def parse_compare(words: Mapping[str, str], results: Path) -> tuple[Pool, Pool, tuple[str, ...]]:
+    """The sides A and B of `compare`, and what it compares on purpose. Raises as `read_pools`."""
+    refuse_unknown(words, WORDS, "compare")
+    return read_pools(words, results)
 
 
 def report_verb(
@@ -26,8 +38,7 @@ def report_verb(
 
     Raises WordError, and LabError where the run cannot be read.
     """
-    refuse_unknown(words, ("RUN",), "report")
-    run_dir = find_run_dir(results, "RUN", words.get("RUN", "latest"))
+    run_dir = parse_report(words, results)
     derived = derive(run_dir, engines)
     valid = sum(row.valid for row in derived.rows)
     _say(console, f"results/{run_dir.name}: {len(derived.rows)} trials, {valid} of them valid")
@@ -51,8 +62,7 @@ def compare_verb(words: Mapping[str, str], results: Path, console: Console) -> i
 
     Raises WordError, and LabError where these may not be compared.
     """
-    refuse_unknown(words, WORDS, "compare")
-    a, b, across = read_pools(words, results)
+    a, b, across = parse_compare(words, results)
     paired = pair(a, b, across)
     for note in paired.notes:
         _say(console, note)
