@@ -26,7 +26,7 @@ from lab.panels import panels
 from lab.predict import predict
 from lab.process import System
 from lab.records import read_object
-from lab.report import comparison, csv, fairness, manifest, markdown, table
+from lab.report import comparison, csv, fairness, manifest, markdown, page, table
 from lab.report.progress import Trials
 from lab.resume import put_away, unlike, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
@@ -363,7 +363,7 @@ class Campaign:
             console.print(line, highlight=False)
         if any(row.launch for row in rows):
             comparison.render(console, derived.comparisons)
-        files = f"{csv.NAME}, {markdown.NAME}"
+        files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
         if record.status != "complete":
             console.print(
