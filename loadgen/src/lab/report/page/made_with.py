@@ -76,7 +76,8 @@ def host(of: Content) -> str:
     """The machine, and every image with its id."""
     facts_of = of.manifest.host
     told = [(name.replace("_", " "), _fact(name, value)) for name, value in facts_of.items()]
-    parts = [facts((name, value) for name, value in told if value)]
+    known = facts((name, value) for name, value in told if value)
+    parts = [folded("All that is known of the host", known, is_open=False)] if known else []
     images = facts_of.get("images")
     if isinstance(images, Mapping) and images:
         header = ("image", "id", "built from")
