@@ -323,3 +323,19 @@ def test_the_page_asks_nobody_else_and_says_no_error(page: Page) -> None:
     log = page.browser.driver.get_log("browser")
     own = [entry["message"] for entry in log if entry["message"].startswith(page.url)]
     assert own == []
+
+
+def test_a_slider_stands_where_its_number_is(page: Page) -> None:
+    pairs = page.browser.ask(
+        """return [...document.querySelectorAll('.slider, .knob')].map(one =>
+          [one.querySelector('[type=range]').value, one.querySelector('[type=number]').value])"""
+    )
+    assert len(pairs) >= 5
+    assert all(slider == number for slider, number in pairs), pairs
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_the_chart_can_be_read(page: Page, width: int) -> None:
+    page.open(width)
+    page.until("return document.querySelector('#chart text') !== null")
+    page.until("return document.querySelector('#chart text').getBoundingClientRect().height >= 11")

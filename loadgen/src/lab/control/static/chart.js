@@ -3,7 +3,8 @@
 import { make } from "./dom.js";
 
 const SECONDS = 120;
-const WIDTH = 900;
+// As wide as there is room, so that text keeps its size on a phone.
+const NARROWEST = 260;
 const HEIGHT = 190;
 const LEFT = 56;
 const BOTTOM = 22;
@@ -62,9 +63,10 @@ export class Chart {
   #draw(now) {
     const known = this.#points.flatMap((p) => [p.client, p.server]).filter((v) => v !== undefined);
     const most = roundUp(Math.max(0.01, ...known));
-    const x = (at) => LEFT + (1 - (now - at) / SECONDS) * (WIDTH - LEFT - 8);
+    const width = Math.max(NARROWEST, this.#place.clientWidth);
+    const x = (at) => LEFT + (1 - (now - at) / SECONDS) * (width - LEFT - 8);
     const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
-    const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img" });
     const last = this.#points.at(-1);
     const ms = (value) => (value === undefined ? "none" : `${Math.round(value * 1000)} ms`);
     svg.setAttribute(
@@ -74,7 +76,7 @@ export class Chart {
     );
     for (const share of [0, 0.5, 1]) {
       const level = y(most * share);
-      svg.append(shape("line", { class: "axis", x1: LEFT, x2: WIDTH - 8, y1: level, y2: level }));
+      svg.append(shape("line", { class: "axis", x1: LEFT, x2: width - 8, y1: level, y2: level }));
       const text = `${+(most * share * 1000).toPrecision(3)} ms`;
       svg.append(shape("text", { x: LEFT - 6, y: level + 4, "text-anchor": "end" }, text));
     }

@@ -67,11 +67,18 @@ function nowText(servers, knob) {
 function field(knob, servers, set) {
   const id = `knob-${knob.name}`;
   const value = servers[0].values[knob.name];
-  const limits = { min: knob.least, step: 1, value };
+  // The value last: a slider takes no value beyond the limits it has so far.
   const slider = make("input", {
-    type: "range", ...limits, max: Math.max(SLIDERS[knob.name], value), "aria-label": `${knob.name}, slider`,
+    type: "range",
+    "aria-label": `${knob.name}, slider`,
+    min: knob.least,
+    max: Math.max(SLIDERS[knob.name], value),
+    step: 1,
+    value,
   });
-  const number = make("input", { type: "number", ...limits, max: knob.most, id, inputmode: "numeric" });
+  const number = make("input", {
+    type: "number", id, inputmode: "numeric", min: knob.least, max: knob.most, step: 1, value,
+  });
   slider.addEventListener("input", () => (number.value = slider.value));
   number.addEventListener("input", () => (slider.value = number.value));
   const go = () => set(knob, number.value === "" ? null : Number(number.value));

@@ -120,9 +120,8 @@ function listed(now, since, edit, remove) {
     for (const toxic of proxy.toxics) {
       const time = clock(since.get(`${proxy.name}/${toxic.name}`));
       const values = Object.entries(toxic.attributes).map(([key, value]) => `${key} ${value}`);
-      const text =
-        `${toxic.name}: ${toxic.type} ${values.join(", ")}, ${toxic.stream}, ` +
-        `toxicity ${toxic.toxicity}`;
+      const named = toxic.name === toxic.type ? toxic.name : `${toxic.name} (${toxic.type})`;
+      const text = `${named}: ${values.join(", ")}, ${toxic.stream}, toxicity ${toxic.toxicity}`;
       items.push(
         make(
           "li",
@@ -146,12 +145,13 @@ const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString() : "");
 function field(one, start, most, moved) {
   const id = `toxic-${one.name}`;
   const label = `${one.name.replaceAll("_", " ")}, ${one.unit}`;
-  const limits = { min: one.minimum, step: 1, value: start };
+  const name = { id: `${id}-slider`, "aria-label": `${label}, slider` };
+  // The value last: a slider takes no value beyond the limits it has so far.
   const slider = make("input", {
-    type: "range", ...limits, max: most, id: `${id}-slider`, "aria-label": `${label}, slider`,
+    type: "range", ...name, min: one.minimum, max: Math.max(most, start), step: 1, value: start,
   });
   const number = make("input", {
-    type: "number", ...limits, max: one.maximum, id, inputmode: "numeric",
+    type: "number", id, inputmode: "numeric", min: one.minimum, max: one.maximum, step: 1, value: start,
   });
   paired(slider, number, moved);
   return make("div", { class: "field slider" }, make("label", { for: id }, label), slider, number);
