@@ -163,9 +163,9 @@ step() {
 where() {
   local profiles
   profiles=$(read_off COMPOSE_PROFILES)
-  printf 'lab: up.'
+  printf 'lab: up. Control page http://localhost:%s' "$(setting LOADGEN_PORT)"
   if [[ $profiles == *grafana* ]]; then
-    printf ' Grafana http://localhost:%s' "$(setting GRAFANA_PORT)"
+    printf ' · Grafana http://localhost:%s' "$(setting GRAFANA_PORT)"
   fi
   printf ' · Prometheus http://localhost:%s · Toxiproxy API http://localhost:%s\n' \
     "$(setting PROMETHEUS_PORT)" "$(setting TOXIPROXY_PORT)"

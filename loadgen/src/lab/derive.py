@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import agreement, endurance, panels, spike, stress
+from lab import agreement, endurance, faults, panels, spike, stress
 from lab.cells import loads
 from lab.compare import Comparison, lanes
 from lab.engines import Engine
@@ -31,6 +31,7 @@ _OF_KIND = {
     "stress": stress.findings,
     "spike": spike.findings,
     "endurance": endurance.findings,
+    "faults": faults.findings,
 }
 
 

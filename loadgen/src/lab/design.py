@@ -17,7 +17,7 @@ from lab.config import no_auto_rate
 from lab.engines import Engine
 from lab.errors import WordError
 from lab.predict import auto_rate_rps
-from lab.types import Experiment, Mode, Row, Snapshot, Spike, TrialPlan
+from lab.types import Experiment, Mode, Row, Snapshot, Spike, ToxicStep, TrialPlan
 
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
@@ -110,6 +110,7 @@ class Planner:
         launch: int = 0,
         arm: str | None = None,
         spike: Spike | None = None,
+        script: tuple[ToxicStep, ...] = (),
     ) -> TrialPlan:
         """A trial without a name yet; route and duration are the experiment's if not given."""
         route = route or self.experiment.routes[0]
@@ -129,6 +130,7 @@ class Planner:
             launch=launch,
             arm=arm,
             spike=spike,
+            script=script,
         )
 
     def engine_for(self, mode: Mode) -> Engine:

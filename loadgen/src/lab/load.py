@@ -19,6 +19,7 @@ from lab.peaks import Peaks
 from lab.process import HostCpu, Process, System, Turns
 from lab.records import write_json
 from lab.stack import Stack
+from lab.timeline import Timeline
 from lab.types import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
 
 RECORD = "trial.json"
@@ -118,14 +119,18 @@ class Runner:
                 notes.append(start.problem)
             window = _Window()
             peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
+            script = Timeline(plan, schedule.window_offset_s, self._stack.toxiproxy, self._system)
             try:
-                status = self._attend(plan, schedule, start, window, peaks)
+                status = self._attend(plan, schedule, start, window, peaks, script)
             finally:
-                peaks.stop()
-                process.stop()
+                try:
+                    peaks.stop()
+                    process.stop()
+                finally:
+                    notes += self._undo(script)
             run_s = self._system.monotonic() - started
         engine.condense(plan, raw)
-        changes = self._toxic_changes(started_at)
+        changes = self._toxic_changes(started_at, script)
         if self._agent_lost:
             notes.append("nobody watched for toxics that come and go: the agent does not answer")
         after, problem = self._after(plan.server)
@@ -152,6 +157,7 @@ class Runner:
                 jit_share=_jit_share(window),
                 peaks=peaks.done,
                 starts=start.tries,
+                script=script.done,
             ),
         )
 
@@ -203,6 +209,7 @@ class Runner:
         start: _Start,
         window: _Window,
         peaks: Peaks,
+        script: Timeline,
     ) -> int:
         process, started = start.process, start.monotonic_s
         opens_s = schedule.window_offset_s
@@ -210,6 +217,7 @@ class Runner:
         while True:
             elapsed_s = self._system.monotonic() - started
             peaks.tick(elapsed_s)
+            script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:
                 window.opened = self._edge(plan.server, process)
                 self._mark(plan, schedule, "measure")
@@ -259,11 +267,22 @@ class Runner:
         except LabUnreachable as failure:
             return None, str(failure)
 
-    def _toxic_changes(self, started_at: datetime) -> tuple[str, ...]:
+    def _undo(self, script: Timeline) -> list[str]:
+        """What is in the way of the toxics being as before, for the notes."""
+        try:
+            script.undo()
+        except LabUnreachable as failure:
+            text = f"the scripted toxics could not be taken back: {failure}"
+            self._watcher.warn(text)
+            return [text]
+        return []
+
+    def _toxic_changes(self, started_at: datetime, script: Timeline) -> tuple[str, ...]:
         if self._agent_lost:
             return ()
+        scripted = [(first, last + AGENT_LOOKS) for first, last in script.times]
         try:
-            return self._stack.toxic_changes(started_at + AGENT_LOOKS)
+            return self._stack.toxic_changes(started_at + AGENT_LOOKS, scripted)
         except LabUnreachable as failure:
             self._lose_agent(failure)
             return ()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import design, endurance, spike, stress
+from lab import design, endurance, faults, spike, stress
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted, LabError
@@ -110,6 +110,7 @@ def new_design(
         "stress": stress.design,
         "spike": spike.design,
         "endurance": endurance.design,
+        "faults": faults.design,
     }[experiment.kind]
     return make(experiment, snapshots, engines, stack.traffic_url, cores)
 

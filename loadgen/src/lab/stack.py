@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -143,9 +143,13 @@ class Stack:
             raise LabUnreachable("downstream: its settings hold no delay_ms")
         return float(delay)
 
+    def toxiproxy(self) -> Toxiproxy:
+        """To change toxics; the caller closes it."""
+        return Toxiproxy(self._urls.toxiproxy, self._transport)
+
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""
-        with Toxiproxy(self._urls.toxiproxy, self._transport) as toxiproxy:
+        with self.toxiproxy() as toxiproxy:
             return toxic_state(toxiproxy.in_force())
 
     def snapshot(self, server: str) -> Snapshot:
@@ -271,19 +275,21 @@ class Stack:
         url = f"{self._urls.agent}/trial"
         self._call(lambda: self._http.delete(url, timeout=AGENT_DEADLINE_S), "agent")
 
-    def toxic_changes(self, since: datetime) -> tuple[str, ...]:
-        """What the agent, which looks every second, saw change of the toxics since then; also
-        what was undone again. Raises LabUnreachable."""
+    def toxic_changes(
+        self, since: datetime, scripted: Sequence[tuple[datetime, datetime]] = ()
+    ) -> tuple[str, ...]:
+        """What the agent, which looks every second, saw change of the toxics since then, but
+        for the times that are `scripted`; also what was undone again. Raises LabUnreachable."""
         answer = self._get(f"{self._urls.agent}/toxics", "agent")
         try:
             changes = [
                 (datetime.fromisoformat(one["since"]), f"{one['proxy']}/{one['toxic']}")
-                for one in answer["changes"]
+                for one in answer["history"]
             ]
             return tuple(
                 f"{what.rstrip('/')} at {at:%H:%M:%S}"
                 for at, what in sorted(changes)
-                if at >= since
+                if at >= since and not any(first <= at <= last for first, last in scripted)
             )
         except (KeyError, TypeError, ValueError) as failure:
             raise LabUnreachable(f"agent: its changes of toxics are wrong: {failure}") from None

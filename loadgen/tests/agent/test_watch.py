@@ -5,7 +5,8 @@ from typing import Any
 
 import httpx
 
-from lab.agent.watch import WHOLE_PROXY, ToxicsWatch
+from lab.agent.watch import ToxicsWatch, told_of
+from lab.toxics.script import WHOLE_PROXY
 
 
 def toxic(latency: int, name: str = "latency") -> dict[str, Any]:
@@ -114,3 +115,27 @@ def test_it_looks_once_a_second(clock: Any) -> None:
 
     asyncio.run(run())
     assert looks == [1000.0, 1001.0, 1002.0, 1003.0]
+
+
+def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    first_look = clock.wall()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.toxics = []
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    seen = scene.watch.seen
+    assert seen is not None
+    assert seen.since == first_look
+    assert seen.history == (
+        (first_look + 1, "downstream", "latency"),
+        (first_look + 2, "downstream", "latency"),
+        (first_look + 3, "downstream", WHOLE_PROXY),
+    )
+    told = told_of(seen)
+    assert [one["toxic"] for one in told["history"]] == ["latency", "latency", ""]
+    assert [one["toxic"] for one in told["changes"]] == [""]
+    assert told_of(None) == {"changes": [], "history": [], "first_look": None}

@@ -51,6 +51,8 @@ class FakeLab:
     delay_ms: int = 200
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
     enabled: bool = True
+    toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
+    toxiproxy_stuck: bool = False
     in_flight: int = 0
     agent_up: bool = True
     down: set[str] = dataclasses.field(default_factory=set)
@@ -84,14 +86,7 @@ class FakeLab:
         if host in self.down:
             raise httpx.ConnectError("refused", request=request)
         if host == "toxiproxy":
-            proxy = {
-                "name": "downstream",
-                "listen": ":8666",
-                "upstream": "downstream:8080",
-                "enabled": self.enabled,
-                "toxics": self.toxics,
-            }
-            return httpx.Response(200, json={"downstream": proxy})
+            return self._toxiproxy(request)
         if host == "downstream":
             return httpx.Response(200, json={"delay_ms": self.delay_ms})
         if host == "prometheus":
@@ -113,6 +108,32 @@ class FakeLab:
             return httpx.Response(200, text=text)
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
+
+    def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
+        if request.method != "GET":
+            self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
+            if self.toxiproxy_stuck:
+                raise httpx.ReadTimeout("slow", request=request)
+        body = json.loads(request.content or b"{}")
+        name = request.url.path.rpartition("/")[2]
+        if request.method == "DELETE":
+            self.toxics = [toxic for toxic in self.toxics if toxic["name"] != name]
+        elif request.method == "POST" and name == "toxics":
+            self.toxics.append(body)
+        elif request.method == "POST" and "enabled" in body:
+            self.enabled = body["enabled"]
+        elif request.method == "POST":
+            self.toxics = [
+                toxic | body if toxic["name"] == name else toxic for toxic in self.toxics
+            ]
+        proxy = {
+            "name": "downstream",
+            "listen": ":8666",
+            "upstream": "downstream:8080",
+            "enabled": self.enabled,
+            "toxics": self.toxics,
+        }
+        return httpx.Response(200, json={"downstream": proxy})
 
     def _told(self, server: str, path: str) -> httpx.Response:
         if path == "/gc":
@@ -158,7 +179,7 @@ class FakeLab:
         elif request.method == "DELETE":
             self.marks.append(("", "end"))
         elif request.url.path == "/toxics":
-            return httpx.Response(200, json={"changes": self.toxic_changes})
+            return httpx.Response(200, json={"changes": [], "history": self.toxic_changes})
         return httpx.Response(200, json={})
 
     def _prometheus(self, request: httpx.Request) -> dict[str, object]:

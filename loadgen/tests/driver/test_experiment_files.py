@@ -11,7 +11,7 @@ from lab.config.experiment_file import SHAPES, WORDS
 from lab.density import file_plan
 from lab.errors import WordError
 from lab.records import from_json, to_json
-from lab.types import Endurance, Experiment, Objective, Spike, Stress
+from lab.types import Endurance, Experiment, Faults, Objective, Spike, Stress, ToxicStep
 
 SHIPPED = Path(__file__).parents[3] / "experiments"
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
@@ -31,6 +31,12 @@ ENDURANCE = (
     HEAD + 'kind = "endurance"\n[load]\nconcurrency = [5000]\nduration = "1h"\n'
     '[endurance]\nleg = "5m"\n'
 )
+FAULTS = (
+    HEAD + 'kind = "faults"\n[load]\nconcurrency = [1000]\nduration = "60s"\n'
+    '[faults]\ntolerance = 0.25\nsteady = "5s"\n'
+)
+SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
+FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
 DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
 
 
@@ -87,7 +93,8 @@ def test_every_shipped_file_is_an_experiment(name: str) -> None:
 def test_the_promised_experiments_are_there() -> None:
     names = {path.stem for path in SHIPPED.glob("*.toml")}
     assert names == {
-        "sweep", "baseline", "stress", "spike", "endurance", "routes", "density", "aa", "engines",
+        "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
+        "engines",
     }  # fmt: skip
 
 
@@ -173,6 +180,61 @@ def test_spike_is_taken(files: Files) -> None:
     assert files.experiment(SPIKE + "extra_rate = 70\n").spike == Spike(
         9000, 70, 60, 30, 3, 0.25, 5
     )
+
+
+def test_faults_are_taken_with_their_script(files: Files) -> None:
+    found = files.experiment(FAULTS + SLOW + FAST)
+    assert found.faults == Faults(
+        (
+            ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
+            ToxicStep(20, {"NAME": "latency", "REMOVE": "yes"}),
+        ),
+        0.25,
+        5,
+    )
+    assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 60)
+    assert from_json(Experiment, to_json(found)) == found
+    quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
+    assert quick.faults is not None
+    assert [step.at_s for step in quick.faults.steps] == [5, 10]
+    assert quick.faults.steady_s == 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        ("", "toxics is missing; allowed: one or more tables [[toxics]]"),
+        (SLOW, "toxics 1: the last step leaves latency; allowed: a script that ends as it began"),
+        (
+            '[[toxics]]\nat = "10s"\ntype = "down"\n',
+            "toxics 1: the last step leaves the proxy downstream down; allowed: a script that ends",
+        ),
+        (FAST, "toxics 1: toxic 'latency' is not in force on downstream: in force are none"),
+        (SLOW.replace("10s", "25s") + FAST, "toxics 2: at=20s is before the step above it"),
+        (SLOW.replace("10s", "4s") + FAST, "toxics 1: at=4s leaves less than faults.steady of"),
+        (SLOW + FAST.replace("20s", "55s"), "toxics 2: at=55s leaves less than faults.steady of"),
+        (SLOW.replace("10s", "soon"), "toxics 1: at=soon is not a duration"),
+        ('[[toxics]]\ntype = "down"\n', "toxics 1: at is missing; give the time in the window"),
+        (
+            SLOW.replace("latency = 300", "latency = true"),
+            "toxics 1: latency=True is not allowed; allowed: at, remove, and the words of",
+        ),
+        (
+            SLOW.replace("latency = 300", "rate = 300"),
+            "toxics 1: toxic TYPE=latency: unknown word RATE=300; allowed: TYPE, NAME",
+        ),
+        (
+            '[[toxics]]\nat = "10s"\ntype = "reset_peer"\ntimeout = 5000\n',
+            "toxics 1: timeout=5000 is not allowed; allowed: 0..1000 (ms) in a script",
+        ),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused(files: Files, steps: str, says: str) -> None:
+    assert f"experiments/x.toml: {says}" in files.refusal(FAULTS + steps)
+
+
+def test_a_script_belongs_to_faults_only(files: Files) -> None:
+    assert "toxics is not a key; allowed: question" in files.refusal(LOADS + SLOW + FAST)
 
 
 def test_endurance_is_taken(files: Files) -> None:

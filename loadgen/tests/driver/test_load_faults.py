@@ -22,7 +22,16 @@ from lab.measure import RECORD, measure
 from lab.observe import load_or_none, observe
 from lab.records import read_json
 from lab.stack import Stack
-from lab.types import Judgement, Peak, Reading, Spike, TrialPlan, TrialRecord, Warmth
+from lab.types import (
+    Judgement,
+    Peak,
+    Reading,
+    Spike,
+    ToxicStep,
+    TrialPlan,
+    TrialRecord,
+    Warmth,
+)
 from lab.validate import judge
 from lab.warm import prove_warm
 
@@ -305,3 +314,73 @@ def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None
     lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
     lab.system.sockets = [None]
     assert lab.run().starts == 1
+
+
+# The window opens at 10 s: latency from 12 to 15, the downstream away from 18 to 20.
+SCRIPT = (
+    ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
+    ToxicStep(5, {"NAME": "latency", "REMOVE": "yes"}),
+    ToxicStep(8, {"TYPE": "down"}),
+    ToxicStep(10, {"TYPE": "up"}),
+)
+
+
+def seen(at_s: int, toxic: str = "latency") -> dict[str, str]:
+    return {"since": f"2026-01-31T12:00:{at_s}+00:00", "proxy": "downstream", "toxic": toxic}
+
+
+def test_a_script_is_played_and_leaves_the_trial_valid(lab: Lab) -> None:
+    lab.fake.toxic_changes += [seen(12), seen(16), seen(18, ""), seen(21, "")]
+    assert lab.judged(plan(script=SCRIPT)).reasons == ()
+    record = read_json(lab.raw / RECORD, TrialRecord)
+    assert [step.started_s for step in record.script] == [12.0, 15.0, 18.0, 20.0]
+    assert [step.clear for step in record.script] == [False, True, False, True]
+    assert record.script[0].change == "TYPE=latency LATENCY=300"
+    assert record.toxic_changes == ()
+    assert [at for at, _ in lab.fake.toxic_calls] == [12.0, 15.0, 18.0, 20.0]
+
+
+def test_what_another_changes_beside_a_script_is_seen_by_the_agent(lab: Lab) -> None:
+    lab.fake.toxic_changes += [seen(12), seen(24, "slow"), seen(21, "")]
+    reason = lab.reason(plan(script=SCRIPT))
+    assert reason == "toxics changed during the trial: downstream/slow at 12:00:24"
+
+
+def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
+    lab.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
+    lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
+    (reason, *_) = lab.judged(plan(script=SCRIPT)).reasons
+    assert reason == (
+        "step 2 of the script, NAME=latency REMOVE=yes: toxics changed beside the script: "
+        "downstream"
+    )
+
+
+def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
+    lab.system.interrupt_at = 19.0
+    with pytest.raises(Interrupted):
+        lab.run(plan(script=SCRIPT))
+    assert lab.fake.enabled
+    assert lab.fake.toxics == []
+
+
+def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
+    lab.fake.toxics.append(
+        {
+            "name": "latency",
+            "type": "latency",
+            "stream": "downstream",
+            "toxicity": 1.0,
+            "attributes": {"latency": 20, "jitter": 0},
+        }
+    )
+    lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    assert lab.reason(plan(script=SCRIPT)) == "1 of 4 steps of the script were made"
+    assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
+
+
+def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
+    lab.fake.toxiproxy_stuck = True
+    judgement = lab.judged(plan(script=SCRIPT))
+    assert judgement.reasons[0].startswith("step 1 of the script, TYPE=latency LATENCY=300: toxi")
+    assert judgement.reasons[1] == "1 of 4 steps of the script were made"

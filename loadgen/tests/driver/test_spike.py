@@ -1,13 +1,12 @@
-"""Recovery after a spike, on seconds whose recovery is known by hand."""
+"""Spikes: their trials, and what is found of each."""
 
-import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from driver.fakes import FakeEngine, plan, record, snapshot
+from driver.felt import felt, keep_answers, second
 from driver.planned import all_of, experiment, row
 from lab import spike
 from lab.engines.histogram import Histogram
@@ -18,68 +17,7 @@ from lab.types import Experiment, Finding, Peak, Row, Spike
 
 SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
 # A warm-up of 10 s, then 10 calm, 5 peak, 10 calm, 5 peak, 10 calm.
-WINDOW = (10.0, 50.0)
 PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
-
-
-def second(ms: float, count: int = 400) -> Histogram:
-    histogram = Histogram()
-    histogram.add(round(ms * 1000), count)
-    return histogram
-
-
-def felt(changes: Mapping[int, float | None] | None = None) -> dict[int, Histogram]:
-    """200 ms in every second but those; None: no answer in it."""
-    at = dict.fromkeys(range(10, 50), 200.0) | dict(changes or {})
-    return {s: second(ms) for s, ms in at.items() if ms is not None}
-
-
-def test_recovery_is_counted_from_the_spikes_end_to_the_first_of_the_steady_seconds() -> None:
-    slow = dict.fromkeys(range(21, 29), 900.0) | {30: 400.0} | dict.fromkeys(range(35, 40), 300.0)
-    calm_ms, found = spike.recoveries(felt(slow), WINDOW, PEAKS, SPIKE)
-    assert calm_ms == pytest.approx(200, rel=0.001)
-    # 29 is calm, 30 is not, 31 32 33 are: recovered at 31, 6 s after 25.
-    assert found[0].after_s == 6.0
-    assert found[0].worst_ms == pytest.approx(900, rel=0.001)
-    assert found[0].watched_s == 10.0
-    # Slow during the spike only: as before at once.
-    assert found[1].after_s == 0.0
-    assert found[1].worst_ms == pytest.approx(300, rel=0.001)
-
-
-def test_what_is_within_the_tolerance_is_calm() -> None:
-    within = dict.fromkeys(range(25, 35), 249.0)
-    assert spike.recoveries(felt(within), WINDOW, PEAKS, SPIKE)[1][0].after_s == 0.0
-    above = dict.fromkeys(range(25, 35), 251.0)
-    assert spike.recoveries(felt(above), WINDOW, PEAKS, SPIKE)[1][0].after_s is None
-
-
-def test_a_second_without_answers_is_not_calm() -> None:
-    silent = dict.fromkeys(range(22, 27), None)
-    _, found = spike.recoveries(felt(silent), WINDOW, PEAKS, SPIKE)
-    assert found[0].after_s == 2.0
-    assert found[0].worst_ms == float("inf")
-
-
-def test_two_steady_seconds_before_the_next_spike_are_not_three() -> None:
-    late = dict.fromkeys(range(25, 33), 900.0)
-    assert spike.recoveries(felt(late), WINDOW, PEAKS, SPIKE)[1][0].after_s is None
-
-
-def test_only_whole_seconds_after_the_end_count() -> None:
-    peaks = (Peak(20.4, 25.6), PEAKS[1])
-    _, found = spike.recoveries(felt(), WINDOW, peaks, SPIKE)
-    # 26, 27 and 28 are steady; 26 begins 0.4 s after the end.
-    assert found[0].after_s == pytest.approx(0.4)
-    assert found[0].watched_s == pytest.approx(9.4)
-
-
-def test_too_few_answers_a_second_have_no_p95() -> None:
-    few = {at: second(200.0, 199) for at in range(10, 50)}
-    with pytest.raises(ValueError, match=r"199 answers a second in the calm .* needs 200"):
-        spike.recoveries(few, WINDOW, PEAKS, SPIKE)
-    with pytest.raises(ValueError, match="0 answers a second"):
-        spike.recoveries(felt(), WINDOW, (Peak(10.0, 12.0),), SPIKE)
 
 
 def spiky(**changes: object) -> Experiment:
@@ -135,16 +73,7 @@ def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak
     raw.mkdir(parents=True)
     of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, spike=SPIKE)
     write_json(raw / "trial.json", record(of, window_offset_s=10.0, peaks=peaks))
-    with gzip.open(raw / ANSWERS, "wt") as file:
-        file.write(json.dumps({"format": 1, "unit": "us"}) + "\n")
-        for at, histogram in seconds.items():
-            packed = {
-                "sum": histogram.sum_us,
-                "max": histogram.max_us,
-                "buckets": sorted(histogram.buckets.items()),
-            }
-            line = {"second": at, "statuses": {"200": histogram.buckets.total()}, "lag": 0}
-            file.write(json.dumps({**line, "raw": packed, "corrected": packed}) + "\n")
+    keep_answers(raw, seconds)
 
 
 def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
@@ -197,7 +126,7 @@ def test_six_launches_have_an_interval(tmp_path: Path) -> None:
         ({"valid": False, "invalid_reasons": "toxics"}, PEAKS, felt(), "invalid: toxics"),
         ({}, (), felt(), "no spike was run"),
         ({}, PEAKS, {at: second(200, 300) for at in range(10, 50)}, "300 of 400 req/s were answ"),
-        ({}, PEAKS, {}, "0 of 400 req/s were answered before the first spike: there is no calm"),
+        ({}, PEAKS, {}, "0 of 400 req/s were answered before the first disturbance: there"),
     ],
 )
 def test_what_has_no_recovery_time_says_why(

@@ -25,7 +25,8 @@ class FakeToxiproxy(httpx.BaseTransport):
         if request.url.host == "loadgen":
             since = "2025-06-01T12:00:00+00:00"
             changes = [{"proxy": "downstream", "toxic": "latency", "since": since}]
-            return httpx.Response(200, json={"changes": changes})
+            first_look = "2025-06-01T11:00:00+00:00"
+            return httpx.Response(200, json={"changes": changes, "first_look": first_look})
         body = json.loads(request.read() or b"{}")
         parts = [part for part in request.url.path.split("/") if part]
         if request.method != "GET":

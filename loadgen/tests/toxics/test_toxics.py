@@ -8,7 +8,10 @@ import pytest
 
 from lab import toxics
 from lab.errors import LabUnreachable, WordError
+from lab.toxics import Toxiproxy
 from lab.toxics.model import Proxy, Toxic, ToxicsInForce, parse_proxies
+from lab.toxics.script import applied, difference
+from lab.toxics.words import parse_toxic
 
 URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
 
@@ -78,6 +81,59 @@ def test_one_toxic_is_removed_by_name(toxiproxy: Any) -> None:
     assert list(toxiproxy.toxics) == ["more"]
     with pytest.raises(LabUnreachable, match=r"'latency' is not in force.*in force are more"):
         do("toxics-reset", toxiproxy, NAME="latency")
+
+
+def test_up_ends_down_and_leaves_toxics(toxiproxy: Any) -> None:
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
+    assert "DOWN" in do("toxic", toxiproxy, TYPE="down")
+    assert "up     latency" in do("toxic", toxiproxy, TYPE="up")
+
+
+def test_by_its_name_a_toxic_is_changed_and_taken_away(toxiproxy: Any) -> None:
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300", JITTER="50", NAME="slow")
+    do("toxic", toxiproxy, NAME="slow", LATENCY="100", TOXICITY="0.5")
+    assert toxiproxy.toxics["slow"]["attributes"] == {"latency": 100, "jitter": 50}
+    assert toxiproxy.toxics["slow"]["toxicity"] == 0.5
+    do("toxic", toxiproxy, NAME="slow", REMOVE="yes")
+    assert toxiproxy.toxics == {}
+    with pytest.raises(LabUnreachable, match="'slow' is not in force on downstream"):
+        do("toxic", toxiproxy, NAME="slow", LATENCY="100")
+
+
+def test_restore_brings_back_what_was_touched_and_nothing_else(toxiproxy: Any) -> None:
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
+    with Toxiproxy(URL["LAB_TOXIPROXY_URL"], toxiproxy) as client:
+        before = client.in_force()
+        for words in (
+            {"TYPE": "latency", "LATENCY": "900"},
+            {"TYPE": "bandwidth", "RATE": "5"},
+            {"TYPE": "timeout", "TIMEOUT": "0", "NAME": "of-others"},
+            {"TYPE": "down"},
+        ):
+            client.apply(parse_toxic(words))
+        touched = ("latency", "bandwidth", "never-there", "")
+        client.restore(before, [("downstream", name) for name in touched])
+        after = client.in_force()
+    assert list(difference(before, after)) == ["downstream/of-others"]
+
+
+def test_a_script_is_played_through_in_thought() -> None:
+    begins = in_force()
+    down = applied(begins, parse_toxic({"TYPE": "down"}))
+    slow = applied(down, parse_toxic({"TYPE": "latency", "LATENCY": "300"}))
+    slower = applied(slow, parse_toxic({"NAME": "latency", "LATENCY": "400"}))
+    assert slower.added_latency_ms == 400
+    assert list(difference(slow, slower)) == ["downstream/latency"]
+    up = applied(slower, parse_toxic({"TYPE": "up"}))
+    assert list(difference(begins, up)) == ["downstream/latency"]
+    assert applied(up, parse_toxic({"NAME": "latency", "REMOVE": "yes"})) == begins
+    with pytest.raises(LabUnreachable, match="'slow' is not in force on downstream: in force are"):
+        applied(up, parse_toxic({"NAME": "slow", "REMOVE": "yes"}))
+
+
+def test_what_was_there_before_the_agent_looked_says_so(toxiproxy: Any) -> None:
+    do("toxic", toxiproxy, TYPE="bandwidth", RATE="5")
+    assert "before 2025-06-01 11:00:00 UTC" in do("toxics", toxiproxy)
 
 
 def test_show_tells_since_when_as_the_agent_saw_it(toxiproxy: Any) -> None:

@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from lab.errors import WordError
-from lab.toxics.words import parse_reset, parse_show, parse_toxic
+from lab.toxics.model import Toxic
+from lab.toxics.words import Change, Enable, Put, Remove, parse_reset, parse_show, parse_toxic
 
 
 def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_proxy() -> None:
     request = parse_toxic({"TYPE": "latency", "LATENCY": "300", "JITTER": "50"})
+    assert isinstance(request, Put)
     assert request.proxy == "downstream"
-    assert request.toxic is not None
     assert (request.toxic.name, request.toxic.stream) == ("latency", "downstream")
     assert request.toxic.toxicity == 1.0
     assert request.toxic.attributes == (("jitter", 50), ("latency", 300))
@@ -31,11 +32,31 @@ def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_prox
     ],
 )
 def test_every_type_of_toxiproxy_is_accepted(words: dict[str, str]) -> None:
-    assert parse_toxic(words).toxic is not None
+    assert isinstance(parse_toxic(words), Put)
 
 
-def test_down_is_the_proxy_itself() -> None:
-    assert parse_toxic({"TYPE": "down"}).toxic is None
+def test_down_and_up_are_the_proxy_itself() -> None:
+    assert parse_toxic({"TYPE": "down"}) == Enable("downstream", False)
+    assert parse_toxic({"TYPE": "up", "PROXY": "other"}) == Enable("other", True)
+
+
+def test_a_name_and_remove_take_one_away() -> None:
+    assert parse_toxic({"NAME": "slow", "REMOVE": "yes"}) == Remove("downstream", "slow")
+
+
+def test_a_name_without_a_type_changes_only_what_is_given() -> None:
+    change = parse_toxic({"NAME": "slow", "JITTER": "5"})
+    assert isinstance(change, Change)
+    slow = Toxic("slow", "latency", "upstream", 0.5, (("jitter", 0), ("latency", 300)))
+    changed = Toxic("slow", "latency", "upstream", 0.5, (("jitter", 5), ("latency", 300)))
+    assert change.of(slow) == Put("downstream", changed)
+
+
+def test_a_change_is_judged_by_the_type_in_force() -> None:
+    change = parse_toxic({"NAME": "slow", "RATE": "5"})
+    assert isinstance(change, Change)
+    with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
+        change.of(Toxic("slow", "latency", "upstream", 1.0, (("latency", 300),)))
 
 
 @pytest.mark.parametrize(
@@ -44,12 +65,12 @@ def test_down_is_the_proxy_itself() -> None:
         (
             {},
             "toxic: no TYPE is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
-            "reset_peer, slicer, limit_data, down",
+            "reset_peer, slicer, limit_data, down, up",
         ),
         (
             {"TYPE": "lag"},
             "toxic: TYPE=lag is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
-            "reset_peer, slicer, limit_data, down",
+            "reset_peer, slicer, limit_data, down, up",
         ),
         (
             {"TYPE": "latency"},
@@ -95,6 +116,26 @@ def test_down_is_the_proxy_itself() -> None:
         (
             {"TYPE": "down", "LATENCY": "1"},
             "toxic TYPE=down: unknown word LATENCY=1; allowed: TYPE, PROXY",
+        ),
+        (
+            {"NAME": "slow", "REMOVE": "no"},
+            "toxic: REMOVE=no is not allowed; allowed: yes",
+        ),
+        (
+            {"REMOVE": "yes"},
+            "toxic REMOVE=yes: NAME is missing; give the toxic's name, as `toxics` shows it",
+        ),
+        (
+            {"NAME": "slow", "REMOVE": "yes", "LATENCY": "1"},
+            "toxic REMOVE=yes: unknown word LATENCY=1; allowed: NAME, PROXY, REMOVE",
+        ),
+        (
+            {"NAME": "slow"},
+            "toxic NAME= without TYPE: nothing to change; give an attribute, TYPE=… or REMOVE=yes",
+        ),
+        (
+            {"NAME": "slow", "LATENCY": "much"},
+            "toxic NAME= without TYPE: LATENCY=much is not allowed; allowed: a whole number",
         ),
     ],
 )

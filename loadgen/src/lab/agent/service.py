@@ -6,20 +6,27 @@
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  it is over: the probe stops, the marks go
-* GET /toxics    {"changes": [{"proxy", "toxic" ("" = the proxy itself), "since"}]}
+* GET /toxics    {"changes": [{"proxy", "toxic" ("" = the proxy itself), "since"}], "history":
+                 the same for every change seen, "first_look": when the agent began to look}
 * GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
+
+On the port that is published on the host it also serves the control page (`lab.control`). Who may
+ask for which of them, `lab.control.Guard` decides.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import signal
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
+from urllib.parse import urlsplit
 
 import uvicorn
 from prometheus_client import CollectorRegistry
@@ -28,18 +35,28 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from lab.agent.clock import Clock, SystemClock
 from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.agent.probe import Probe, ProbeSettings
 from lab.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
-from lab.agent.watch import ToxicsWatch
+from lab.agent.watch import ToxicsWatch, told_of
+from lab.config import read_servers
+from lab.control import Control, ControlSettings, Guard, Now
+from lab.control.bench import Bench
+from lab.control.guard import page_hosts
+from lab.control.knobs import Servers
+from lab.control.live import Live
 from lab.errors import WordError
+from lab.toxics import Toxiproxy
 
 PORT = 9464
 LARGEST_BODY = 10_000
 # What SIGTERM leaves running requests (a scrape, a PUT) before connections are cut.
 GRACE_S = 1
+# As `lab` is called: this very program.
+LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,21 @@ class AgentSettings:
             probe=probe,
             project=environ.get("LAB_PROJECT") or "concurrency-lab",
         )
+
+
+def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
+    """Ports on the host, as Compose tells: LAB_CONTROL_PORT of this page, LAB_GRAFANA_PORT and
+    LAB_PROMETHEUS_PORT; Grafana's only where LAB_PROFILES has it. Raises WordError."""
+    ports = {}
+    for name in ("control", "grafana", "prometheus"):
+        variable = f"LAB_{name.upper()}_PORT"
+        given = environ.get(variable, "")
+        if given and not (given.isdecimal() and 0 < int(given) < 65536):
+            raise WordError(f"agent: {variable}={given}; allowed: a port, 1..65535")
+        absent = name == "grafana" and "grafana" not in environ.get("LAB_PROFILES", "").split(",")
+        if given and not absent:
+            ports[name] = int(given)
+    return ports
 
 
 class Agent:
@@ -140,9 +172,13 @@ class Agent:
 
 
 def new_app(
-    agent: Agent, watch: ToxicsWatch, registry: CollectorRegistry, project: str
+    agent: Agent,
+    watch: ToxicsWatch,
+    registry: CollectorRegistry,
+    project: str,
+    control: Control | None = None,
 ) -> Starlette:
-    """The HTTP side of an agent."""
+    """The HTTP side of an agent, and its control page."""
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -169,18 +205,19 @@ def new_app(
         return Response(status_code=204)
 
     async def toxics(_: Request) -> Response:
-        seen = watch.seen
-        changes = [
-            {"proxy": proxy, "toxic": toxic, "since": datetime.fromtimestamp(at, UTC).isoformat()}
-            for (proxy, toxic), at in sorted(seen.changes.items() if seen else ())
-        ]
-        return JSONResponse({"changes": changes})
+        return JSONResponse(told_of(watch.seen))
 
     async def cadvisor(_: Request) -> Response:
         return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
 
-    def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
-        return agent.running()
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with agent.running():
+            try:
+                yield
+            finally:
+                if control is not None:
+                    await control.close()
 
     routes = [
         Route("/metrics", metrics),
@@ -190,28 +227,65 @@ def new_app(
         Route("/trial", end, methods=["DELETE"]),
         Route("/toxics", toxics),
         Route("/targets/cadvisor", cadvisor),
+        *(control.routes if control is not None else ()),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def build(settings: AgentSettings, clock: Clock) -> Starlette:
-    """All parts, wired."""
+def new_control(
+    environ: Mapping[str, str],
+    clock: Clock,
+    now: Callable[[], Now],
+    toxiproxy: Callable[[], Toxiproxy],
+    ports: Mapping[str, int],
+) -> Control:
+    """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
+    home = Path(environ.get("LAB_HOME", "/lab"))
+    names = read_servers(home / "prometheus" / "servers.json")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    settings = ControlSettings(
+        home=home,
+        servers=names,
+        file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
+        links={name: port for name, port in ports.items() if name != "control"},
+    )
+    live = Live(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"), clock)
+    bench = Bench(LAB, environ, clock)
+    return Control(settings, now, toxiproxy, bench, live, Servers(names), clock)
+
+
+def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
+    """All parts, wired. Raises LabError for a bad setting."""
+    settings = AgentSettings.from_environment(environ)
+    ports = published_ports(environ)
     registry = CollectorRegistry()
     watch = ToxicsWatch(settings.toxiproxy_url, clock)
     probe = Probe(settings.probe, clock, ProbeMetrics(registry))
     agent = Agent(clock, probe, watch)
     registry.register(TrialCollector(lambda: agent.trial))
     registry.register(ToxicsCollector(lambda: watch.seen))
-    return new_app(agent, watch, registry, settings.project)
+
+    def now() -> Now:
+        trial, seen = agent.trial, watch.seen
+        return Now(
+            trial=None if trial is None else asdict(trial),
+            proxies=None if seen is None else seen.in_force.proxies,
+            told=told_of(seen),
+        )
+
+    control = new_control(environ, clock, now, lambda: Toxiproxy(settings.toxiproxy_url), ports)
+    app = new_app(agent, watch, registry, settings.project, control)
+    own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc
+    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {own})
 
 
 def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
     """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
 
     Listens on every interface of its container; it is never published beyond 127.0.0.1.
-    Raises WordError for a bad setting.
+    Raises LabError for a bad setting.
     """
-    app = build(AgentSettings.from_environment(environ), SystemClock())
+    app = build(environ, SystemClock())
     config = uvicorn.Config(
         app,
         host=host,

@@ -5,28 +5,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 
 import httpx
 
 from lab.agent.clock import Clock
 from lab.toxics.client import USER_AGENT
 from lab.toxics.model import Proxy, ToxicsInForce, parse_proxies
+from lab.toxics.script import WHOLE_PROXY
 
 # A toxic must show within seconds; one small request a second costs nothing on either side.
 INTERVAL_S = 1.0
-# The key, beside toxic names, of changes to a proxy as a whole: down, up, a toxic removed.
-WHOLE_PROXY = ""
+# Changes that are kept to be told apart afterwards: many times those of a trial.
+LONGEST_HISTORY = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ToxicsSeen:
     """What was in force at the last look, and the changes seen since the agent started:
-    (proxy, toxic name or WHOLE_PROXY) to seconds since 1970. What was already there at the
-    first look has no entry: nobody knows since when."""
+    (proxy, toxic name, or WHOLE_PROXY for down, up and a toxic removed) to seconds since 1970.
+    What was already there at the first look, at ``since``, has no entry: it is older.
+    ``history`` has every change as (when, proxy, toxic name or WHOLE_PROXY), also those that
+    were changed again; ``changes`` only the last of each."""
 
     in_force: ToxicsInForce
     changes: Mapping[tuple[str, str], float] = field(default_factory=lambda: MappingProxyType({}))
+    since: float = 0.0
+    history: tuple[tuple[float, str, str], ...] = ()
 
     def last_change(self, proxy: str) -> float:
         """When anything of the proxy last changed; 0.0 = not since the agent started."""
@@ -35,6 +42,7 @@ class ToxicsSeen:
     def then(self, now: ToxicsInForce, at: float) -> ToxicsSeen:
         """What is seen after ``now`` was found at wall time ``at``."""
         changes = dict(self.changes)
+        history = list(self.history)
         for proxy in now.proxies:
             before = self.in_force.proxy(proxy.name)
             if before is None or before == proxy:
@@ -46,7 +54,12 @@ class ToxicsSeen:
                 changes[proxy.name, name] = at
             if removed or before.enabled != proxy.enabled:
                 changes[proxy.name, WHOLE_PROXY] = at
-        return ToxicsSeen(now, MappingProxyType(changes))
+            history += [(at, proxy.name, name) for name in sorted(changed | removed)]
+            if before.enabled != proxy.enabled:
+                history.append((at, proxy.name, WHOLE_PROXY))
+        return ToxicsSeen(
+            now, MappingProxyType(changes), self.since, tuple(history[-LONGEST_HISTORY:])
+        )
 
 
 def _difference(before: Proxy, after: Proxy) -> tuple[set[str], set[str]]:
@@ -54,6 +67,25 @@ def _difference(before: Proxy, after: Proxy) -> tuple[set[str], set[str]]:
     new = {toxic.name: toxic for toxic in after.toxics}
     changed = {name for name, toxic in new.items() if old.get(name) != toxic}
     return changed, old.keys() - new.keys()
+
+
+def told_of(seen: ToxicsSeen | None) -> dict[str, Any]:
+    """The answer to GET /toxics: what changed and when, in UTC."""
+
+    def change(at: float, proxy: str, toxic: str) -> dict[str, str]:
+        return {"proxy": proxy, "toxic": toxic, "since": _utc(at)}
+
+    if seen is None:
+        return {"changes": [], "history": [], "first_look": None}
+    return {
+        "changes": [change(at, *what) for what, at in sorted(seen.changes.items())],
+        "history": [change(*one) for one in seen.history],
+        "first_look": _utc(seen.since),
+    }
+
+
+def _utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
 
 
 class ToxicsWatch:
@@ -99,5 +131,6 @@ class ToxicsWatch:
             self._answers = False
             return
         before = self._last
-        self._last = ToxicsSeen(now) if before is None else before.then(now, self._clock.wall())
+        wall = self._clock.wall()
+        self._last = ToxicsSeen(now, since=wall) if before is None else before.then(now, wall)
         self._answers = True

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.config import kinds, rules
+from lab.config import kinds, rules, script
 from lab.config.bench import LOAD_WORDS, given_words
 from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given
@@ -72,6 +72,8 @@ SHAPES: Mapping[str, Shape] = {
     "spike.tolerance": DECIMAL,
     "spike.steady": DURATION,
     "endurance.leg": DURATION,
+    "faults.tolerance": DECIMAL,
+    "faults.steady": DURATION,
     "density.connections": WHOLE,
     "density.kind": TEXT,
 }
@@ -90,6 +92,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "stress": (*_ALWAYS, *_EVERY_LOAD, "load.modes", "load.duration", *_own("stress")),
     "spike": (*_ALWAYS, *_EVERY_LOAD, "load.concurrency", "load.rate", *_own("spike")),
     "endurance": (*_ALWAYS, *_own("load"), "repeat.launches", *_own("endurance")),
+    "faults": (
+        *_ALWAYS,
+        *_EVERY_LOAD,
+        "load.concurrency",
+        "load.rate",
+        "load.duration",
+        *_own("faults"),
+    ),
     DENSITY: (*_ALWAYS, "load.servers", "repeat.launches", *_own("density")),
 }
 
@@ -114,6 +124,10 @@ def run_experiment(
     file = f"{experiments_dir.name}/{path.name}"
     loaded = _load(path, file)
     kind = _kind(loaded, file)
+    steps: tuple[script.Step, ...] = ()
+    if kind == "faults":
+        steps = script.read(loaded.get(script.KEY), file)
+        loaded = {key: value for key, value in loaded.items() if key != script.KEY}
     given = dict(_flatten(loaded, KEYS[kind], kind, file))
     question, hypothesis = (_text(given.pop(key, None), key, file) for key in _ALWAYS[:2])
     given |= given_words(_meant(words, kind, file), WORDS, "run")
@@ -122,7 +136,7 @@ def run_experiment(
     head = Head(name, question, hypothesis, as_given(words))
     if kind == DENSITY:
         return DensityFile(head, settings), ()
-    return kinds.experiment(kind, settings, head, servers, file_limit)
+    return kinds.experiment(kind, settings, head, servers, file_limit, steps)
 
 
 def _find(words: Mapping[str, str], experiments_dir: Path) -> Path:

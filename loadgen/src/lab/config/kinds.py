@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lab.config import rules
+from lab.config import rules, script
 from lab.config.load import Load, read_load
 from lab.config.settings import Head, Settings
-from lab.types import Endurance, Experiment, Kind, Objective, Spike, Stress
+from lab.types import Endurance, Experiment, Faults, Kind, Objective, Spike, Stress
 
 # The engine whose raw output tells every second of a run (lab.engines.oha).
 EVERY_SECOND = "oha"
@@ -17,9 +17,17 @@ Found = tuple[Experiment, tuple[str, ...]]
 
 
 def experiment(
-    kind: str, settings: Settings, head: Head, servers: Sequence[str], file_limit: int
+    kind: str,
+    settings: Settings,
+    head: Head,
+    servers: Sequence[str],
+    file_limit: int,
+    steps: Sequence[script.Step] = (),
 ) -> Found:
-    """The experiment, and notes of what was left out of it. Raises WordError."""
+    """The experiment, and notes of what was left out of it; `steps` are the script of one with
+    faults. Raises WordError."""
+    if kind == "faults":
+        return _faults(settings, head, servers, file_limit, steps)
     make = {"loads": _loads, "stress": _stress, "spike": _spike, "endurance": _endurance}[kind]
     return make(settings, head, servers, file_limit)
 
@@ -72,12 +80,7 @@ def _spike(settings: Settings, head: Head, servers: Sequence[str], file_limit: i
     load = read_load(settings, servers, file_limit, ("open",))
     _has_concurrency(settings, load)
     _only_one(settings, load, "routes", "concurrency")
-    engines = settings.get("load.engines")
-    if engines is not None and load.engines != (EVERY_SECOND,):
-        raise engines.refuse(
-            f"{engines.text} does not tell every second, which recovery is read from; "
-            f"allowed: {EVERY_SECOND}"
-        )
+    _tells_every_second(settings, load)
     scale, own = _scale(settings), load.concurrencies[0]
     asked = settings.needed("spike.extra", rules.number(1, MAX_CONNECTIONS))
     extra, notes = min(asked, load.most - own), load.notes
@@ -118,6 +121,40 @@ def _endurance(settings: Settings, head: Head, servers: Sequence[str], file_limi
     leg_s = _scaled(settings.needed("endurance.leg", rules.seconds(1)), scale)
     legs = Endurance(leg_s=min(leg_s, duration_s))
     return _experiment(head, load, "endurance", scale, duration_s, endurance=legs), load.notes
+
+
+def _faults(
+    settings: Settings,
+    head: Head,
+    servers: Sequence[str],
+    file_limit: int,
+    steps: Sequence[script.Step],
+) -> Found:
+    load = read_load(settings, servers, file_limit, ("open",))
+    _has_concurrency(settings, load)
+    _only_one(settings, load, "routes", "concurrency")
+    _tells_every_second(settings, load)
+    scale = _scale(settings)
+    duration_s = _scaled(load.duration_s, scale)
+    steady_s = _scaled(settings.needed("faults.steady", rules.seconds(1)), scale)
+    faults = Faults(
+        steps=script.checked(steps, lambda at_s: _scaled(at_s, scale), duration_s, steady_s),
+        tolerance=settings.needed("faults.tolerance", rules.decimal(0.001, 100)),
+        steady_s=steady_s,
+    )
+    whole = _experiment(
+        head, load, "faults", scale, duration_s, engines=(EVERY_SECOND,), faults=faults
+    )
+    return whole, load.notes
+
+
+def _tells_every_second(settings: Settings, load: Load) -> None:
+    engines = settings.get("load.engines")
+    if engines is not None and load.engines != (EVERY_SECOND,):
+        raise engines.refuse(
+            f"{engines.text} does not tell every second, which recovery is read from; "
+            f"allowed: {EVERY_SECOND}"
+        )
 
 
 def _experiment(

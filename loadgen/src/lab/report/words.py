@@ -17,6 +17,7 @@ KINDS = {
     "loads": "fixed loads",
     "stress": "the search for a breaking point",
     "spike": "spikes beside a constant load",
+    "faults": "toxics that come and go under a constant load",
     "endurance": "a long constant load",
 }
 LOADS_LEGEND = (

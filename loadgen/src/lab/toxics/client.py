@@ -6,7 +6,7 @@ in force when Toxiproxy says so, not when it was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +14,8 @@ import httpx
 
 from lab.errors import LabUnreachable
 from lab.toxics.model import Proxy, Toxic, ToxicsInForce, parse_proxies
+from lab.toxics.script import WHOLE_PROXY, proxy_of, toxic_of
+from lab.toxics.words import Change, Enable, Put, Remove, ToxicRequest
 
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
@@ -64,12 +66,20 @@ class Toxiproxy:
 
     def proxy(self, name: str) -> Proxy:
         """One proxy. Raises LabUnreachable, also for a name that is not there."""
-        in_force = self.in_force()
-        proxy = in_force.proxy(name)
-        if proxy is None:
-            known = ", ".join(proxy.name for proxy in in_force.proxies) or "none"
-            raise LabUnreachable(f"proxy {name!r} does not exist: toxiproxy has {known}")
-        return proxy
+        return proxy_of(self.in_force(), name)
+
+    def apply(self, request: ToxicRequest) -> Proxy:
+        """Do what was asked for; returns the proxy as read back. Raises LabUnreachable, and
+        WordError where a change names a word that the toxic in force does not have."""
+        match request:
+            case Put(proxy, toxic):
+                return self.put(proxy, toxic)
+            case Change(proxy, name):
+                return self.put(proxy, request.of(toxic_of(self.proxy(proxy), name)).toxic)
+            case Remove(proxy, name):
+                return self.remove(proxy, name)
+            case Enable(proxy, enabled):
+                return self.enable(proxy, enabled)
 
     def put(self, proxy_name: str, toxic: Toxic) -> Proxy:
         """Create the toxic, or make the one of that name equal to it; returns the proxy as
@@ -96,12 +106,7 @@ class Toxiproxy:
     def remove(self, proxy_name: str, name: str) -> Proxy:
         """Remove one toxic; returns the proxy as read back. Raises LabUnreachable, also for
         a toxic that is not there."""
-        present = [toxic.name for toxic in self.proxy(proxy_name).toxics]
-        if name not in present:
-            raise LabUnreachable(
-                f"toxic {name!r} is not in force on {proxy_name}: "
-                f"in force are {', '.join(present) or 'none'}"
-            )
+        toxic_of(self.proxy(proxy_name), name)
         self._ask("DELETE", f"/proxies/{proxy_name}/toxics/{name}")
         return self.proxy(proxy_name)
 
@@ -126,6 +131,21 @@ class Toxiproxy:
         if left:
             raise LabUnreachable(f"after the reset still in force: {', '.join(left)}")
         return after
+
+    def restore(self, before: ToxicsInForce, touched: Iterable[tuple[str, str]]) -> None:
+        """Have each (proxy, toxic or WHOLE_PROXY) of ``touched`` as it was ``before``, and
+        leave all others alone. Raises LabUnreachable."""
+        for proxy_name, name in touched:
+            was, now = proxy_of(before, proxy_name), self.proxy(proxy_name)
+            if name == WHOLE_PROXY:
+                self.enable(proxy_name, was.enabled)
+                continue
+            old = next((toxic for toxic in was.toxics if toxic.name == name), None)
+            present = next((toxic for toxic in now.toxics if toxic.name == name), None)
+            if old is None and present is not None:
+                self.remove(proxy_name, name)
+            elif old is not None and old != present:
+                self.put(proxy_name, old)
 
     def _ask(
         self, method: str, path: str, body: Mapping[str, object] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TextIO
 
@@ -10,14 +11,29 @@ import httpx
 
 from lab.toxics.client import Toxiproxy
 from lab.toxics.model import Proxy, Toxic, units_of
-from lab.toxics.words import ToxicRequest, parse_reset, parse_show, parse_toxic
+from lab.toxics.words import parse_reset, parse_show, parse_toxic
 
 DEFAULT_TOXIPROXY_URL = "http://toxiproxy:8474"
 DEFAULT_AGENT_URL = "http://loadgen:9464"
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
 
-# (proxy, toxic name; "" for the proxy itself) to when it was last seen to change.
-Since = Mapping[tuple[str, str], datetime]
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """When each (proxy, toxic name; "" for the proxy itself) was last seen to change; what is
+    not in it has not changed since the agent's first look."""
+
+    changes: Mapping[tuple[str, str], datetime]
+    first_look: datetime | None
+
+    def of(self, proxy: str, toxic: str) -> str:
+        """As text; empty where nobody knows."""
+        if (proxy, toxic) in self.changes:
+            return _time(self.changes[proxy, toxic])
+        return f"before {_time(self.first_look)}" if self.first_look and toxic else ""
+
+
+NOBODY_KNOWS = Since({}, None)
 
 
 def run(
@@ -40,7 +56,7 @@ def run(
             since = _since(environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL), transport)
             out.write(render(toxiproxy.in_force().proxies, since))
         elif verb == "toxic":
-            out.write(render([_apply(toxiproxy, parse_toxic(words))]))
+            out.write(render([toxiproxy.apply(parse_toxic(words))]))
         elif verb == "toxics-reset":
             request = parse_reset(words)
             if request.name is None:
@@ -53,15 +69,15 @@ def run(
 
 def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
     """A table of plain lines: one per toxic, or one per proxy without any."""
-    since = since or {}
+    since = since or NOBODY_KNOWS
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
         if not proxy.toxics:
-            changed = _time(since.get((proxy.name, "")))
+            changed = since.of(proxy.name, "")
             rows.append((proxy.name, state, "none", "", "", "", "", changed))
         for toxic in proxy.toxics:
-            changed = _time(since.get((proxy.name, toxic.name)))
+            changed = since.of(proxy.name, toxic.name)
             share, values = f"{toxic.toxicity:g}", _attributes(toxic)
             rows.append(
                 (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, changed)
@@ -72,20 +88,14 @@ def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _apply(toxiproxy: Toxiproxy, request: ToxicRequest) -> Proxy:
-    if request.toxic is None:
-        return toxiproxy.enable(request.proxy, False)
-    return toxiproxy.put(request.proxy, request.toxic)
-
-
 def _attributes(toxic: Toxic) -> str:
     units = units_of(toxic.type)
     values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes]
     return ", ".join(value.rstrip() for value in values)
 
 
-def _time(moment: datetime | None) -> str:
-    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
@@ -93,10 +103,12 @@ def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
     then, and is not wrong."""
     try:
         with httpx.Client(transport=transport, timeout=2.0, trust_env=False) as http:
-            changes = http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()
-        return {
+            told = http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()
+        changes = {
             (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
-            for change in changes["changes"]
+            for change in told["changes"]
         }
+        first_look = told["first_look"]
+        return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
-        return {}
+        return NOBODY_KNOWS

@@ -1,11 +1,20 @@
 """The words of `make toxic …` and `make toxics-reset …` as a request, checked before anything
-is changed. Pure; every refusal is a WordError of one line: given, allowed, where."""
+is changed. Pure; every refusal is a WordError of one line: given, allowed, where.
+
+| words                              | request                                              |
+|------------------------------------|------------------------------------------------------|
+| TYPE=latency LATENCY=300 [NAME= …] | Put: a toxic as described, whatever had its name      |
+| NAME=latency LATENCY=100           | Change: one in force, only what is given              |
+| NAME=latency REMOVE=yes            | Remove                                                |
+| TYPE=down, TYPE=up                 | Enable: the proxy refuses connections, or takes them  |
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lab.errors import WordError
 from lab.toxics.model import (
@@ -17,19 +26,62 @@ from lab.toxics.model import (
     Toxic,
 )
 
-# Not a toxic in Toxiproxy but the proxy itself refusing connections; `toxics-reset` ends it.
-DOWN = "down"
+# Not toxics in Toxiproxy but the proxy itself, refusing connections or taking them.
+DOWN, UP = "down", "up"
+YES = "yes"
 COMMON_WORDS = ("TYPE", "NAME", "PROXY", "STREAM", "TOXICITY")
 # Names become path segments of the API and label values of the metrics.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class ToxicRequest:
-    """What `make toxic` asks for: ``toxic`` on ``proxy``; None means the proxy down."""
+class Put:
+    """Have this toxic on ``proxy``, in place of any of its name."""
 
     proxy: str
-    toxic: Toxic | None
+    toxic: Toxic
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change of the toxic ``name`` in force what ``words`` say, and leave the rest."""
+
+    proxy: str
+    name: str
+    words: tuple[tuple[str, str], ...]
+
+    def of(self, present: Toxic) -> Put:
+        """The toxic as it will be. Raises WordError for a word its type does not have."""
+        words = {
+            "TYPE": present.type,
+            "NAME": present.name,
+            "PROXY": self.proxy,
+            "STREAM": present.stream,
+            "TOXICITY": f"{present.toxicity:.9f}",
+            **{name.upper(): str(value) for name, value in present.attributes},
+        }
+        changed = parse_toxic({**words, **dict(self.words)})
+        assert isinstance(changed, Put)  # noqa: S101 - its type is one of a toxic
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take the toxic ``name`` away."""
+
+    proxy: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    """Bring the proxy up, or down."""
+
+    proxy: str
+    enabled: bool
+
+
+ToxicRequest: TypeAlias = Put | Change | Remove | Enable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +95,31 @@ class ResetRequest:
 
 def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
     """The words of `toxic`. Raises WordError."""
+    if "REMOVE" in words:
+        return _removal(words)
+    if "TYPE" not in words and "NAME" in words:
+        return _change(words)
     toxic_type = words.get("TYPE", "").replace("-", "_")
-    if toxic_type not in (*TOXIC_TYPES, DOWN):
+    if toxic_type not in (*TOXIC_TYPES, DOWN, UP):
         given = f"TYPE={words['TYPE']}" if "TYPE" in words else "no TYPE"
-        raise _refused("toxic", given, ", ".join((*TOXIC_TYPES, DOWN)))
-    if toxic_type == DOWN:
-        _only(words, ("TYPE", "PROXY"), f"toxic TYPE={DOWN}")
-        return ToxicRequest(_name(words, "PROXY", DEFAULT_PROXY, "toxic"), None)
+        raise _refused("toxic", given, ", ".join((*TOXIC_TYPES, DOWN, UP)))
+    if toxic_type in (DOWN, UP):
+        _only(words, ("TYPE", "PROXY"), f"toxic TYPE={toxic_type}")
+        return Enable(_name(words, "PROXY", DEFAULT_PROXY, "toxic"), toxic_type == UP)
     attributes = TOXIC_TYPES[toxic_type]
     where = f"toxic TYPE={toxic_type}"
     _only(words, (*COMMON_WORDS, *(a.name.upper() for a in attributes)), where)
     values = tuple((a.name, _whole_number(words, a, where)) for a in attributes)
     if toxic_type == "slicer":
         _check_slicer(dict(values), where)
-    stream = words.get("STREAM", DEFAULT_STREAM)
-    if stream not in STREAMS:
-        raise _refused(where, f"STREAM={stream}", ", ".join(STREAMS))
     toxic = Toxic(
         name=_name(words, "NAME", toxic_type, where),
         type=toxic_type,
-        stream=stream,
+        stream=_stream(words, where),
         toxicity=_share(words, where),
         attributes=values,
     )
-    return ToxicRequest(_name(words, "PROXY", DEFAULT_PROXY, where), toxic)
+    return Put(_name(words, "PROXY", DEFAULT_PROXY, where), toxic)
 
 
 def parse_reset(words: Mapping[str, str]) -> ResetRequest:
@@ -81,6 +134,38 @@ def parse_reset(words: Mapping[str, str]) -> ResetRequest:
 def parse_show(words: Mapping[str, str]) -> None:
     """The words of `toxics`: there are none. Raises WordError."""
     _only(words, (), "toxics")
+
+
+def _removal(words: Mapping[str, str]) -> Remove:
+    where = "toxic REMOVE=yes"
+    _only(words, ("NAME", "PROXY", "REMOVE"), where)
+    if words["REMOVE"] != YES:
+        raise _refused("toxic", f"REMOVE={words['REMOVE']}", YES)
+    if "NAME" not in words:
+        raise WordError(f"{where}: NAME is missing; give the toxic's name, as `toxics` shows it")
+    return Remove(
+        _name(words, "PROXY", DEFAULT_PROXY, where), _name(words, "NAME", DEFAULT_PROXY, where)
+    )
+
+
+def _change(words: Mapping[str, str]) -> Change:
+    """As far as it can be judged without the toxic; its type judges the rest."""
+    where = "toxic NAME= without TYPE"
+    named = {a.name.upper(): a for attributes in TOXIC_TYPES.values() for a in attributes}
+    _only(words, ("NAME", "PROXY", "STREAM", "TOXICITY", *named), where)
+    change = {word: value for word, value in words.items() if word not in ("NAME", "PROXY")}
+    if not change:
+        raise WordError(f"{where}: nothing to change; give an attribute, TYPE=… or REMOVE={YES}")
+    _stream(words, where)
+    _share(words, where)
+    for word, value in change.items():
+        if word in named and not re.fullmatch(r"[0-9]{1,15}", value):
+            raise _refused(where, f"{word}={value}", "a whole number")
+    return Change(
+        _name(words, "PROXY", DEFAULT_PROXY, where),
+        _name(words, "NAME", DEFAULT_PROXY, where),
+        tuple(change.items()),
+    )
 
 
 def _refused(where: str, given: str, allowed: str) -> WordError:
@@ -116,6 +201,13 @@ def _check_slicer(values: Mapping[str, int], where: str) -> None:
     average, variation = values["average_size"], values["size_variation"]
     if variation >= average:
         raise _refused(where, f"SIZE_VARIATION={variation}", f"less than AVERAGE_SIZE={average}")
+
+
+def _stream(words: Mapping[str, str], where: str) -> str:
+    stream = words.get("STREAM", DEFAULT_STREAM)
+    if stream not in STREAMS:
+        raise _refused(where, f"STREAM={stream}", ", ".join(STREAMS))
+    return stream
 
 
 def _share(words: Mapping[str, str], where: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 Json: TypeAlias = (
@@ -88,7 +89,41 @@ class Endurance:
             raise ValueError("leg_s starts at 1")
 
 
-Kind = Literal["loads", "stress", "spike", "endurance"]
+@dataclass(frozen=True, slots=True)
+class ToxicStep:
+    """A change of the toxics, `at_s` seconds after the measured window opens; `words` are those
+    of `make toxic`."""
+
+    at_s: int
+    words: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if self.at_s < 1 or not self.words:
+            raise ValueError("a step of a script has words, and at_s starts at 1")
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return " ".join(f"{word}={value}" for word, value in self.words.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Toxics that come and go while a load runs. Recovered: `tolerance` (a share) around the
+    p95 of the calm before the first, `steady_s` seconds on end."""
+
+    steps: tuple[ToxicStep, ...]
+    tolerance: float
+    steady_s: int
+
+    def __post_init__(self) -> None:
+        if not self.steps or self.tolerance <= 0 or self.steady_s < 1:
+            raise ValueError("there are steps, tolerance is above 0, and steady_s starts at 1")
+        if any(b.at_s < a.at_s for a, b in pairwise(self.steps)):
+            raise ValueError("steps are in the order of time")
+
+
+Kind = Literal["loads", "stress", "spike", "endurance", "faults"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -97,7 +132,7 @@ class Experiment:
     """What to measure, and why.
 
     * kind "loads": every combination of route, concurrency, mode, engine and server is a cell
-      and one trial per launch; "stress", "spike" and "endurance": see those classes
+      and one trial per launch; "stress", "spike", "endurance" and "faults": see those classes
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
     * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
@@ -125,6 +160,7 @@ class Experiment:
     stress: Stress | None = None
     spike: Spike | None = None
     endurance: Endurance | None = None
+    faults: Faults | None = None
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -141,7 +177,7 @@ class Experiment:
             raise ValueError("launches start at 0, and arms need fresh JVMs")
         if self.scale <= 0:
             raise ValueError("scale is above 0")
-        for kind in ("stress", "spike", "endurance"):
+        for kind in ("stress", "spike", "endurance", "faults"):
             if (getattr(self, kind) is not None) != (self.kind == kind):
                 raise ValueError(f"kind {self.kind} with {kind}={getattr(self, kind)}")
 
@@ -152,7 +188,8 @@ class TrialPlan:
 
     open: `offered_rps` requests per second in all. closed: `offered_rps` is None, every
     connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
-    a JVM that ran already. `spike` is load beside the one described here.
+    a JVM that ran already. `spike` is load beside the one described here; `script` changes the
+    toxics while it runs.
     """
 
     trial: str
@@ -170,6 +207,7 @@ class TrialPlan:
     launch: int = 0
     arm: str | None = None
     spike: Spike | None = None
+    script: tuple[ToxicStep, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -116,10 +116,25 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True)
+class ScriptedToxic:
+    """A step of the script of toxics as it really was, in seconds from the start of the
+    measured run: when it was begun, and when the toxics read back as wanted. `clear`: nothing
+    is left that the script brought. `problem`: why it was not done, or what else was found
+    changed."""
+
+    started_s: float
+    ended_s: float
+    change: str
+    clear: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecord:
     """Everything known of a trial that is not in the engine's own output.
 
-    `toxic_changes` are those seen while the load ran, also those undone before its end;
+    `toxic_changes` are those seen while the load ran, also those undone before its end, but
+    not those of the plan's own script: they are in `script`;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `starts` counts how often the engine
     was started until its start was a good one. What is None was not recorded, as
@@ -144,6 +159,7 @@ class TrialRecord:
     jit_share: float | None = None
     peaks: tuple[Peak, ...] = ()
     starts: int = 1
+    script: tuple[ScriptedToxic, ...] = ()
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

@@ -9,6 +9,8 @@ from lab.types import Snapshot, TrialRecord
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
 # CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
 JIT_COLD = 0.2
+# A step of a script is begun within two steps of the driver.
+SCRIPT_SLACK_S = 0.5
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
@@ -26,6 +28,20 @@ def same_server(record: TrialRecord) -> Iterator[str]:
     yield from _changes(before, after)
     if record.toxic_changes and before.toxics == after.toxics:
         yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
+    yield from _script_kept(record)
+
+
+def _script_kept(record: TrialRecord) -> Iterator[str]:
+    """Why the toxics were not those of the script. What it changed as planned is no fault."""
+    planned, done = record.plan.script, record.script
+    for number, (step, real) in enumerate(zip(planned, done, strict=False), 1):
+        late_s = real.started_s - record.window_offset_s - step.at_s
+        if real.problem is not None:
+            yield f"step {number} of the script, {real.change}: {real.problem}"
+        elif abs(late_s) > SCRIPT_SLACK_S:
+            yield f"step {number} of the script, {real.change}, came {late_s:.1f} s late"
+    if len(done) < len(planned):
+        yield f"{len(done)} of {len(planned)} steps of the script were made"
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:

@@ -1,0 +1,100 @@
+"""Who may ask the agent for what: the first thing every request passes.
+
+The port is published on 127.0.0.1 only, yet any page open in the user's browser can reach it. Two
+attacks matter: cross-site requests (another site's page asks here, with the browser's help), and
+DNS rebinding (another site's name is made to point to 127.0.0.1, so that its page is of our
+origin).
+
+* `Host` must be a name by which the page is meant to be reached: a rebound name is not.
+* What changes anything must carry the header `Lab-Control`, which another origin may not send
+  without asking first (a CORS preflight, never answered here), and an `Origin`, where the browser
+  sends one, that is the page's own.
+* Inside the lab's network the agent has another name: under it there is what driver and Prometheus
+  use, and no page; and under the page's names none of what only the driver may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+HEADER = "lab-control"
+READS = ("GET", "HEAD")
+API = "/api/"
+AGENT_PATHS = ("/metrics", "/trial", "/toxics", "/targets/cadvisor")
+# Says nothing and is asked by the container's own health check.
+HEALTH = "/health"
+SECURITY = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+def page_hosts(ports: Iterable[int]) -> frozenset[str]:
+    """The values of `Host` under which the page is served."""
+    return frozenset(f"{name}:{port}" for name in LOOPBACK for port in ports)
+
+
+class Guard:
+    """Refuses with 403 and one line, or hands on to ``app``. ``pages`` are the hosts of the page,
+    ``agents`` those inside the lab."""
+
+    def __init__(self, app: ASGIApp, pages: Iterable[str], agents: Iterable[str]) -> None:
+        self._app = app
+        self._pages = frozenset(pages)
+        self._agents = frozenset(agents)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One ASGI connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        problem = self._refusal(scope)
+        if problem is None:
+            await self._app(scope, receive, send_safely)
+        else:
+            await JSONResponse({"error": problem}, 403)(scope, receive, send_safely)
+
+    def _refusal(self, scope: Scope) -> str | None:
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        if len(headers.getlist("host")) != 1:
+            return "one Host is needed"
+        host = headers["host"].lower()
+        if path == HEALTH and method in READS:
+            return None
+        if host in self._agents:
+            return None if path in AGENT_PATHS else f"{path} is not served under this name"
+        if host not in self._pages:
+            return "this Host is not one of the lab's: use http://127.0.0.1 and the published port"
+        if method in READS:
+            return None
+        if not path.startswith(API):
+            return f"{method} {path} is for the driver, inside the lab"
+        if headers.get("origin", f"http://{host}").lower() != f"http://{host}":
+            return "this Origin may not change anything here"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return "another site may not change anything here"
+        if headers.get(HEADER) != "1":
+            return f"the header {HEADER}: 1 is missing"
+        if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return "only application/json is taken"
+        return None

@@ -1,0 +1,95 @@
+"""The toxics of a trial's script: brought and taken away at planned instants, and in the end all
+as it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from lab.errors import LabUnreachable, WordError
+from lab.process import System
+from lab.toxics import ToxicsInForce, Toxiproxy
+from lab.toxics.script import applied, concerns, difference
+from lab.toxics.words import ToxicRequest, parse_toxic
+from lab.types import ScriptedToxic, ToxicStep, TrialPlan
+
+
+class Timeline:
+    """Makes the steps of `plan.script`; without one it asks and changes nothing.
+
+    Steps are planned from `opens_s`, the start of the window in seconds since the measured run
+    began. Toxics are read back before and after each, so that what others change is seen too.
+    After a step that failed no other is made. One thread; call `undo` at the end in any case.
+    """
+
+    def __init__(
+        self, plan: TrialPlan, opens_s: float, toxiproxy: Callable[[], Toxiproxy], system: System
+    ) -> None:
+        self._opens_s = opens_s
+        self._toxiproxy = toxiproxy
+        self._system = system
+        self._due: list[tuple[ToxicStep, ToxicRequest]] = [
+            (step, parse_toxic(step.words)) for step in plan.script
+        ]
+        self._touched = tuple(dict.fromkeys(concerns(request) for _, request in self._due))
+        self._before: ToxicsInForce | None = None
+        self._expected: ToxicsInForce | None = None
+        self._done: list[ScriptedToxic] = []
+        self._times: list[tuple[datetime, datetime]] = []
+
+    @property
+    def done(self) -> tuple[ScriptedToxic, ...]:
+        """The steps that are over, as they really were."""
+        return tuple(self._done)
+
+    @property
+    def times(self) -> tuple[tuple[datetime, datetime], ...]:
+        """When it changed anything, taking back included: from, to."""
+        return tuple(self._times)
+
+    def tick(self, elapsed_s: float) -> None:
+        """Make the steps that are due `elapsed_s` after the measured run began."""
+        while self._due and elapsed_s >= self._opens_s + self._due[0][0].at_s:
+            step, request = self._due.pop(0)
+            began, began_at = self._system.monotonic(), self._system.now()
+            problem = None
+            try:
+                problem = self._make(request)
+            except (LabUnreachable, WordError) as failure:
+                problem = str(failure)
+                self._due = []
+            ended_s = elapsed_s + self._system.monotonic() - began
+            self._times.append((began_at, self._system.now()))
+            self._done.append(
+                ScriptedToxic(
+                    started_s=round(elapsed_s, 3),
+                    ended_s=round(ended_s, 3),
+                    change=step.text,
+                    clear=self._expected == self._before,
+                    problem=problem,
+                )
+            )
+
+    def undo(self) -> None:
+        """Have all that the script touches as it was before, and make no other step. Raises
+        LabUnreachable."""
+        self._due = []
+        if self._before is None:
+            return
+        began_at = self._system.now()
+        with self._toxiproxy() as toxiproxy:
+            toxiproxy.restore(self._before, self._touched)
+        self._times.append((began_at, self._system.now()))
+        self._before = None
+
+    def _make(self, request: ToxicRequest) -> str | None:
+        """Returns what others changed meanwhile."""
+        with self._toxiproxy() as toxiproxy:
+            now = toxiproxy.in_force()
+            if self._before is None or self._expected is None:
+                self._before = self._expected = now
+            others = ", ".join(difference(self._expected, now))
+            toxiproxy.apply(request)
+            # As it should be now: what others changed is said once, by the next step at most.
+            self._expected = applied(now, request)
+        return f"toxics changed beside the script: {others}" if others else None

@@ -1,0 +1,23 @@
+"""The knobs of the page are those of the servers' contract, with its limits."""
+
+import os
+import re
+from pathlib import Path
+
+from lab.control.knobs import KNOBS
+
+REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[3]))
+CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
+
+
+def test_every_knob_has_the_limits_of_the_contract() -> None:
+    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "LabServer.java"))
+    options = {
+        name: tuple(int(number.replace("_", "")) for number in limits.split(","))
+        for name, limits in re.findall(
+            r'new IntOption\(\s*"(\w+)",\s*[\d_]+,\s*([\d_]+,\s*[\d_]+)\)', text
+        )
+    }
+    assert {knob.name: (knob.least, knob.most) for knob in KNOBS} == {
+        knob.name: options[knob.name] for knob in KNOBS
+    }
