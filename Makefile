@@ -83,7 +83,7 @@ toxics: ## Show the toxics in force
 	@images/host.sh need-up
 	@$(DRIVER) toxics
 
-toxic: ## Add or change a toxic: TYPE=latency LATENCY=500 JITTER=50 [NAME= STREAM= TOXICITY=]
+toxic: ## Add or change a toxic: TYPE=latency LATENCY=500 [NAME= STREAM= TOXICITY=]; NAME= REMOVE=yes; TYPE=down|up
 	@images/host.sh need-up
 	@$(DRIVER) toxic
 

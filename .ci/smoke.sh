@@ -2,7 +2,7 @@
 # The smoke test, sourced by test.sh: the lab's own verbs on real containers. It asserts
 # plumbing, never speed. What needs looking inside the lab is in loadgen/tests/smoke/.
 
-: "${test_image:?test.sh says which}"
+: "${test_image:?test.sh says which}" "${logs:?test.sh says where}"
 export COMPOSE_PROJECT_NAME=concurrency-lab-test
 export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
 export LAB_RESULTS_DIR=./.lab/test/results
@@ -78,6 +78,23 @@ judged_again() {
   make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
+# Toxics by the clock of a trial: they do not make it invalid, and none is left.
+scripted() {
+  make run EXP=faults SCALE=0.3 SERVER=virtual-threads CONC=100 RATE=250 NAME=scripted &&
+    grep ',true,' "$LAB_RESULTS_DIR"/*-scripted/trials.csv && make toxics
+}
+
+# The control page, on 127.0.0.1, under its own name only.
+page() {
+  local name=$1 status=$2 line
+  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
+  printf 'GET / HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "$name" "$LOADGEN_PORT" >&3
+  read -r -t 10 line <&3
+  exec 3>&-
+  printf '%s: %s\n' "$name" "$line"
+  [[ $line == *" $status "* ]]
+}
+
 nothing_left() {
   local label=label=com.docker.compose.project=$COMPOSE_PROJECT_NAME left
   make down && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
@@ -106,7 +123,10 @@ if step smoke-up one make up; then
   step smoke-toxics one make toxics
   step smoke-toxics-reset one make toxics-reset
   step smoke-toxic-gone pytest inside test_toxic_gone.py
+  step smoke-page one page localhost 200
+  step smoke-page-foreign one page evil.example 403
   step smoke-interrupted one interrupted
+  step smoke-scripted one scripted
   step smoke-resumed one resumed
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest

@@ -32,13 +32,28 @@ CONTAINERS = Board("lab-containers", "Containers", "CPU, memory and network of e
 BOARDS = (LAB, BOTTLENECK, COMPARE, JVM, CONTAINERS)
 
 
+# Where make publishes the agent unless LOADGEN_PORT says otherwise: a dashboard's link is fixed.
+CONTROL_PAGE = "http://localhost:9464/"
+
+
 def links(here: Board) -> list[dashboard.DashboardLink]:
     """The links of ``here`` to the others. Time and variables go along, except to and from
     Compare, whose times are not those of the others."""
     found = [_link(here, there) for there in BOARDS if there is not here]
     if here is COMPARE:
         found += [_span(name, seconds) for name, seconds in COMPARE_SPANS_S.items()]
-    return found
+    return [*found, _control_page()]
+
+
+def _control_page() -> dashboard.DashboardLink:
+    return (
+        dashboard.DashboardLink("Control page")
+        .type(model.DashboardLinkType.LINK)
+        .url(CONTROL_PAGE)
+        .tooltip("Toxics, knobs and benches, with sliders and buttons")
+        .icon("external link")
+        .target_blank(True)
+    )
 
 
 def _link(here: Board, there: Board) -> dashboard.DashboardLink:
