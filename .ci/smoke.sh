@@ -116,6 +116,10 @@ if step smoke-up one make up; then
   step smoke-bench one make bench CONC=50 DURATION=5s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
+  # Grafana's image is in no package registry: its own test is for machines that could pull it.
+  if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then
+    step smoke-grafana pytest inside test_grafana.py
+  fi
   step smoke-toxic-wrong one refuses 'latency' make toxic TYPE=lateny LATENCY=300
   step smoke-words-wrong one refuses 'CONC' make bench CONC=many
   step smoke-toxic one make toxic TYPE=latency LATENCY=300
