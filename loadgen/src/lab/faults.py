@@ -20,12 +20,12 @@ from lab.measure import RECORD
 from lab.records import read_json
 from lab.recovery import (
     NAME,
-    Recovery,
+    OfTrial,
     Steady,
     after_text,
     check_calm,
     finding,
-    median_over_launches,
+    findings_of,
     recoveries,
     whole_seconds,
 )
@@ -87,26 +87,16 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
     """The recovery time after each fault of each server and launch, and their median: over the
     faults of a launch, then over launches. A trial that is invalid, or whose raw files cannot
     be read, has none, and the text says why. Raises RawDataError without its trial.json."""
-    assert experiment.faults is not None  # noqa: S101 - of this kind, says its type
-    found: list[Finding] = []
-    for server in experiment.servers:
-        each: list[tuple[Recovery, ...]] = []
-        for row in rows:
-            if row.server != server:
-                continue
-            own = _of_trial(row, experiment.faults, run_dir / "raw" / row.trial)
-            if isinstance(own, str):
-                found.append(finding(NAME, row, None, own))
-                continue
-            found += own[0]
-            each.append(own[1])
-        found += median_over_launches(server, each, "faults")
-    return tuple(found)
+    faults = experiment.faults
+    assert faults is not None  # noqa: S101 - of this kind, says its type
+
+    def of_trial(row: Row) -> OfTrial:
+        return _of_trial(row, faults, run_dir / "raw" / row.trial)
+
+    return findings_of(experiment.servers, rows, of_trial, "faults")
 
 
-def _of_trial(
-    row: Row, faults: Faults, raw: Path
-) -> tuple[list[Finding], tuple[Recovery, ...]] | str:
+def _of_trial(row: Row, faults: Faults, raw: Path) -> OfTrial:
     """What each fault of a trial did, or why that cannot be told."""
     if not row.valid:
         return f"invalid: {row.invalid_reasons}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.engines.histogram import Histogram, Spectrum
@@ -114,6 +114,34 @@ def after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
 def finding(name: str, row: Row, value: float | None, text: str) -> Finding:
     """A finding of one trial."""
     return Finding(name, row.server, row.launch, value, UNIT, None, None, text)
+
+
+# The findings of one trial and its recoveries, or why there are none.
+OfTrial = tuple[list[Finding], tuple[Recovery, ...]] | str
+
+
+def findings_of(
+    servers: Sequence[str],
+    rows: Sequence[Row],
+    of_trial: Callable[[Row], OfTrial],
+    what: str,
+) -> tuple[Finding, ...]:
+    """The findings of every trial of each server, and after them their median: over the
+    disturbances of a launch, then over launches. `what` these are, in the plural."""
+    found: list[Finding] = []
+    for server in servers:
+        each: list[tuple[Recovery, ...]] = []
+        for row in rows:
+            if row.server != server:
+                continue
+            own = of_trial(row)
+            if isinstance(own, str):
+                found.append(finding(NAME, row, None, own))
+                continue
+            found += own[0]
+            each.append(own[1])
+        found += median_over_launches(server, each, what)
+    return tuple(found)
 
 
 def median_over_launches(

@@ -21,12 +21,12 @@ from lab.predict import auto_rate_rps
 from lab.records import read_json
 from lab.recovery import (
     NAME,
-    Recovery,
+    OfTrial,
     Steady,
     after_text,
     check_calm,
     finding,
-    median_over_launches,
+    findings_of,
     recoveries,
 )
 from lab.types import Experiment, Finding, Row, Snapshot, Spike, TrialRecord
@@ -76,26 +76,16 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
     """The recovery time after each spike of each server and launch, and their median: over the
     spikes of a launch, then over launches. A trial that is invalid, or whose raw files cannot
     be read, has none, and the text says why. Raises RawDataError without its trial.json."""
-    assert experiment.spike is not None  # noqa: S101 - of this kind, says its type
-    found: list[Finding] = []
-    for server in experiment.servers:
-        each: list[tuple[Recovery, ...]] = []
-        for row in rows:
-            if row.server != server:
-                continue
-            own = _of_trial(row, experiment.spike, run_dir / "raw" / row.trial)
-            if isinstance(own, str):
-                found.append(finding(NAME, row, None, own))
-                continue
-            found += own[0]
-            each.append(own[1])
-        found += median_over_launches(server, each, "spikes")
-    return tuple(found)
+    spike = experiment.spike
+    assert spike is not None  # noqa: S101 - of this kind, says its type
+
+    def of_trial(row: Row) -> OfTrial:
+        return _of_trial(row, spike, run_dir / "raw" / row.trial)
+
+    return findings_of(experiment.servers, rows, of_trial, "spikes")
 
 
-def _of_trial(
-    row: Row, spike: Spike, raw: Path
-) -> tuple[list[Finding], tuple[Recovery, ...]] | str:
+def _of_trial(row: Row, spike: Spike, raw: Path) -> OfTrial:
     """What each spike of a trial did, or why that cannot be told."""
     if not row.valid:
         return f"invalid: {row.invalid_reasons}"
