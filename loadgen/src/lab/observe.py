@@ -16,6 +16,7 @@ from typing import Any
 
 from lab.errors import LabUnreachable, RawDataError
 from lab.process import System
+from lab.records import write_packed_lines
 from lab.stack import Stack
 from lab.types import Observation, Series, TrialRecord
 
@@ -128,12 +129,7 @@ def _write(path: Path, header: Mapping[str, object], found: Iterable[Series]) ->
         times = [_ms(at) for at in series.times]
         values = [int(value) if value == int(value) else value for value in series.values]
         lines.append({"labels": dict(sorted(series.labels.items())), "t": times, "v": values})
-    part = path.with_name(path.name + ".part")
-    # No time stamp in the gzip header: the same samples always give the same bytes.
-    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
-        for line in lines:
-            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-    part.replace(path)
+    write_packed_lines(path, lines)
 
 
 def _order(series: Series) -> tuple[Any, ...]:

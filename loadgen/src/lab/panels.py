@@ -20,6 +20,7 @@ from typing import Any
 from lab import dashboards
 from lab.dashboards import Dashboard, DashboardError, PrometheusReader, Window
 from lab.errors import LabUnreachable, RawDataError
+from lab.records import write_packed_lines
 from lab.types import PanelAnswers, PanelLine, Panels, TrialRecord
 
 PANELS = "panels.jsonl.gz"
@@ -94,12 +95,7 @@ def keep(
                 "queries": queries,
             }
         )
-    part = raw / f"{PANELS}.part"
-    # No time stamp in the gzip header: the same answers always give the same bytes.
-    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
-        for line in lines:
-            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-    part.replace(raw / PANELS)
+    write_packed_lines(raw / PANELS, lines)
 
 
 def load(raw: Path) -> Panels | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import gzip
 import io
 import json
 import os
@@ -119,6 +120,16 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
+    """Plain JSON values, one to a line, gzipped: temporary file, renamed. The same lines always
+    give the same bytes, as there is no time stamp in the gzip header."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
+        for line in lines:
+            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    part.replace(path)
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:

@@ -16,6 +16,12 @@ HOST_FACTS = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version", 
 CODE_FACTS = ("commit", "commit_dirty")
 
 
+def check_unfinished(record: Manifest) -> None:
+    """Raises LabError for a run in which nothing is left to do."""
+    if record.status == "complete":
+        raise LabError(f"RESUME={record.run}: that run is complete, nothing is left to do")
+
+
 def unlike(
     record: Manifest,
     host: Mapping[str, Json],

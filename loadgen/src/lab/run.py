@@ -16,7 +16,7 @@ from rich.console import Console
 from lab import design, endurance, faults, spike, stress
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
-from lab.errors import EngineError, Interrupted, LabError
+from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
 from lab.launches import fresh_jvm
 from lab.load import Runner
@@ -28,7 +28,7 @@ from lab.process import System
 from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table
 from lab.report.progress import Trials
-from lab.resume import put_away, unlike, without_series
+from lab.resume import check_unfinished, put_away, unlike, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
 from lab.types import Experiment, Fairness, Row, Snapshot, TrialPlan, Warmth
@@ -185,8 +185,7 @@ def resume(
     record = manifest.read(run_dir)
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
-    if record.status == "complete":
-        raise LabError(f"RESUME={run_dir.name}: that run is complete, nothing is left to do")
+    check_unfinished(record)
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}

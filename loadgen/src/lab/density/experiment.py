@@ -21,13 +21,13 @@ from rich.console import Console
 from lab.density import report
 from lab.density.connections import Connections
 from lab.density.model import Kind, Plan, Row
-from lab.errors import Interrupted, LabError, LabUnreachable
+from lab.errors import Interrupted, LabUnreachable
 from lab.fairness import compare, reasons
 from lab.launches import fresh_jvm
 from lab.process import System
 from lab.records import read_object
 from lab.report import fairness, manifest
-from lab.resume import unlike
+from lab.resume import check_unfinished, unlike
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import TRAFFIC_PORT, Stack
 from lab.types import Identity
@@ -154,8 +154,7 @@ def resume(
     record = manifest.read_of(run_dir, Plan)
     plan = record.experiment
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
-    if record.status == "complete":
-        raise LabError(f"RESUME={run_dir.name}: that run is complete, nothing is left to do")
+    check_unfinished(record)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in plan.servers}
     unlike(record, read_object(place.host_file), snapshots)

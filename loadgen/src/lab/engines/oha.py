@@ -33,6 +33,7 @@ from typing import Any
 from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
 from lab.engines.histogram import Histogram, Spectrum
 from lab.errors import RawDataError
+from lab.records import write_packed_lines
 from lab.types import Counts, Curves, Mode, Reading, TrialPlan
 
 DEFAULT_WARMUP_S = 10
@@ -99,7 +100,8 @@ class Oha:
                 seconds = collect(rows, plan.offered_rps, failed)
         except sqlite3.Error as failure:
             raise RawDataError(database, None, f"cannot be read: {failure}") from None
-        _write(raw / ANSWERS, seconds)
+        head = {"format": FORMAT, "unit": "us"}
+        write_packed_lines(raw / ANSWERS, (head, *map(_line, seconds)))
         database.unlink()
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
@@ -191,15 +193,6 @@ def collect(
             second.corrected.add(max(0, round((end - due) * 1e6)))
             second.lag_us += round((ticket - due) * 1e6)
     return [seconds[at] for at in sorted(seconds)]
-
-
-def _write(path: Path, seconds: Iterable[Second]) -> None:
-    part = path.with_name(path.name + ".part")
-    # No time stamp in the gzip header: the same run always gives the same bytes.
-    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
-        for line in ({"format": FORMAT, "unit": "us"}, *map(_line, seconds)):
-            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-    part.replace(path)
 
 
 def _line(second: Second) -> dict[str, Any]:
