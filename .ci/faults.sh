@@ -35,8 +35,8 @@ planted() {
   make bench SERVER="$faulty" CONC=40,200,2,42,43,44 MODE=closed DURATION=6s WARMUP=2s ENGINE=oha NAME=faults &
   bench=$!
   {
-    # A toxic that is gone again before the trial ends.
-    appears "$raw/*-c40" && sleep 2.5 && make toxic TYPE=latency LATENCY=50 && make toxics-reset &&
+    # A toxic that is gone again before the trial ends; the agent looks once a second.
+    appears "$raw/*-c40" && sleep 2.5 && make toxic TYPE=latency LATENCY=50 && sleep 2 && make toxics-reset &&
       # A generator that may use a fiftieth of a CPU; then, as before, all of them.
       appears "$raw/*-c200" && sleep 3 && docker update --cpus 0.02 "$(driver_id)" && sleep 3 &&
       docker update --cpus "$(docker info --format '{{.NCPU}}')" "$(driver_id)" &&

@@ -17,19 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lab.routes import RouteCall, parse
-from lab.types import Snapshot
+from lab.types import Bound, Snapshot
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """X ≤ `rps` because of `resource`, by `formula`."""
-
-    resource: str
-    rps: float
-    formula: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
+from lab.types.verdict import AS_IT_IS, NONE, RESOURCES, Condition
+
 Json: TypeAlias = (
     "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
 )
@@ -123,7 +125,57 @@ class Faults:
             raise ValueError("steps are in the order of time")
 
 
-Kind = Literal["loads", "stress", "spike", "endurance", "faults"]
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
+    one of `expected` (RESOURCES, NONE). `peak_extra` connections are opened at once in the
+    middle of the window (0: none)."""
+
+    name: str
+    server: str
+    route: str
+    concurrency: int
+    expected: tuple[str, ...]
+    condition: Condition = AS_IT_IS
+    peak_extra: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.expected or set(self.expected) - {*RESOURCES, NONE}:
+            raise ValueError(f"expected are resources or {NONE}: {self.expected}")
+        if self.concurrency < 1 or self.peak_extra < 0:
+            raise ValueError("concurrency starts at 1, peak_extra at 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Bottlenecks planted one after the other, to see whether the verdict names them."""
+
+    cases: tuple[Case, ...]
+
+    def __post_init__(self) -> None:
+        names = [case.name for case in self.cases]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"cases have names, each once: {names}")
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """A verdict proven by intervention: the named resource is changed by a step, `pairs` trials
+    with and without it in turn, then lifted, and the next named; at most `steps` resources per
+    server. `suspect`: the resource to try first instead of the verdict's own."""
+
+    pairs: int
+    steps: int
+    suspect: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pairs < 1 or self.steps < 1:
+            raise ValueError("pairs and steps start at 1")
+        if self.suspect is not None and self.suspect not in RESOURCES:
+            raise ValueError(f"{self.suspect} is not a resource")
+
+
+Kind = Literal["loads", "stress", "spike", "endurance", "faults", "planted", "explain"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -132,7 +184,9 @@ class Experiment:
     """What to measure, and why.
 
     * kind "loads": every combination of route, concurrency, mode, engine and server is a cell
-      and one trial per launch; "stress", "spike", "endurance" and "faults": see those classes
+      and one trial per launch; "stress", "spike",
+      "endurance", "faults", "planted" and
+      "explain": see those classes
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
     * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
@@ -161,6 +215,8 @@ class Experiment:
     spike: Spike | None = None
     endurance: Endurance | None = None
     faults: Faults | None = None
+    planted: Planted | None = None
+    explain: Explain | None = None
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -177,7 +233,7 @@ class Experiment:
             raise ValueError("launches start at 0, and arms need fresh JVMs")
         if self.scale <= 0:
             raise ValueError("scale is above 0")
-        for kind in ("stress", "spike", "endurance", "faults"):
+        for kind in KINDS[1:]:
             if (getattr(self, kind) is not None) != (self.kind == kind):
                 raise ValueError(f"kind {self.kind} with {kind}={getattr(self, kind)}")
 
@@ -189,7 +245,7 @@ class TrialPlan:
     open: `offered_rps` requests per second in all. closed: `offered_rps` is None, every
     connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
-    toxics while it runs.
+    toxics while it runs; `condition` is how the lab was changed for it.
     """
 
     trial: str
@@ -208,6 +264,7 @@ class TrialPlan:
     arm: str | None = None
     spike: Spike | None = None
     script: tuple[ToxicStep, ...] = ()
+    condition: Condition = AS_IT_IS
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lab.types.experiment import Json, TrialPlan
+from lab.types.verdict import Bound, Demand
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,10 @@ class TrialRecord:
     `toxic_changes` are those seen while the load ran, also those undone before its end, but
     not those of the plan's own script: they are in `script`;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
-    is JIT compile time per second of the measured window. `starts` counts how often the engine
-    was started until its start was a good one. What is None was not recorded, as
-    by older versions of the lab.
+    is JIT compile time per second of the measured window. `bounds` are those predicted before
+    the trial, the tightest first, and `demand` the light load that some of them come from.
+    `starts` counts how often the engine was started until its start was a good one. What is
+    None was not recorded, as by older versions of the lab.
     """
 
     plan: TrialPlan
@@ -160,6 +162,8 @@ class TrialRecord:
     peaks: tuple[Peak, ...] = ()
     starts: int = 1
     script: tuple[ScriptedToxic, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    demand: Demand | None = None
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""
