@@ -22,8 +22,9 @@ from lab.observe import load_or_none
 from lab.records import json_text, write_bytes, write_text
 from lab.report import comparison, csv, jsonl, manifest, markdown, page
 from lab.report.words import Content
-from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row
+from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
 from lab.validate import judge
+from lab.verdict import verdict_of
 
 FINDINGS = "findings.json"
 _OF_KIND = {
@@ -37,10 +38,11 @@ _OF_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, measured and judged."""
+    """One trial, measured and judged, and what limited it."""
 
     measurement: Measurement
     judgement: Judgement
+    verdict: Verdict
     row: Row
 
 
@@ -77,8 +79,10 @@ def read_trial(run: str, raw: Path, engines: Sequence[Engine]) -> Trial:
     if measurement.record.plan.trial != raw.name:
         problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
         raise RawDataError(raw / RECORD, None, problem)
-    judgement = judge(measurement, load_or_none(raw))
-    return Trial(measurement, judgement, csv.row_of(run, measurement, judgement))
+    observation = load_or_none(raw)
+    judgement = judge(measurement, observation)
+    verdict = verdict_of(measurement, judgement, observation)
+    return Trial(measurement, judgement, verdict, csv.row_of(run, measurement, judgement, verdict))
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
@@ -110,7 +114,8 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     texts = {
         csv.NAME: csv.text(rows),
         jsonl.NAME: "".join(
-            jsonl.line(trial.row, trial.measurement, trial.judgement) for trial in trials
+            jsonl.line(trial.row, trial.measurement, trial.judgement, trial.verdict)
+            for trial in trials
         ),
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),

@@ -16,6 +16,7 @@ from lab.engines import Schedule
 from lab.engines.base import StartCheck
 from lab.errors import Interrupted, RawDataError
 from lab.process import HostCpu, Turns
+from lab.report.csv import row_of
 from lab.routes import ROUTES
 from lab.types import (
     Counts,
@@ -26,6 +27,7 @@ from lab.types import (
     Mode,
     Observation,
     Reading,
+    Row,
     Series,
     Snapshot,
     ToxicState,
@@ -34,6 +36,8 @@ from lab.types import (
     Usage,
     Warmth,
 )
+from lab.validate import judge
+from lab.verdict import verdict_of
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -398,3 +402,9 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
 
 def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> Measurement:
     return Measurement(of or record(), said or reading())
+
+
+def judged_row(run: str, whole: Measurement) -> Row:
+    """The row of a measurement of whose window nothing was stored."""
+    judgement = judge(whole)
+    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from driver.fakes import measurement, plan
+from driver.fakes import judged_row, measurement, plan
 from lab.cells import Cell, lane_of, loads, per_launch
 from lab.compare import Comparison, by_chance, compare, lanes
-from lab.report.csv import row_of
 from lab.types import Mode, Row
-from lab.validate import judge
 
 STEADY = (100.0, 101, 99, 100, 102, 98)
 
@@ -18,7 +16,7 @@ STEADY = (100.0, 101, 99, 100, 102, 98)
 def row(mode: Mode = "closed", **changes: object) -> Row:
     whole = measurement()
     whole = dataclasses.replace(whole, record=dataclasses.replace(whole.record, plan=plan(mode)))
-    return dataclasses.replace(row_of("run", whole, judge(whole)), **{"valid": True, **changes})  # type: ignore[arg-type]
+    return dataclasses.replace(judged_row("run", whole), **{"valid": True, **changes})  # type: ignore[arg-type]
 
 
 def side(values: Sequence[float], metric: str = "achieved_rps", mode: Mode = "closed") -> list[Row]:

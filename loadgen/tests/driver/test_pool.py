@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from driver.fakes import IDENTITY, measurement, record, snapshot
+from driver.fakes import IDENTITY, judged_row, measurement, record, snapshot
 from driver.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_rows
 from lab.errors import LabError, WordError
 from lab.pool import Paired, pair, read_pools
-from lab.report.csv import row_of
 from lab.types import Fairness, Row, ToxicState
-from lab.validate import judge
 
 ONE, TWO, THREE = (f"20260131T12000{n}Z-aa" for n in range(3))
 
@@ -20,7 +18,7 @@ def rows(factor: float = 1.0, arm: str | None = None) -> list[Row]:
     for plan in plans():
         trial = plan.trial if arm is None else f"{plan.trial}-{arm}"
         whole = measurement(record(dataclasses.replace(plan, trial=trial, arm=arm)))
-        row = row_of("", whole, judge(whole))
+        row = judged_row("", whole)
         found.append(dataclasses.replace(row, valid=True, achieved_rps=450 * factor))
     return found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from driver.fakes import START, FakeEngine, measurement, plan, reading, record
+from driver.fakes import START, FakeEngine, judged_row, measurement, plan, reading, record
 from driver.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
 from lab.derive import derive
 from lab.errors import LabError, RawDataError, WordError
@@ -17,7 +17,6 @@ from lab.report import csv as report_csv
 from lab.report import manifest, table
 from lab.report.table import milliseconds
 from lab.types import Counts, Experiment, Latency, Row
-from lab.validate import judge
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -41,7 +40,7 @@ def row(trial: str = "01-a", engine: str = "wrk2") -> Row:
         counts=Counts(None, 999_999, 123, 123_456, None, None, 9),
     )
     whole = measurement(of, said)
-    return report_csv.row_of("run", whole, judge(whole))
+    return judged_row("run", whole)
 
 
 def shown(rows: list[Row], width: int) -> str:
@@ -83,7 +82,7 @@ def test_what_cannot_be_told_is_a_dash_and_explained() -> None:
 
 def test_an_invalid_row_says_why() -> None:
     bad = measurement(record(after=None, after_problem="gone"))
-    invalid = report_csv.row_of("run", bad, judge(bad))
+    invalid = judged_row("run", bad)
     text = shown([invalid], 120)
     assert "NO" in text
     assert "gone" in text
@@ -123,7 +122,7 @@ def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
     invalid = measurement(record(after=None, after_problem='gone, with "quotes", and; more'))
     closed = measurement(record(plan("closed", launch=3, arm="left")), reading(corrected=None))
-    rows = [report_csv.row_of("run", one, judge(one)) for one in (invalid, closed)]
+    rows = [judged_row("run", one) for one in (invalid, closed)]
     for one in rows:
         report_csv.append(path, one)
     assert report_csv.read(path) == tuple(rows)
@@ -148,7 +147,7 @@ def test_a_table_of_an_older_version_has_no_launches() -> None:
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
     path = tmp_path / "trials.csv"
     whole = measurement()
-    text = report_csv.text([report_csv.row_of("run", whole, judge(whole))])
+    text = report_csv.text([judged_row("run", whole)])
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(RawDataError, match=said):

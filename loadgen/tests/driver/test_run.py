@@ -111,7 +111,7 @@ def test_a_row_has_the_documented_columns_and_empty_cells_for_the_unknown(ready:
     # 90 % of 200 connections / 0.2 s; the pool of 200 allows 1000.
     assert (row["offered_rps"], row["predicted_rps"]) == ("900", "900.000")
     assert row["achieved_rps"] == "900.000"
-    assert (row["sent"], row["timeouts"], row["bottleneck"]) == ("", "", "")
+    assert (row["sent"], row["timeouts"], row["bottleneck"]) == ("", "", "unknown")
     # The window opens 10 s after the start and lasts 15 s.
     assert row["started_at"] == "2026-01-31T12:00:10.000Z"
     assert row["ended_at"] == "2026-01-31T12:00:25.000Z"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 from lab.records import append_row, cell, csv_text, read_rows
-from lab.types import Judgement, Measurement, Row
+from lab.types import Judgement, Measurement, Row, Verdict
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
-def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
+def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> Row:
     """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
     plan = record.plan
@@ -52,8 +52,8 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement) -> Row:
         unfinished=counts.unfinished if counts else None,
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
-        bottleneck=None,
-        confidence=None,
+        bottleneck=verdict.bottleneck,
+        confidence=verdict.confidence,
         started_at=started_at,
         ended_at=ended_at,
         window_s=reading.window_s if reading else None,

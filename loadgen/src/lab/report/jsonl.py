@@ -9,12 +9,12 @@ import json
 from typing import Any
 
 from lab.records import to_json
-from lab.types import Judgement, Measurement, Row, Warmth
+from lab.types import Judgement, Measurement, Row, Verdict, Warmth
 
 NAME = "trials.jsonl"
 
 
-def line(row: Row, measurement: Measurement, judgement: Judgement) -> str:
+def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> str:
     """One trial, with its end of line."""
     record, reading = measurement.record, measurement.reading
     whole = {
@@ -25,6 +25,8 @@ def line(row: Row, measurement: Measurement, judgement: Judgement) -> str:
         "raw_mean_ms": reading.raw.mean_ms if reading and reading.raw else None,
         "reasons": list(judgement.reasons),
         "notes": list(judgement.notes),
+        "verdict": to_json(verdict),
+        "condition": to_json(record.plan.condition),
         "warmth": _warmth(record.warmth),
         "jit_share": record.jit_share,
         "usage": to_json(record.usage),

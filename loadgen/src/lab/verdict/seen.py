@@ -1,0 +1,140 @@
+"""A trial and its window, as the verdict asks them: every number with the query it came from."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lab.predict import response_time_ms
+from lab.routes import RouteCall, parse
+from lab.types import Evidence, Judgement, Measurement, Observation, Reading, TrialRecord
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One measured trial. `observation` is of its window; the methods that ask it give None for
+    what it does not hold."""
+
+    measurement: Measurement
+    judgement: Judgement
+    reading: Reading
+    observation: Observation
+
+    @property
+    def record(self) -> TrialRecord:
+        """What was planned and read back."""
+        return self.measurement.record
+
+    @property
+    def server(self) -> str:
+        """The server under test."""
+        return self.record.plan.server
+
+    @cached_property
+    def call(self) -> RouteCall:
+        """The route with its parameters."""
+        return parse(self.record.plan.route)
+
+    @property
+    def path(self) -> str:
+        """The route without its query: the label `route`."""
+        return self.call.route.path
+
+    @property
+    def rps(self) -> float:
+        """Answers per second."""
+        return self.reading.achieved_rps
+
+    @cached_property
+    def r0_s(self) -> float:
+        """R0: what one request takes when nothing waits in a queue, its computing left out."""
+        return response_time_ms(self.call, self.record.before) / 1000
+
+    @property
+    def at_load_bound(self) -> float:
+        """Measured of N / R0, the bound of the load itself (closed), or of what was offered
+        (open); 0 where a request only computes."""
+        plan = self.record.plan
+        if plan.offered_rps is not None:
+            return self.rps / plan.offered_rps
+        return self.rps * self.r0_s / plan.concurrency
+
+    @property
+    def error_share(self) -> float:
+        """HTTP errors, socket errors and timeouts among all that the engine accounted."""
+        counts = self.reading.counts
+        errors = sum(n or 0 for n in (counts.http_errors, counts.socket_errors, counts.timeouts))
+        return errors / (errors + (counts.ok or 0)) if errors else 0.0
+
+    @property
+    def window_s(self) -> float:
+        """Length of the measured window."""
+        opens, closes = self.observation.window
+        return closes - opens
+
+    def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+        """The mean of a gauge's samples in the window, its series summed."""
+        means = [statistics.fmean(values) for values in self._values(name, labels)]
+        if not means:
+            return None
+        query = f"sum(avg_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        return Evidence(what, sum(means), unit, query)
+
+    def peak(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+        """The greatest sample of a gauge in the window."""
+        peaks = [max(values) for values in self._values(name, labels)]
+        if not peaks:
+            return None
+        query = f"max(max_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        return Evidence(what, max(peaks), unit, query)
+
+    def total(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+        """By how much counters rose in the window, in sum."""
+        rise = self.observation.increase(name, **labels)
+        query = f"sum(increase({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        return None if rise is None else Evidence(what, rise, unit, query)
+
+    def rate(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
+        """By how much counters rose per second of the window, in sum."""
+        rise = self.observation.increase(name, **labels)
+        query = f"sum(rate({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        return None if rise is None else Evidence(what, rise / self.window_s, unit, query)
+
+    def mean_time(self, what: str, name: str, **labels: str) -> Evidence | None:
+        """The mean of a histogram's observations in the window, in seconds."""
+        total = self.observation.increase(f"{name}_sum", **labels)
+        count = self.observation.increase(f"{name}_count", **labels)
+        if total is None or not count:
+            return None
+        span = f"{_braces(labels)}[{self.window_s:.0f}s]"
+        query = f"sum(increase({name}_sum{span})) / sum(increase({name}_count{span}))"
+        return Evidence(what, total / count, "s", query)
+
+    def _values(self, name: str, labels: dict[str, str]) -> Iterator[list[float]]:
+        """The samples in the window, series by series; where it is too short to hold one, the
+        nearest to its middle."""
+        opens, closes = self.observation.window
+        for series in self.observation.series(name, **labels):
+            within = [value for at, value in series.points if opens <= at <= closes]
+            middle = (opens + closes) / 2
+            nearest = min(series.points, key=lambda point: abs(point[0] - middle))
+            if within:
+                yield within
+            elif opens - 2 <= nearest[0] <= closes + 2:
+                yield [nearest[1]]
+
+
+def kept(*evidence: Evidence | None) -> tuple[Evidence, ...]:
+    """Those that could be told."""
+    return tuple(one for one in evidence if one is not None)
+
+
+def value(evidence: Evidence | None) -> float | None:
+    """Its number."""
+    return None if evidence is None else evidence.value
+
+
+def _braces(labels: dict[str, str]) -> str:
+    return "{" + ", ".join(f'{name}="{text}"' for name, text in labels.items()) + "}"

@@ -1,0 +1,318 @@
+"""What the resources inside a server did in the window.
+
+Each function gives a Standing, or None where this server has no such resource or nothing was
+seen of it. A score of HIGH or more takes two things at least: the resource was in use to the
+full, and something waited for it (or failed for want of it).
+"""
+
+from __future__ import annotations
+
+from lab.types import Standing
+from lab.verdict.seen import Seen, kept, value
+
+# A resource in use for this share of its capacity is full: samples and edges lose the rest.
+FULL = 0.95
+# Measured of a bound: the bound explains the measurement.
+EXPLAINED = 0.9
+# Something waits when this share of the load does, and at least one request.
+WAITING_SHARE = 0.02
+# A loop at work for this share of the time leaves no room for a burst.
+LOOP_FULL = 0.9
+# A CPU quota in use so far, or that stopped the server in this share of its periods, binds.
+QUOTA_FULL = 0.85
+THROTTLED_PERIODS = 0.5
+# Share of the window spent in collections: worth a note, and surely felt.
+GC_FELT = 0.1
+GC_BINDS = 0.25
+DESCRIPTORS_FULL = 0.97
+# The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
+PORTS = 55_536
+PORTS_FULL = 0.9
+# Connections that found the accept queue full in the window: fewer are an accident.
+OVERFLOWS = 10
+
+
+def worker_pool(seen: Seen) -> Standing | None:
+    """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S."""
+    mine = {"server": seen.server}
+    size = seen.mean("workers", "threads", "lab_worker_pool_size", **mine)
+    active = seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine)
+    queued = seen.mean(
+        "requests waiting for a worker", "requests", "lab_worker_pool_queue_depth", **mine
+    )
+    if size is None or active is None or size.value <= 0:
+        return None
+    request = {**mine, "route": seen.path}
+    wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
+    held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
+    used = min(1.0, active.value / size.value)
+    waiting = value(queued) or 0.0
+    full = used >= FULL and waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
+    score, sentence = 0.5 * used, f"the worker pool: {active.value:.0f} of {size.value:.0f} busy"
+    if full:
+        score = 0.6
+        sentence += f", {waiting:.0f} waiting"
+        if wait is not None:
+            sentence += f" {wait.value:.2f} s each"
+        if seen.r0_s > 0:
+            bound = size.value / seen.r0_s
+            explained = seen.rps / bound
+            if explained >= EXPLAINED:
+                score = 0.97
+            elif held is not None and seen.rps * held.value >= EXPLAINED * size.value:
+                # Held longer than predicted: a pool all the same, but something makes it so.
+                score = 0.75
+            sentence += f"; {size.value:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s"
+            sentence += f", measured {seen.rps:,.0f}"
+            if held is not None and explained < EXPLAINED:
+                sentence += f" as each was held {held.value:.2f} s"
+    return Standing(
+        "worker pool",
+        used,
+        waiting,
+        "requests",
+        None,
+        score,
+        sentence,
+        kept(size, active, queued, wait, held),
+    )
+
+
+def carrier_threads(seen: Seen) -> Standing | None:
+    """Platform threads that carry virtual ones (JEP 444)."""
+    mine = {"server": seen.server}
+    name = "lab_virtual_thread_scheduler_"
+    wanted = seen.mean("carriers", "threads", f"{name}parallelism", **mine)
+    mounted = seen.mean("virtual threads running", "threads", f"{name}mounted", **mine)
+    queued = seen.mean("virtual threads waiting for a carrier", "threads", f"{name}queued", **mine)
+    if (
+        wanted is None
+        or mounted is None
+        or wanted.value <= 0
+        or not seen.record.before.setting("virtual_thread_parallelism")
+    ):
+        return None
+    used = min(1.0, mounted.value / wanted.value)
+    waiting = value(queued) or 0.0
+    cpus = seen.record.before.identity.cpus
+    score = 0.5 * used
+    sentence = (
+        f"carrier threads: {mounted.value:.1f} of {wanted.value:.0f} busy, "
+        f"{waiting:.0f} virtual threads waiting for one"
+    )
+    if used >= LOOP_FULL and waiting >= 1:
+        # As many as CPUs: then it is the CPUs that are short, and they have their own standing.
+        score = 0.95 if wanted.value < cpus else 0.55
+        sentence += f", on {cpus} CPUs"
+    return Standing(
+        "carrier threads",
+        used,
+        waiting,
+        "virtual threads",
+        None,
+        score,
+        sentence,
+        kept(wanted, mounted, queued),
+    )
+
+
+def event_loop(seen: Seen) -> Standing | None:
+    """Loops' threads. Busy is all time outside the selector: computing, or blocked."""
+    name = "lab_event_loop_busy_seconds_total"
+    loops = sorted(
+        {s.labels.get("loop", "") for s in seen.observation.series(name, server=seen.server)}
+    )
+    rates = [
+        seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
+        for loop in loops
+    ]
+    busy = [min(1.0, one.value) for one in kept(*rates)]
+    if not busy:
+        return None
+    depth = seen.mean(
+        "tasks waiting for a loop", "tasks", "lab_event_loop_queue_depth", server=seen.server
+    )
+    cpu = seen.rate(
+        "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
+    )
+    mean, cpus = sum(busy) / len(busy), seen.record.before.identity.cpus
+    count = "the one loop" if len(busy) == 1 else f"{len(busy)} loops"
+    sentence = f"the event loop: {count} at work {mean:.0%} of the time"
+    score = 0.5 * mean
+    if mean >= LOOP_FULL:
+        blocked = seen.record.before.settings.get("block_the_loop") is True
+        # As many loops as CPUs, all at work: the CPUs are short.
+        score = 0.95 if blocked or len(busy) < cpus else 0.55
+        sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
+        if blocked:
+            sentence += " (it waits by blocking the loop)"
+        if seen.rps:
+            each_ms = mean * len(busy) * 1000 / seen.rps
+            sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a loop each"
+    return Standing(
+        "event loop",
+        mean,
+        value(depth),
+        "tasks",
+        None,
+        score,
+        sentence,
+        kept(*rates, depth, cpu),
+    )
+
+
+def server_cpu(seen: Seen) -> Standing | None:
+    """The CPU quota of the server's container (cgroup CFS bandwidth control). Without one its
+    CPUs are the machine's: see machine.host_cpu."""
+    mine = {"service": seen.server}
+    used = seen.rate("CPU of the server", "CPUs", "container_cpu_usage_seconds_total", **mine)
+    if used is None:
+        return None
+    quota = seen.peak("CPU quota", "µs", "container_spec_cpu_quota", **mine)
+    period = seen.peak("CPU period", "µs", "container_spec_cpu_period", **mine)
+    stopped = seen.total("throttled", "s", "container_cpu_cfs_throttled_seconds_total", **mine)
+    periods = seen.total("periods", "periods", "container_cpu_cfs_periods_total", **mine)
+    hit = seen.total(
+        "periods throttled", "periods", "container_cpu_cfs_throttled_periods_total", **mine
+    )
+    share = hit.value / periods.value if hit and periods and periods.value > 0 else None
+    evidence = kept(used, quota, period, stopped, periods, hit)
+    limit = quota.value / period.value if quota and period and quota.value > 0 else None
+    if limit is None:
+        cpus = seen.record.before.identity.cpus
+        return Standing(
+            "server CPU",
+            min(1.0, used.value / cpus),
+            None,
+            "",
+            None,
+            min(0.5, 0.3 * used.value / cpus),
+            f"the server's CPU: {used.value:.2f} of {cpus}, without a quota",
+            evidence,
+        )
+    usage = min(1.0, used.value / limit)
+    sentence = f"the server's CPU: {used.value:.2f} of the {limit:g} CPUs of its quota"
+    score = 0.5 * usage
+    if share is not None:
+        sentence += f", stopped in {share:.0%} of the periods"
+        if usage >= QUOTA_FULL or share >= THROTTLED_PERIODS:
+            score = 0.96 if share >= THROTTLED_PERIODS and usage >= 0.7 else 0.75
+    if seen.rps and score >= 0.6:
+        each_ms = used.value / seen.rps * 1000
+        sentence += f"; {each_ms:.2f} ms of CPU per request, measured {seen.rps:,.0f} req/s"
+    return Standing(
+        "server CPU", usage, value(stopped), "s throttled", None, score, sentence, evidence
+    )
+
+
+def garbage_collection(seen: Seen) -> Standing | None:
+    """Pauses of the collector, and how full the heap is after them. Cycles of concurrent
+    collectors run beside the program and are left out."""
+    name = "jvm_gc_collection_seconds_sum"
+    pauses = [
+        seen.rate(f"in {gc}", "of the time", name, server=seen.server, gc=gc)
+        for gc in sorted(
+            {s.labels.get("gc", "") for s in seen.observation.series(name, server=seen.server)}
+        )
+        if "Cycles" not in gc
+    ]
+    known = kept(*pauses)
+    if not known:
+        return None
+    share = min(1.0, sum(one.value for one in known))
+    live = seen.mean(
+        "heap after collection",
+        "bytes",
+        "jvm_memory_pool_collection_used_bytes",
+        server=seen.server,
+    )
+    most = seen.peak("heap", "bytes", "jvm_memory_max_bytes", server=seen.server, area="heap")
+    full = live.value / most.value if live and most and most.value > 0 else None
+    sentence = f"garbage collection: {share:.0%} of the time"
+    if full is not None and most is not None:
+        sentence += f", {full:.0%} of a heap of {most.value / 2**20:.0f} MB live afterwards"
+    score = 0.5 * share
+    if share >= GC_BINDS:
+        score = 0.93
+    elif share >= GC_FELT:
+        score = 0.6 + (share - GC_FELT) if full is None or full < 0.7 else 0.82
+    return Standing(
+        "garbage collection",
+        share,
+        full,
+        "of the heap live",
+        None,
+        score,
+        sentence,
+        kept(*known, live, most),
+    )
+
+
+def accept_queue(seen: Seen) -> Standing | None:
+    """Connections that the kernel holds until the server accepts them (listen(2), backlog)."""
+    mine = {"server": seen.server}
+    over = seen.total("found it full", "connections", "lab_kernel_listen_overflows_total", **mine)
+    if over is None:
+        return None
+    drops = seen.total("dropped", "connections", "lab_kernel_listen_drops_total", **mine)
+    length = seen.peak("longest seen", "connections", "lab_kernel_accept_queue_length", **mine)
+    backlog = seen.record.before.setting("backlog")
+    used = min(1.0, length.value / backlog) if length and backlog else None
+    score = 0.9 if over.value >= OVERFLOWS else 0.3 if over.value > 0 else 0.0
+    sentence = f"the accept queue: {over.value:.0f} connection attempts found it full"
+    if backlog:
+        sentence += f" (backlog {backlog}); each waits a second or more to be sent again"
+    return Standing(
+        "accept queue",
+        used,
+        value(length),
+        "connections",
+        over.value,
+        score,
+        sentence,
+        kept(over, drops, length),
+    )
+
+
+def file_descriptors(seen: Seen) -> Standing | None:
+    """Open files of the server, the proxy and the downstream, each of its own limit."""
+    worst: Standing | None = None
+    for who, labels in (
+        ("the server", {"job": "jvm", "server": seen.server}),
+        ("Toxiproxy", {"job": "toxiproxy"}),
+        ("the downstream", {"job": "downstream"}),
+    ):
+        opened = seen.peak(f"open files of {who}", "files", "process_open_fds", **labels)
+        most = seen.peak(f"most files of {who}", "files", "process_max_fds", **labels)
+        if opened is None or most is None or most.value <= 0:
+            continue
+        used = min(1.0, opened.value / most.value)
+        score = 0.97 if used >= DESCRIPTORS_FULL else 0.4 * used
+        sentence = f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open"
+        if worst is None or used > (worst.utilisation or 0):
+            worst = Standing(
+                "file descriptors", used, None, "", None, score, sentence, kept(opened, most)
+            )
+    return worst
+
+
+def ports(seen: Seen) -> Standing | None:
+    """Local ports of the server's container for its connections to the downstream."""
+    mine = {"server": seen.server}
+    gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
+    out = seen.peak(
+        "downstream connections", "connections", "lab_downstream_connections_leased", **mine
+    )
+    if gone is None:
+        return None
+    used = min(1.0, (gone.value + (value(out) or 0)) / PORTS)
+    return Standing(
+        "ports",
+        used,
+        None,
+        "",
+        None,
+        0.9 if used >= PORTS_FULL else 0.4 * used,
+        f"ports: {used:.0%} of {PORTS:,} in use or in TIME_WAIT",
+        kept(gone, out),
+    )
