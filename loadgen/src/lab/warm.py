@@ -31,6 +31,8 @@ STEP_S = 0.2
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
 STEADY_CYCLES = 3
+# A server that answers nothing at all for so many will not.
+HOPELESS_CYCLES = 6
 # Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s and 0.00 to
 # 0.09 from then on (docs/method.md): the compiler's tail, which goes on for minutes.
 JIT_STEADY = 0.10
@@ -136,6 +138,8 @@ def _until_steady(
                 cycles.append(cycle)
                 if steady(cycles, plan.concurrency):
                     return None
+                if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
+                    return f"nothing was answered for {now_s - began_s:.0f} s"
             last = reading or last
             if now_s - began_s >= MAX_WARM_S:
                 return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"

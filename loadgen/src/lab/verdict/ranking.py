@@ -97,7 +97,7 @@ def verdict_of(
 ) -> Verdict:
     """What limited a trial. Never raises: what cannot be told is UNKNOWN, and says why."""
     reading = measurement.reading
-    if reading is None or not reading.samples:
+    if reading is None:
         return Verdict(UNKNOWN, 0.0, "unknown: the trial gave no figures")
     if observation is None:
         return Verdict(UNKNOWN, 0.0, "unknown: no series of its window were stored")
@@ -140,9 +140,11 @@ def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
         return first.resource, confidence, sentence
     if kept_up:
         return NONE, 0.9, _none(seen)
-    if ranked and ranked[0].score >= NAMED:
+    if ranked and seen.reading.samples and ranked[0].score >= NAMED:
         return ranked[0].resource, ranked[0].score, ranked[0].sentence
     sentence = "unknown: no resource was full"
+    if not seen.reading.samples:
+        sentence += ", and nothing was answered"
     if at_bound:
         of = "the rate offered" if plan.mode == "open" else "N / R0"
         sentence += f", and {seen.rps:,.0f} req/s are {at_bound:.0%} of {of}"

@@ -7,7 +7,7 @@ full, and something waited for it (or failed for want of it).
 
 from __future__ import annotations
 
-from lab.types import Standing
+from lab.types import Evidence, Standing
 from lab.verdict.seen import Seen, kept, value
 
 # A resource in use for this share of its capacity is full: samples and edges lose the rest.
@@ -276,24 +276,67 @@ def accept_queue(seen: Seen) -> Standing | None:
 
 def file_descriptors(seen: Seen) -> Standing | None:
     """Open files of the server, the proxy and the downstream, each of its own limit."""
-    worst: Standing | None = None
-    for who, labels in (
-        ("the server", {"job": "jvm", "server": seen.server}),
-        ("Toxiproxy", {"job": "toxiproxy"}),
-        ("the downstream", {"job": "downstream"}),
-    ):
-        opened = seen.peak(f"open files of {who}", "files", "process_open_fds", **labels)
-        most = seen.peak(f"most files of {who}", "files", "process_max_fds", **labels)
-        if opened is None or most is None or most.value <= 0:
-            continue
-        used = min(1.0, opened.value / most.value)
-        score = 0.97 if used >= DESCRIPTORS_FULL else 0.4 * used
-        sentence = f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open"
-        if worst is None or used > (worst.utilisation or 0):
-            worst = Standing(
-                "file descriptors", used, None, "", None, score, sentence, kept(opened, most)
-            )
-    return worst
+    found = [
+        one
+        for one in (
+            _none_left(seen),
+            _descriptors(seen, "the server", job="jvm", server=seen.server),
+            _descriptors(seen, "Toxiproxy", job="toxiproxy"),
+            _descriptors(seen, "the downstream", job="downstream"),
+        )
+        if one is not None
+    ]
+    return max(found, key=lambda one: one.score, default=None)
+
+
+def _descriptors(seen: Seen, who: str, **labels: str) -> Standing | None:
+    opened = seen.peak(f"open files of {who}", "files", "process_open_fds", **labels)
+    most = seen.peak(f"most files of {who}", "files", "process_max_fds", **labels)
+    if opened is None or most is None or most.value <= 0:
+        return None
+    used = min(1.0, opened.value / most.value)
+    return Standing(
+        "file descriptors",
+        used,
+        None,
+        "",
+        None,
+        0.97 if used >= DESCRIPTORS_FULL else 0.4 * used,
+        f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open",
+        kept(opened, most),
+    )
+
+
+def _none_left(seen: Seen) -> Standing | None:
+    """A JVM without a descriptor to spare cannot open /proc to count them: what it reads there
+    is missing from scrapes that hold all else."""
+    mine = {"server": seen.server}
+    threads = seen.mean("JVM threads", "threads", "jvm_threads_current", **mine)
+    counted = (
+        seen.peak("open files", "files", "process_open_fds", **mine),
+        seen.peak("sockets", "sockets", "lab_kernel_tcp_sockets_in_use", **mine),
+    )
+    if threads is None or any(counted):
+        return None
+    return Standing(
+        "file descriptors",
+        1.0,
+        None,
+        "",
+        None,
+        0.95,
+        "file descriptors: the server had none left, not even to count them in /proc",
+        (
+            threads,
+            Evidence(
+                "samples of its open files",
+                0,
+                "samples",
+                f'count_over_time(process_open_fds{{server="{seen.server}"}}'
+                f"[{seen.window_s:.0f}s])",
+            ),
+        ),
+    )
 
 
 def ports(seen: Seen) -> Standing | None:

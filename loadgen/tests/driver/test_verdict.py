@@ -1,0 +1,229 @@
+"""The verdict on windows made by hand: each resource full in turn, and none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from driver.fakes import measurement, plan, reading, record
+from lab.types import HIGH, Judgement, Observation, Series, Snapshot, ToxicState, Usage, Verdict
+from lab.verdict import verdict_of
+
+OPENS, CLOSES = 1000.0, 1010.0
+TIMES = tuple(float(at) for at in range(994, 1017, 2))
+SERVER = "a"
+Labels = tuple[tuple[str, str], ...]
+
+
+def gauge(name: str, value: float, **labels: str) -> Series:
+    return Series({"__name__": name, **labels}, TIMES, tuple(value for _ in TIMES))
+
+
+def counter(name: str, per_second: float, **labels: str) -> Series:
+    return Series(
+        {"__name__": name, **labels}, TIMES, tuple(per_second * (at - TIMES[0]) for at in TIMES)
+    )
+
+
+def mean_time(name: str, seconds: float, rps: float = 100.0, **labels: str) -> list[Series]:
+    return [
+        counter(f"{name}_sum", seconds * rps, **labels),
+        counter(f"{name}_count", rps, **labels),
+    ]
+
+
+QUIET = (
+    *(gauge("up", 1, job=job) for job in ("server", "jvm", "downstream", "toxiproxy", "cadvisor")),
+    gauge("jvm_threads_current", 30, job="jvm", server=SERVER),
+    gauge("process_open_fds", 500, job="jvm", server=SERVER),
+    gauge("process_max_fds", 20_000, job="jvm", server=SERVER),
+    gauge("lab_downstream_connections_cap", 20_000, server=SERVER),
+    gauge("lab_downstream_connections_leased", 200, server=SERVER),
+    gauge("lab_downstream_connections_pending", 0, server=SERVER),
+    counter("lab_downstream_calls_total", 990, server=SERVER, outcome="ok"),
+    counter("lab_downstream_calls_total", 0, server=SERVER, outcome="timeout"),
+    counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
+    counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
+    counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
+    gauge("machine_cpu_cores", 2),
+)
+
+
+def key(series: Series) -> Labels:
+    return tuple(sorted(series.labels.items()))
+
+
+def seen(*changed: Series, without: str = "") -> Observation:
+    """A quiet window, but for these series; `without` those of a name."""
+    named = {key(series): series for series in (*QUIET, *changed)}
+    kept = (one for one in named.values() if one.labels["__name__"] != without)
+    return Observation((OPENS, CLOSES), tuple(kept))
+
+
+def judged(
+    observation: Observation | None,
+    *,
+    rps: float = 500.0,
+    concurrency: int = 200,
+    settings: Mapping[str, object] | None = None,
+    toxics: ToxicState | None = None,
+    usage: Usage | None = None,
+    route: str = "/downstream",
+    reasons: tuple[str, ...] = (),
+    server: str = SERVER,
+) -> Verdict:
+    """The verdict of a closed trial; the downstream takes 200 ms, so 200 connections could do
+    1,000 req/s."""
+    of = record(plan("closed", server=server, concurrency=concurrency, route=route))
+    before: Snapshot = of.before
+    if toxics is not None:
+        before = dataclasses.replace(before, toxics=toxics)
+    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
+    of = dataclasses.replace(of, before=before, usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000))
+    return verdict_of(measurement(of, reading(rps)), Judgement(reasons, ()), observation)
+
+
+def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
+    found = judged(seen(), rps=985)
+    assert found.bottleneck == "none"
+    assert "200 connections / 0.2 s = 1,000 req/s, measured 985" in found.sentence
+
+
+def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None:
+    assert judged(seen(), rps=985, usage=Usage(1, 1, 0.99, 0, 5, 9)).bottleneck == "none"
+
+
+def test_what_nothing_full_explains_is_unknown() -> None:
+    found = judged(seen(), rps=500)
+    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert "500 req/s are 50% of N / R0" in found.sentence
+
+
+def pool(size: int, waiting: float, held_s: float) -> list[Series]:
+    request = {"server": SERVER, "route": "/downstream"}
+    return [
+        gauge("lab_worker_pool_size", size, server=SERVER),
+        gauge("lab_worker_pool_active", size, server=SERVER),
+        gauge("lab_worker_pool_queue_depth", waiting, server=SERVER),
+        *mean_time("lab_http_request_seconds", 1.8, phase="queue", **request),
+        *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
+    ]
+
+
+def test_a_pool_that_gives_what_its_size_allows_is_named_though_the_cpus_are_full() -> None:
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, usage=Usage(1, 1, 0.99, 0, 5, 9))
+    assert found.bottleneck == "worker pool"
+    assert found.confidence < HIGH
+    assert "full as well: host CPU" in found.sentence
+    sure = judged(seen(*pool(20, 180, 0.2)), rps=99)
+    assert sure.confidence >= HIGH
+    assert "20 of 20 busy, 180 waiting 1.80 s each; 20 / 0.2 s = 100 req/s" in sure.sentence
+    queries = {one.source for one in sure.ranked[0].evidence}
+    assert 'sum(avg_over_time(lab_worker_pool_active{server="a"}[10s]))' in queries
+
+
+def test_a_pool_with_nothing_waiting_is_not_named() -> None:
+    assert judged(seen(*pool(200, 0, 0.2)), rps=985).bottleneck == "none"
+
+
+def test_a_pool_held_longer_than_predicted_gives_way_to_what_holds_it() -> None:
+    slow = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
+    call = mean_time("lab_downstream_call_seconds", 0.6, server=SERVER, phase="call")
+    found = judged(seen(*pool(20, 180, 0.6), *call), rps=33, toxics=slow)
+    assert found.bottleneck == "Toxiproxy"
+    alone = judged(seen(*pool(20, 180, 0.6)), rps=33)
+    assert (alone.bottleneck, alone.confidence < HIGH) == ("worker pool", True)
+
+
+FULL = {
+    "downstream connections": (
+        gauge("lab_downstream_connections_cap", 20, server=SERVER),
+        gauge("lab_downstream_connections_leased", 20, server=SERVER),
+        gauge("lab_downstream_connections_pending", 180, server=SERVER),
+    ),
+    "garbage collection": (
+        counter("jvm_gc_collection_seconds_sum", 0.35, server=SERVER, gc="G1 Young Generation"),
+    ),
+    "server CPU": (
+        counter("container_cpu_usage_seconds_total", 0.39, service=SERVER),
+        gauge("container_spec_cpu_quota", 40_000, service=SERVER),
+        gauge("container_spec_cpu_period", 100_000, service=SERVER),
+        counter("container_cpu_cfs_periods_total", 10, service=SERVER),
+        counter("container_cpu_cfs_throttled_periods_total", 9.9, service=SERVER),
+        counter("container_cpu_cfs_throttled_seconds_total", 0.5, service=SERVER),
+    ),
+    "accept queue": (counter("lab_kernel_listen_overflows_total", 9, server=SERVER),),
+    "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
+    "ports": (gauge("lab_kernel_tcp_time_wait", 52_000, server=SERVER),),
+    "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_what_is_full_is_named(name: str) -> None:
+    found = judged(seen(*FULL[name]), rps=99)
+    assert found.bottleneck == name
+    assert found.confidence >= HIGH
+    assert found.ranked[0].evidence
+
+
+def test_collections_explain_full_cpus() -> None:
+    found = judged(seen(*FULL["garbage collection"]), usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    assert (found.bottleneck, found.confidence >= HIGH) == ("garbage collection", True)
+
+
+def test_carriers_are_named_where_there_are_fewer_than_cpus() -> None:
+    name = "lab_virtual_thread_scheduler_"
+    busy = (
+        gauge(f"{name}parallelism", 1, server=SERVER),
+        gauge(f"{name}mounted", 1, server=SERVER),
+        gauge(f"{name}queued", 19, server=SERVER),
+    )
+    found = judged(seen(*busy), route="/compute", settings={"virtual_thread_parallelism": 1})
+    assert found.bottleneck == "carrier threads"
+    assert found.confidence >= HIGH
+
+
+def test_a_deadline_below_the_delay_is_named_and_one_above_is_a_symptom() -> None:
+    late = counter("lab_downstream_calls_total", 900, server=SERVER, outcome="timeout")
+    found = judged(seen(late), settings={"downstream_timeout_ms": 100})
+    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream timeout", True)
+    symptom = judged(seen(late, *FULL["downstream connections"]), rps=99)
+    assert symptom.bottleneck == "downstream connections"
+
+
+def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
+    slow = ToxicState(("downstream/l latency latency=800",), 800.0)
+    found = judged(seen(), rps=198, toxics=slow)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream", True)
+    assert "toxics add 0.8 s" in found.sentence
+
+
+def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
+    reasons = ("the generator was starved: its CPU quota stopped it for 7 s",)
+    usage = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
+    found = judged(seen(), reasons=reasons, usage=usage)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("generator", True)
+    crowded = dataclasses.replace(usage, host_busy=0.97, window_throttled_s=0.0)
+    assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
+
+
+def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
+    observation = seen(without="process_open_fds")
+    found = judged(observation, rps=15)
+    assert found.bottleneck == "file descriptors"
+
+
+def test_an_invalid_trial_is_never_judged_with_confidence() -> None:
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, reasons=("cold JVM: it compiled",))
+    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+
+
+def test_without_the_whole_window_there_is_no_confidence() -> None:
+    observation = seen(*pool(20, 180, 0.2), without="up")
+    found = judged(observation, rps=99)
+    assert found.confidence < HIGH
+    assert "Prometheus did not see the whole window of jvm" in found.missing
+    assert judged(None).bottleneck == "unknown"
