@@ -27,7 +27,7 @@ from lab.panels import panels
 from lab.predict import Prediction, predict
 from lab.process import System
 from lab.records import read_object
-from lab.report import comparison, csv, fairness, manifest, markdown, page, table
+from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.resume import check_unfinished, put_away, unlike, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
@@ -413,6 +413,7 @@ class Campaign:
         console = self.tools.console
         derived = derive(self.run_dir, self.tools.all_engines, live=True)
         table.render(console, rows, table.grouped(derived.notes))
+        verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)
         for line in derived.lines:
             console.print(line, highlight=False)
