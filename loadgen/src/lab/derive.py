@@ -21,6 +21,7 @@ from lab.measure import RECORD, measure
 from lab.observe import load_or_none
 from lab.records import json_text, write_bytes, write_text
 from lab.report import comparison, csv, jsonl, manifest, markdown, page
+from lab.report.verdicts import Said
 from lab.report.words import Content
 from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
 from lab.validate import judge
@@ -48,7 +49,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What came of a run's raw data. `notes` are (trial, note).
+    """What came of a run's raw data. `notes` are (trial, note), `said` what limited each load.
 
     `files` are the derived files by name (and the folder of figures), `changed` those that were
     not there with these very bytes, `kept` the older ones that were set aside, as
@@ -63,6 +64,7 @@ class Derived:
     files: tuple[str, ...]
     changed: tuple[str, ...]
     kept: tuple[str, ...]
+    said: tuple[Said, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -110,6 +112,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         findings=findings,
         notes=notes,
         unfinished=unfinished,
+        verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
     )
     texts = {
         csv.NAME: csv.text(rows),
@@ -142,6 +145,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         files=(*texts, page.FIGURES),
         changed=tuple(changed),
         kept=tuple(kept),
+        said=content.said,
     )
 
 
@@ -152,7 +156,14 @@ def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
     curves = Curves(None, None)
     if engine is not None and trial.measurement.reading is not None:
         curves = engine.curves(plan, raw)
-    return page.Shown(trial.row, trial.measurement, trial.judgement, curves, panels.load(raw))
+    return page.Shown(
+        row=trial.row,
+        measurement=trial.measurement,
+        judgement=trial.judgement,
+        curves=curves,
+        panels=panels.load(raw),
+        verdict=trial.verdict,
+    )
 
 
 def _draw(folder: Path, figures: Mapping[str, str]) -> bool:

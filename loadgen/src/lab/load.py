@@ -16,6 +16,7 @@ from lab.engines.base import Engine, Schedule
 from lab.errors import EngineError, LabUnreachable
 from lab.launches import settled
 from lab.peaks import Peaks
+from lab.predict import Prediction
 from lab.process import HostCpu, Process, System, Turns
 from lab.records import write_json
 from lab.stack import Stack
@@ -98,14 +99,16 @@ class Runner:
         raw: Path,
         warmth: Warmth | None = None,
         peak_engine: Engine | None = None,
+        prediction: Prediction | None = None,
     ) -> None:
         """Run one trial; its raw folder, which must not be there before, is complete when this
         returns.
 
         `before` is the server as it was read back just now, `unequal` what makes the
         comparison it belongs to unfair, `warmth` the proof that its JVM is warm, `peak_engine`
-        who makes the peaks of a spike (None: the trial's own engine). Raises EngineError,
-        WordError, RawDataError, or Interrupted after every engine was ended.
+        who makes the peaks of a spike (None: the trial's own engine), `prediction` what is
+        expected of it. Raises EngineError, WordError, RawDataError, or Interrupted after every
+        engine was ended.
         """
         raw.mkdir(parents=True)
         schedule = engine.schedule(plan, raw)
@@ -158,6 +161,9 @@ class Runner:
                 peaks=peaks.done,
                 starts=start.tries,
                 script=script.done,
+                bounds=prediction.holding if prediction else (),
+                demand=prediction.demand if prediction else None,
+                expected_p95_ms=prediction.expected_p95_ms if prediction else None,
             ),
         )
 

@@ -6,35 +6,66 @@ system by N/R0, N customers and R0 the response time without any waiting, and by
 each resource of m servers that a request holds for S: a pool's threads, connections to the
 downstream, event loops that wait by blocking. N = X·R itself is Little's law (J. D. C. Little,
 "A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load adds:
-no more than is offered is answered. What a request computes is not known before a run, so
-a route that only computes has no bound but that.
+no more than is offered is answered. These bounds are hard: nothing real is faster.
+
+What a request computes is measured with a light load (`demand`). By the utilization law,
+U = X·D, a resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change
+under load, so these bounds are estimates: they say what to expect, and make no trial invalid.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.routes import RouteCall, parse
-from lab.types import Bound, Snapshot
+from lab.types import AS_IT_IS, Bound, Condition, Demand, Snapshot
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
+OFFERED = "offered load"
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """All bounds, the tightest first. `caveats` name what no bound covers."""
+    """All bounds, the tightest first, and the `demand` that estimates among them come from.
+
+    `expected_p95_ms` is the response time at the tightest bound X (`_response_time_ms`).
+    `caveats` name what no bound covers; with one nothing is predicted, as refused or cut
+    answers can come faster than any real one.
+    """
 
     bounds: tuple[Bound, ...]
     caveats: tuple[str, ...] = ()
+    expected_p95_ms: float | None = None
+    demand: Demand | None = None
 
     @property
     def rps(self) -> float | None:
-        """The tightest bound; None where nothing bounds, or something in force breaks bounds
-        (refused or cut answers can come faster than any real one)."""
-        return None if self.caveats or not self.bounds else self.bounds[0].rps
+        """The tightest hard bound; None where there is none."""
+        return next((bound.rps for bound in self.holding if not bound.estimate), None)
+
+    @property
+    def holding(self) -> tuple[Bound, ...]:
+        """The bounds that hold: all, or none with a caveat."""
+        return () if self.caveats else self.bounds
+
+    @property
+    def text(self) -> str:
+        """In a line: the tightest hard bound, then what the estimates say."""
+        if self.caveats:
+            return f"none: no bound covers {', '.join(self.caveats)}"
+        hard = [bound for bound in self.bounds if not bound.estimate]
+        parts = [
+            f"≤ {bound.rps:,.0f} req/s ({bound.resource}: {bound.formula})" for bound in hard[:1]
+        ]
+        parts += [
+            f"{bound.resource} ≈ {bound.rps:,.0f} req/s (estimate: {bound.formula})"
+            for bound in self.bounds
+            if bound.estimate
+        ]
+        return "; ".join(parts) or "none: nothing that is known bounds this load"
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
@@ -46,19 +77,76 @@ def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
     return snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
 
 
-def predict(path: str, concurrency: int, offered_rps: int | None, snapshot: Snapshot) -> Prediction:
-    """The bounds of one trial. `path` is a valid route, with its query."""
+def predict(
+    path: str,
+    concurrency: int,
+    offered_rps: int | None,
+    snapshot: Snapshot,
+    demand: Demand | None = None,
+    host_cores: int | None = None,
+    condition: Condition = AS_IT_IS,
+) -> Prediction:
+    """The bounds of one trial. `path` is a valid route, with its query; `host_cores` are the
+    CPUs of the machine that server, generator, proxy and downstream share."""
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     bounds = []
     if offered_rps is not None:
-        bounds.append(Bound("offered load", offered_rps, f"{offered_rps} req/s offered"))
+        bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
     for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms):
         if count and busy_ms:
             rps = count * 1000 / busy_ms
             bounds.append(Bound(name, rps, f"{count} / {busy_ms / 1000:g} s"))
+    if demand is not None:
+        cpus = _cpus(snapshot, condition)
+        bounds += _estimates(demand, cpus, host_cores, concurrency if not r0_ms else None)
     caveats = snapshot.toxics.unpredicted if call.route.calls_downstream else ()
-    return Prediction(tuple(sorted(bounds, key=lambda bound: bound.rps)), caveats)
+    bounds.sort(key=lambda bound: bound.rps)
+    expected_ms = None
+    if not caveats:
+        expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
+    return Prediction(tuple(bounds), caveats, expected_ms, demand)
+
+
+def _cpus(snapshot: Snapshot, condition: Condition) -> float:
+    """The CPUs the server may use. A JVM counts whole ones; a trial's own quota is known."""
+    quota = condition.host.get("SERVER_CPUS")
+    return min(snapshot.identity.cpus, float(quota)) if quota else snapshot.identity.cpus
+
+
+def _estimates(
+    demand: Demand, cpus: float, host_cores: int | None, busy_only: int | None
+) -> Iterator[Bound]:
+    """m/D for the CPUs; and N/D for the `busy_only` connections of a route that does not wait."""
+    for resource, count, each_s in (
+        ("connections", busy_only, demand.server_cpu_s),
+        ("server CPU", cpus, demand.server_cpu_s),
+        ("host CPU", host_cores, demand.host_cpu_s),
+    ):
+        if count and each_s:
+            formula = f"{count:g} / {each_s * 1000:.3g} ms"
+            yield Bound(resource, count / each_s, formula, estimate=True)
+
+
+def _response_time_ms(
+    bounds: Sequence[Bound],
+    concurrency: int,
+    offered_rps: int | None,
+    r0_ms: float,
+    demand: Demand | None,
+) -> float | None:
+    """R as it follows from the bounds: R0 and the server's CPU time D where nothing queues. A
+    closed load at its tightest bound X has N/X where that is more (Little's law). An open load
+    queues without limit from its tightest bound on: None. It is a mean; where all requests
+    wait alike p95 is close to it."""
+    least_ms = r0_ms
+    if demand is not None and demand.server_cpu_s is not None:
+        least_ms += demand.server_cpu_s * 1000
+    if offered_rps is None:
+        queued_ms = concurrency * 1000 / bounds[0].rps if bounds else 0.0
+        return max(least_ms, queued_ms) or None
+    others = [bound.rps for bound in bounds if bound.resource != OFFERED]
+    return None if others and min(others) <= offered_rps else least_ms or None
 
 
 def _resources(
@@ -70,7 +158,7 @@ def _resources(
     if call.route.calls_downstream:
         yield "downstream connections", snapshot.setting("downstream_connections"), r0_ms
     if snapshot.settings.get("block_the_loop") is True:
-        yield "event loops", snapshot.setting("loops"), call.asleep_ms
+        yield "event loop", snapshot.setting("loops"), call.asleep_ms
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import design, endurance, faults, spike, stress
+from lab.demand import measure_demand
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
@@ -23,15 +24,15 @@ from lab.load import Runner
 from lab.measure import measure
 from lab.observe import observe
 from lab.panels import panels
-from lab.predict import predict
+from lab.predict import Prediction, predict
 from lab.process import System
 from lab.records import read_object
-from lab.report import comparison, csv, fairness, manifest, markdown, page, table
+from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.resume import check_unfinished, put_away, unlike, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
-from lab.types import Experiment, Fairness, Row, Snapshot, TrialPlan, Warmth
+from lab.types import AS_IT_IS, Demand, Experiment, Fairness, Row, Snapshot, TrialPlan, Warmth
 from lab.warm import prove_warm
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
@@ -56,6 +57,7 @@ class Stages:
 
     fresh: Callable[..., object] = fresh_jvm
     warm: Callable[..., Warmth] = prove_warm
+    demand: Callable[..., Demand | None] = measure_demand
     observe: Callable[..., str | None] = observe
     panels: Callable[..., str | None] = panels
 
@@ -234,6 +236,9 @@ class Campaign:
     tools: Tools
     _launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
     _warm: dict[tuple[str, int, str], Warmth] = field(default_factory=dict)
+    _demands: dict[tuple[str, int, str], Demand] = field(default_factory=dict)
+    _without_demand: set[tuple[str, int, str, str]] = field(default_factory=set)
+    _predicted: set[str] = field(default_factory=set)
     _common: Fairness | None = None
 
     def go(self, rows: list[Row]) -> int:
@@ -292,19 +297,21 @@ class Campaign:
         engine = tools.chosen.engines[plan.engine]
         self._fresh(plan, progress)
         warmth = self._warmth(plan, runner, engine, progress)
+        demand = self._demand(plan, runner, engine, warmth, progress)
         # All of them, every time: a knob may have been turned meanwhile.
         now = {server: runner.snapshot(server) for server in self.experiment.servers}
         before, self._common = now[plan.server], compare(now)
-        bound = predict(plan.route, plan.concurrency, plan.offered_rps, before).rps
+        prediction = self._predict(plan, before, demand, progress)
         raw = self.run_dir / "raw" / plan.trial
         runner.trial(
-            dataclasses.replace(plan, predicted_rps=bound),
+            dataclasses.replace(plan, predicted_rps=prediction.rps),
             before,
             reasons(self._common),
             engine,
             tools.chosen.versions[plan.engine],
             raw,
             warmth,
+            prediction=prediction,
         )
         self._observe(raw, progress)
         return read_trial(self.run_dir.name, raw, tools.all_engines)
@@ -353,11 +360,60 @@ class Campaign:
             )
         return self._warm[key]
 
+    def _demand(
+        self, plan: TrialPlan, runner: Runner, engine: Engine, warmth: Warmth, progress: Trials
+    ) -> Demand | None:
+        """What a request costs: measured once for each warm JVM and route, and again under
+        another condition where it could not be told."""
+        if not warmth.steady:
+            return None
+        key = (plan.server, runner.snapshot(plan.server).identity.start_time_ms, plan.route)
+        tried = (*key, plan.condition.text)
+        if key not in self._demands and tried not in self._without_demand:
+            progress.phase(plan, "light load")
+            tools = self.tools
+            demand = tools.stages.demand(
+                plan, engine, tools.stack, tools.system, self.run_dir / "light-load", self._cores
+            )
+            if demand is None:
+                self._without_demand.add(tried)
+                return None
+            self._demands[key] = demand
+        return self._demands.get(key)
+
+    def _predict(
+        self, plan: TrialPlan, before: Snapshot, demand: Demand | None, progress: Trials
+    ) -> Prediction:
+        """The bounds of the trial, said once for every load."""
+        prediction = predict(
+            plan.route,
+            plan.concurrency,
+            plan.offered_rps,
+            before,
+            demand,
+            self._cores,
+            plan.condition,
+        )
+        rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"
+        changed = "" if plan.condition == AS_IT_IS else f", {plan.condition.text}"
+        load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
+        if load not in self._predicted:
+            self._predicted.add(load)
+            progress.say(f"prediction: {load}: {prediction.text}")
+        return prediction
+
+    @property
+    def _cores(self) -> int | None:
+        """The CPUs of the host, as make found them."""
+        cores = self.record.host.get("cores")
+        return cores if isinstance(cores, int) else None
+
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
         """The derived files of what there is, and what a reader wants first."""
         console = self.tools.console
         derived = derive(self.run_dir, self.tools.all_engines, live=True)
         table.render(console, rows, table.grouped(derived.notes))
+        verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)
         for line in derived.lines:
             console.print(line, highlight=False)

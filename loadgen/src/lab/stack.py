@@ -39,6 +39,7 @@ MODEL_HEADER = "Lab-Model"
 _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
 
 _PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
+_CPU = re.compile(r"(?m)^process_cpu_seconds_total ([0-9.eE+-]+)")
 _COMPILATION = re.compile(r"(?m)^jvm_compilation_time_seconds_total ([0-9.eE+-]+)")
 _WORK = re.compile(r"(?m)^(lab_http_requests_total|lab_http_request_seconds_bucket)\{(.*)\} (\S+)$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -79,10 +80,12 @@ class ProcessUse:
 @dataclass(frozen=True, slots=True)
 class RouteWork:
     """What a server counted of one route since its start: requests answered, and (upper bound
-    in seconds, requests up to it) pairs of the time they took in all."""
+    in seconds, requests up to it) pairs of the time they took in all. `failed` of the requests
+    had another outcome than ok."""
 
     requests: float
     buckets: tuple[tuple[float, float], ...]
+    failed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,27 +230,28 @@ class Stack:
     def compilation_s(self, server: str) -> float:
         """JIT compile time of the server's JVM so far, as its JMX exporter tells it: summed over
         the compiler's threads, each compilation when it ends. Raises LabUnreachable."""
-        url = f"http://{server}:{EXPORTER_PORT}/metrics"
-        text = self._call(lambda: self._http.get(url, timeout=COMPILATION_DEADLINE_S), server).text
-        found = _COMPILATION.search(text)
-        if found is None:
-            raise LabUnreachable(f"{server}: {url} has no jvm_compilation_time_seconds_total")
-        return float(found[1])
+        return self._exported(server, _COMPILATION, "jvm_compilation_time_seconds_total")
+
+    def cpu_s(self, server: str) -> float:
+        """CPU seconds the server's process used so far, as its JMX exporter tells it. Raises
+        LabUnreachable."""
+        return self._exported(server, _CPU, "process_cpu_seconds_total")
 
     def work(self, server: str, route: str) -> RouteWork:
         """What the server counted of a route (its query is ignored). Raises LabUnreachable."""
         url = self._management(server, "/metrics")
         text = self._call(lambda: self._http.get(url), server).text
-        requests, buckets = 0.0, []
+        requests, failed, buckets = 0.0, 0.0, []
         for name, inner, value in _WORK.findall(text):
             labels = dict(_LABEL.findall(inner))
             if labels.get("route") != route.partition("?")[0]:
                 continue
             if name == "lab_http_requests_total":
                 requests += float(value)
+                failed += float(value) if labels.get("outcome") != "ok" else 0.0
             elif labels.get("phase") == "total":
                 buckets.append((float(labels["le"]), float(value)))
-        return RouteWork(requests, tuple(sorted(buckets)))
+        return RouteWork(requests, tuple(sorted(buckets)), failed)
 
     def mark(self, run: str, plan: TrialPlan, phase: str, expires_s: float) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
@@ -343,6 +347,14 @@ class Stack:
             raise LabUnreachable(f"prometheus: its answer to {selector} is wrong: {failure}") from (
                 None
             )
+
+    def _exported(self, server: str, pattern: re.Pattern[str], name: str) -> float:
+        url = f"http://{server}:{EXPORTER_PORT}/metrics"
+        text = self._call(lambda: self._http.get(url, timeout=COMPILATION_DEADLINE_S), server).text
+        found = pattern.search(text)
+        if found is None:
+            raise LabUnreachable(f"{server}: {url} has no {name}")
+        return float(found[1])
 
     def _management(self, server: str, path: str) -> str:
         return f"http://{server}:{MANAGEMENT_PORT}{path}"

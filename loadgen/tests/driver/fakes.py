@@ -77,6 +77,8 @@ class FakeLab:
     # route (each took from 200 to 210 ms).
     compiled_s: Callable[[float], float] = lambda at: 5.0
     answered: Callable[[float], float] = lambda at: 500 * at
+    failed: Callable[[float], float] = lambda at: 0.0
+    cpu_s: Callable[[float], float] = lambda at: 0.1 * at
     no_exporter: bool = False
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
@@ -107,6 +109,7 @@ class FakeLab:
             text = (
                 f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
                 f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
+                f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
                 f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
             )
             return httpx.Response(200, text=text)
@@ -160,12 +163,15 @@ class FakeLab:
             return httpx.Response(200, json={"model": identity.model, "settings": settings})
         name = "lab_http_requests_in_flight"
         answered = float(self.answered(self.clock()))
+        failed = float(self.failed(self.clock()))
         text = (
             f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
             f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
         )
         for route in ROUTES:
-            text += f'lab_http_requests_total{{outcome="ok",route="{route.path}"}} {answered}\n'
+            for outcome, count in (("ok", answered - failed), ("downstream_error", failed)):
+                labels = f'outcome="{outcome}",route="{route.path}"'
+                text += f"lab_http_requests_total{{{labels}}} {count}\n"
             for le, count in (("0.2", 0.0), ("0.21", answered), ("+Inf", answered)):
                 for phase, times in (("queue", 0.5), ("total", 1)):
                     labels = f'route="{route.path}",phase="{phase}",le="{le}"'
@@ -256,6 +262,7 @@ class FakeSystem:
         self.processes: list[FakeProcess] = []
         self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
+        self._idle_before_s = self._since_s = 0.0
         self._due: list[tuple[float, Callable[[], None]]] = []
 
     def at(self, seconds: float, do: Callable[[], None]) -> None:
@@ -282,8 +289,14 @@ class FakeSystem:
         self.started.append(tuple(argv))
         return process
 
+    def use(self, busy: float) -> None:
+        """From now on this share of the host is busy."""
+        self._idle_before_s += (self.elapsed_s - self._since_s) * (1 - self.busy)
+        self._since_s, self.busy = self.elapsed_s, busy
+
     def host_cpu(self) -> HostCpu:
-        return HostCpu(total=self.elapsed_s, idle=self.elapsed_s * (1 - self.busy), steal=0.0)
+        idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
+        return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
 
     def throttled_s(self) -> float:
         return self.elapsed_s * self.throttled

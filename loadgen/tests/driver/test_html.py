@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from driver.drawn import Drawing, answered
-from driver.fakes import FakeEngine
+from driver.fakes import FakeEngine, judged_row
 from driver.runs import EXPERIMENT, plans, write_manifest, write_raw
 from lab import panels
 from lab.derive import derive
-from lab.types import Fairness
+from lab.measure import measure
+from lab.report.page.trials import Shown, trials
+from lab.types import Curves, Evidence, Fairness, Standing, Verdict
+from lab.validate import judge
 
 VOID = {"meta", "link", "br"}
 
@@ -239,3 +242,43 @@ def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
     assert "4 of 4 trials are invalid" in page.text
     assert "No trial gave figures." in page.text
     assert not (run_dir / "figures").exists()
+
+
+def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    path = folder / "raw" / "01-a-closed" / "trial.json"
+    record = json.loads(path.read_text())
+    record["bounds"] = [
+        {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4.08 ms", "estimate": True},
+        {"resource": "connections", "rps": 500.0, "formula": "100 / 0.2 s", "estimate": False},
+    ]
+    record["demand"] = {
+        "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
+    }  # fmt: skip
+    record["expected_p95_ms"] = 204.1
+    path.write_text(json.dumps(record))
+    page = Page(made(folder))
+    top = page.text.partition("Prediction")[0] + page.text.partition("Prediction")[2][:600]
+    assert "What limited a, closed" in top
+    assert "unknown: no series of its window were stored" in page.text
+    assert "≈ 490 host CPU (2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
+    assert "1 ms of the server's CPU, 4.08 ms of the host's CPU (2,000 requests" in page.text
+    report = (folder / "REPORT.md").read_text()
+    assert report.index("## What limited") < report.index("## Predicted and measured")
+    assert "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 |" in report
+
+
+def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
+    pool = Standing("worker pool", 1.0, 1800.0, "requests", None, 0.97, "the pool", (evidence,))
+    verdict = Verdict("worker pool", 0.97, "the pool", (pool,), ("Prometheus did not see jvm",))
+    judged = judge(record)
+    row = judged_row("r", record)
+    one = Shown(row, record, judged, Curves(None, None), None, verdict)
+    page = Page(trials([one], [()]))
+    assert "Verdict : the pool (confidence 0.97)" in page.text
+    assert "1 worker pool 100% 1,800 requests – 0.97 the pool" in page.text
+    assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
+    assert "Prometheus did not see jvm" in page.text

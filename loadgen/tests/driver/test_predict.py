@@ -1,9 +1,11 @@
+import dataclasses
+
 import pytest
 
 from driver.fakes import snapshot
 from lab.predict import auto_rate_rps, predict, response_time_ms
 from lab.routes import parse
-from lab.types import Snapshot, ToxicState
+from lab.types import Condition, Demand, Snapshot, ToxicState
 
 
 def test_connections_bound_a_closed_load() -> None:
@@ -109,7 +111,7 @@ def test_loops_that_wait_by_blocking_are_bounded_by_their_number(
 ) -> None:
     prediction = predict(path, 1000, None, loops(count, blocked=True))
     assert prediction.rps == pytest.approx(bound)
-    assert prediction.bounds[0].resource == "event loops"
+    assert prediction.bounds[0].resource == "event loop"
 
 
 def test_a_call_of_the_downstream_blocks_no_loop() -> None:
@@ -120,3 +122,67 @@ def test_loops_with_timers_bound_nothing() -> None:
     prediction = predict("/", 1000, None, loops(1, blocked=False))
     assert prediction.rps == 100_000
     assert [bound.resource for bound in prediction.bounds] == ["connections"]
+
+
+LIGHT = Demand(connections=100, requests=2000, server_cpu_s=0.0005, host_cpu_s=0.0008)
+
+
+def test_demand_bounds_by_the_cpus_as_an_estimate() -> None:
+    # Without a pool: 10,000 by connections; 2 / 0.5 ms = 4,000; 3 / 0.8 ms = 3,750.
+    prediction = predict("/downstream", 2000, None, snapshot(settings={}), LIGHT, 3)
+    assert [(bound.resource, bound.rps, bound.estimate) for bound in prediction.bounds] == [
+        ("host CPU", pytest.approx(3750), True),
+        ("server CPU", pytest.approx(4000), True),
+        ("connections", 10_000, False),
+    ]
+    # Only what is hard makes a trial invalid.
+    assert prediction.rps == 10_000
+    # 2000 / 3750.
+    assert prediction.expected_p95_ms == pytest.approx(533.3, abs=0.1)
+    assert prediction.text == (
+        "≤ 10,000 req/s (connections: 2000 / 0.2 s); host CPU ≈ 3,750 req/s (estimate: 3 / 0.8 ms)"
+        "; server CPU ≈ 4,000 req/s (estimate: 2 / 0.5 ms)"
+    )
+
+
+def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -> None:
+    limited = Condition(host={"SERVER_CPUS": "0.4"})
+    prediction = predict("/", 2000, None, snapshot(), LIGHT, 2, limited)
+    assert prediction.bounds[0].formula == "0.4 / 0.5 ms"
+    assert prediction.bounds[0].rps == pytest.approx(800)
+
+
+def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
+    slow = dataclasses.replace(LIGHT, server_cpu_s=0.01, host_cpu_s=None)
+    prediction = predict("/compute", 1, None, snapshot(), slow, 2)
+    assert prediction.rps is None
+    # One connection keeps one CPU busy.
+    assert (prediction.bounds[0].resource, prediction.bounds[0].rps) == ("connections", 100)
+    assert prediction.expected_p95_ms == pytest.approx(10)
+    assert predict("/compute", 40, None, snapshot(), slow, 2).expected_p95_ms == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("offered", "demand", "expected_ms"),
+    [
+        (900, None, 200.0),
+        (900, LIGHT, 200.5),
+        (1000, LIGHT, None),  # the pool's bound
+        (1000, None, None),
+    ],
+)
+def test_an_open_load_below_its_bound_does_not_queue(
+    offered: int, demand: Demand | None, expected_ms: float | None
+) -> None:
+    found = predict("/downstream", 2000, offered, snapshot(), demand, 2).expected_p95_ms
+    assert found == (None if expected_ms is None else pytest.approx(expected_ms))
+
+
+def test_nothing_is_expected_with_a_caveat() -> None:
+    cut = snapshot(toxics=ToxicState(("x",), unpredicted=("downstream/reset_peer",)))
+    prediction = predict("/downstream", 200, None, cut, LIGHT, 2)
+    assert (prediction.holding, prediction.expected_p95_ms) == ((), None)
+    assert prediction.text == "none: no bound covers downstream/reset_peer"
+    assert predict("/compute", 1, None, cut).text == (
+        "none: nothing that is known bounds this load"
+    )

@@ -16,7 +16,7 @@ from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordE
 from lab.launches import fresh_jvm
 from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
-from lab.types import Experiment, Row, WarmCycle, Warmth
+from lab.types import Demand, Experiment, Row, TrialPlan, WarmCycle, Warmth
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -33,14 +33,22 @@ class Bench:
     text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
     warmed: list[str] = dataclasses.field(default_factory=list)
     warmth: Warmth = WARM
+    demand: Demand | None = None
+    measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     def warm(self, server: str, *_: object) -> Warmth:
         self.warmed.append(server)
         return self.warmth
 
+    def light_load(self, plan: TrialPlan, *_: object) -> Demand | None:
+        self.measured.append((plan.server, plan.route))
+        return self.demand
+
     @property
     def stages(self) -> Stages:
-        return Stages(fresh=fresh_jvm, warm=self.warm, observe=lambda *_: None)
+        return Stages(
+            fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=lambda *_: None
+        )
 
     def resume(self) -> int:
         console = Console(file=self.text, width=120)
@@ -548,3 +556,32 @@ def test_the_derived_files_are_there_and_say_what_the_rows_said(ready: Bench) ->
         assert (ready.run_dir / name).stat().st_size > 0
     lines = (ready.run_dir / "trials.jsonl").read_text().splitlines()
     assert [json.loads(line)["trial"] for line in lines] == [row["trial"] for row in ready.rows]
+
+
+def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench) -> None:
+    ready.demand = Demand(100, 2000, 0.004, 0.01)
+    ready.run(concurrencies=(100, 200), modes=("closed",))
+    assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
+    # 2 CPUs of the host at 10 ms a request.
+    assert {(r["expected_rps"], r["binding"]) for r in ready.rows} == {("200.000", "host CPU")}
+    assert [r["expected_p95_ms"] for r in ready.rows] == ["500.000"] * 2 + ["1000.000"] * 2
+    # Faster than an estimate is not faster than possible.
+    assert {(r["valid"], r["predicted_rps"]) for r in ready.rows[:2]} == {("true", "500.000")}
+    said = (
+        "prediction: a /downstream 200 closed: ≤ 1,000 req/s (connections: 200 / 0.2 s); "
+        "host CPU ≈ 200 req/s (estimate: 2 / 10 ms); server CPU ≈ 500 req/s (estimate: 2 / 4 ms)"
+    )
+    assert ready.text.getvalue().count(said) == 1
+
+
+def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> None:
+    ready.run(servers=("a",))
+    assert ready.measured == [("a", "/downstream")]
+    assert [r["binding"] for r in ready.rows] == ["offered load", "connections"]
+    assert [r["expected_p95_ms"] for r in ready.rows] == ["200.000"] * 2
+
+
+def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
+    ready.warmth = Warmth(False, (), "not steady within 60 s")
+    ready.run(servers=("a",))
+    assert ready.measured == []

@@ -60,6 +60,9 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         accounted_s=counts.accounted_s if counts else None,
         launch=plan.launch,
         arm=plan.arm,
+        expected_rps=record.bounds[0].rps if record.bounds else None,
+        expected_p95_ms=record.expected_p95_ms,
+        binding=record.bounds[0].resource if record.bounds else None,
     )
 
 

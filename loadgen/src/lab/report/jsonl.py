@@ -29,6 +29,8 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "condition": to_json(record.plan.condition),
         "warmth": _warmth(record.warmth),
         "jit_share": record.jit_share,
+        "bounds": to_json(record.bounds),
+        "demand": to_json(record.demand),
         "usage": to_json(record.usage),
         "peaks": to_json(record.peaks),
         "toxics": list(record.before.toxics.in_force),

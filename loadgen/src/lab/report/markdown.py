@@ -11,7 +11,7 @@ from lab.cells import Load
 from lab.compare import Comparison
 from lab.records import time_text
 from lab.report import comparison as texts
-from lab.report import fairness, words
+from lab.report import fairness, verdicts, words
 from lab.report.words import Content
 from lab.types import Finding
 
@@ -22,6 +22,8 @@ def text(of: Content) -> str:
     """The whole report."""
     lines = [f"# {of.experiment.name}: {of.manifest.run}", "", *_loudly(of), *_asked(of)]
     sections = (
+        ("What limited", _limited(of)),
+        ("Predicted and measured", _predicted(of)),
         ("What was run", _what(of)),
         ("Loads", _loads(of.loads)),
         ("Comparisons", _comparisons(of.comparisons)),
@@ -57,6 +59,19 @@ def _asked(of: Content) -> Iterator[str]:
         if said:
             yield f"**{name}.** {said.strip()}"
             yield ""
+
+
+def _limited(of: Content) -> Iterator[str]:
+    for load, verdict, beside in verdicts.lines(of.said):
+        yield f"- **{load}**: {verdict}{f'; {beside}' if beside else ''}"
+
+
+def _predicted(of: Content) -> Iterator[str]:
+    rows = [one.cells for one in of.said if one.expected_rps is not None]
+    if rows:
+        yield from table(verdicts.HEADER, rows)
+        yield ""
+        yield verdicts.LEGEND
 
 
 def _what(of: Content) -> Iterator[str]:

@@ -11,6 +11,8 @@ from rich.text import Text
 from lab.types import Row
 
 WIDE = 116
+# From here on there is room for what limited.
+WIDER = 140
 NOTHING = "–"
 
 
@@ -19,7 +21,8 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
     if not rows:
         return
     wide = console.width >= WIDE
-    console.print(_wide(rows) if wide else _narrow(rows))
+    named = console.width >= WIDER and any(row.bottleneck for row in rows)
+    console.print(_wide(rows, named=named) if wide else _narrow(rows))
     legend = (
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
@@ -36,7 +39,7 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
         console.print(Text(f"note {note}"))
 
 
-def _wide(rows: Sequence[Row]) -> RenderableType:
+def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
     mixed = len({row.engine for row in rows}) > 1
     routes = len({row.route for row in rows}) > 1
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
@@ -51,6 +54,8 @@ def _wide(rows: Sequence[Row]) -> RenderableType:
                  "ok", "http", "sock", "t/o"):  # fmt: skip
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("valid", no_wrap=True)
+    if named:
+        table.add_column("bottleneck", no_wrap=True)
     for row in rows:
         table.add_row(
             lane(row),
@@ -62,6 +67,7 @@ def _wide(rows: Sequence[Row]) -> RenderableType:
             *_latencies(row),
             *_counts(row),
             "yes" if row.valid else "NO",
+            *((row.bottleneck or NOTHING,) if named else ()),
             style=None if row.valid else "dim",
         )
     return table if mixed else Group(Text(f"engine: {rows[0].engine}", style="dim"), table)

@@ -11,7 +11,8 @@ from lab.compare import Comparison
 from lab.report import comparison as texts
 from lab.report.manifest import Manifest
 from lab.report.table import NOTHING, grouped
-from lab.types import Experiment, Finding, Json, Row
+from lab.report.verdicts import Said, said
+from lab.types import Experiment, Finding, Json, Row, Verdict
 
 KINDS = {
     "loads": "fixed loads",
@@ -32,8 +33,8 @@ LOADS_LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the reports are made of. `notes` are (trial, note); `unfinished` are raw folders of
-    trials that never ended."""
+    """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
+    `unfinished` are raw folders of trials that never ended."""
 
     manifest: Manifest
     experiment: Experiment
@@ -43,6 +44,12 @@ class Content:
     findings: Sequence[Finding]
     notes: Sequence[tuple[str, str]]
     unfinished: Sequence[str]
+    verdicts: Sequence[tuple[str, Verdict]] = ()
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """What limited each load, with what was predicted of it."""
+        return said(self.rows, self.verdicts, self.experiment.kind)
 
 
 def launches(experiment: Experiment) -> str:

@@ -107,7 +107,7 @@ class Judgement:
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
-    * offered_rps: what was offered (open); predicted_rps: the tightest bound before the run
+    * offered_rps: what was offered (open); predicted_rps: the tightest hard bound before the run
     * achieved_rps: answers per second in the measured window, HTTP errors included
     * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
     * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
@@ -117,6 +117,8 @@ class Row:
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
     * arm: the name under which a server is compared with itself; empty without arms
+    * expected_rps: the tightest of all bounds, estimates included; binding: what binds there (a
+      resource, connections, or offered load); expected_p95_ms: the response time that follows
     """
 
     run: str
@@ -153,6 +155,9 @@ class Row:
     accounted_s: float | None
     launch: int = 0
     arm: str | None = None
+    expected_rps: float | None = None
+    expected_p95_ms: float | None = None
+    binding: str | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

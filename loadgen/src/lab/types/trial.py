@@ -138,7 +138,8 @@ class TrialRecord:
     not those of the plan's own script: they are in `script`;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `bounds` are those predicted before
-    the trial, the tightest first, and `demand` the light load that some of them come from.
+    the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
+    the light load that some of them come from.
     `starts` counts how often the engine was started until its start was a good one. What is
     None was not recorded, as by older versions of the lab.
     """
@@ -164,6 +165,7 @@ class TrialRecord:
     script: tuple[ScriptedToxic, ...] = ()
     bounds: tuple[Bound, ...] = ()
     demand: Demand | None = None
+    expected_p95_ms: float | None = None
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from lab.cells import Load
 from lab.compare import Answer, Comparison
 from lab.report import comparison as texts
-from lab.report import words
+from lab.report import verdicts, words
 from lab.report.page.by_load import Place
 from lab.report.page.chart import Drawn
 from lab.report.page.markup import bullets, folded, inline, prose, table
@@ -18,6 +18,7 @@ from lab.report.words import Content
 # More cells than these are too many to read before anything else.
 MOST_CELLS = 12
 MOST_FIGURES = 12
+MOST_SAID = 12
 # As the judgement of open trials has it.
 KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
@@ -60,7 +61,26 @@ def _are(count: int) -> str:
 
 
 def question(of: Content) -> str:
-    """The experiment's question."""
+    """The experiment's question, and right below what limited each load."""
+    return _asked(of) + _limited(of)
+
+
+def _limited(of: Content) -> str:
+    items = []
+    for load, verdict, beside in verdicts.lines(of.said):
+        below = f'<br><span class="soft">{inline(beside)}</span>' if beside else ""
+        items.append(f"<li><strong>{inline(load)}</strong>: {inline(verdict)}{below}</li>")
+    if not items:
+        return ""
+    first, rest = items[:MOST_SAID], items[MOST_SAID:]
+    parts = ["<h3>What limited</h3>", f'<ul class="limited">{"".join(first)}</ul>']
+    if rest:
+        more = f'<ul class="limited">{"".join(rest)}</ul>'
+        parts.append(folded(f"{len(rest)} more loads", more, is_open=False))
+    return "".join(parts)
+
+
+def _asked(of: Content) -> str:
     asked = of.experiment.question.strip()
     if not asked:
         loads = ", ".join(f"{one:,}" for one in of.experiment.concurrencies)
@@ -84,6 +104,11 @@ def prediction(of: Content) -> str:
             "predicted before the run: connections, threads and downstream connections, each "
             f"over how long a request holds one. {NOTHING}: only computing limits.</p>"
         )
+    compared = [one.cells for one in of.said if one.expected_rps is not None]
+    if compared:
+        parts.append("<h3>Predicted and measured</h3>")
+        parts.append(table("Predicted and measured", verdicts.HEADER, compared))
+        parts.append(f'<p class="legend">{inline(verdicts.LEGEND)}</p>')
     return "".join(parts)
 
 
@@ -177,7 +202,7 @@ def _highest(load: Load | None) -> tuple[str, str, str, str]:
 
 
 def came_out(of: Content) -> str:
-    """Findings and comparisons; the place of verdicts."""
+    """Findings and comparisons."""
     parts = [_at_a_glance(of)]
     if of.findings:
         parts.append("<h3>Findings</h3>")

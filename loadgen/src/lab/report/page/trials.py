@@ -11,11 +11,13 @@ from lab.report import table as console
 from lab.report import words
 from lab.report.page.answers import figures
 from lab.report.page.chart import Drawn
-from lab.report.page.markup import bullets, facts, inline
+from lab.report.page.markup import bullets, facts, folded, inline, table
+from lab.report.page.scale import number
 from lab.report.table import NOTHING, milliseconds
 from lab.report.words import Content
-from lab.types import Curves, Judgement, Measurement, Panels, Row
+from lab.types import Curves, Judgement, Measurement, Panels, Row, Verdict
 
+STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
 NO_PANELS = (
     "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
     "there is nothing to draw over time."
@@ -31,6 +33,7 @@ class Shown:
     judgement: Judgement
     curves: Curves
     panels: Panels | None
+    verdict: Verdict | None = None
 
 
 def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Drawn]]]) -> str:
@@ -59,7 +62,7 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Drawn]], *, alone: bool) -> str
         f"{row.concurrency:,} connections{offered}</h3>{verdict}"
     )
     summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
-    parts = [_reasons(of.judgement), facts(_facts(of))]
+    parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
     for section, group in groupby(drawn, key=lambda one: one[0]):
         if section:
             parts.append(f"<h4>{inline(section)}</h4>")
@@ -94,11 +97,68 @@ def _reasons(of: Judgement) -> str:
     return f'<div class="loud">{bullets(of.reasons)}</div>{bullets(of.notes)}'
 
 
+def _standings(of: Verdict | None, row: Row) -> str:
+    """Every resource the evidence tells of, the most suspect first, with the queries."""
+    if of is None:
+        return ""
+    sure = f" (confidence {of.confidence:.2f})" if of.confidence else ""
+    parts = [f"<p><strong>Verdict</strong>: {inline(of.sentence)}{inline(sure)}</p>"]
+    rows = [
+        (
+            str(rank),
+            one.resource,
+            _share(one.utilisation),
+            NOTHING if one.saturation is None else f"{number(one.saturation)} {one.waiting}",
+            NOTHING if one.errors is None else number(one.errors),
+            f"{one.score:.2f}",
+            one.sentence,
+        )
+        for rank, one in enumerate(of.ranked, start=1)
+    ]
+    if rows:
+        label = f"Resources of trial {row.trial}"
+        table_of = table(label, STANDINGS, rows, names=2, wide=(6,))
+        seen = [
+            (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
+            for one in of.ranked
+            for each in one.evidence
+        ]
+        header = ("resource", "what", "value", "query or file")
+        evidence = table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,))
+        parts.append(folded(f"{len(rows)} resources, ranked", table_of, is_open=False))
+        if seen:
+            parts.append(folded(f"Their evidence, {len(seen)} numbers", evidence, is_open=False))
+    parts.append(bullets(of.missing))
+    return "".join(parts)
+
+
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.0%}"
+
+
 def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     row, record = of.row, of.measurement.record
     yield "route", f"{row.route}, asked by {row.engine}"
     bound = None if row.predicted_rps is None else f"{row.predicted_rps:,.0f} requests/s"
     yield "predicted bound", bound
+    if record.bounds:
+        told = "; ".join(
+            f"{'≈' if one.estimate else '≤'} {one.rps:,.0f} {one.resource} ({one.formula})"
+            for one in record.bounds
+        )
+        yield "all bounds, requests/s", told
+    demand = record.demand
+    if demand is not None:
+        parts = [
+            f"{seconds * 1000:.3g} ms of {whose}"
+            for seconds, whose in (
+                (demand.server_cpu_s, "the server's CPU"),
+                (demand.host_cpu_s, "the host's CPU"),
+            )
+            if seconds is not None
+        ]
+        light = f"({demand.requests:,} requests, {demand.connections} connections)"
+        yield "a request costs", f"{', '.join(parts)} {light}" if parts else None
     if row.started_at is not None and row.ended_at is not None:
         window = f" ({row.window_s:.1f} s)" if row.window_s is not None else ""
         yield "measured window", f"{time_text(row.started_at)} to {time_text(row.ended_at)}{window}"

@@ -1,0 +1,162 @@
+"""What one request costs: a light load on a warm JVM, and the CPU that was used meanwhile.
+
+By the utilization law (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10(3), 1978) a
+resource that is busy for B seconds while C requests complete has the service demand D = B/C per
+request. B here is the CPU time under the load less what the idle lab would have used in as long:
+scrapes, the live view, timers. It includes what a request causes beside its handling, as garbage
+collection does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.engines.base import Engine
+from lab.errors import LabUnreachable
+from lab.launches import settled
+from lab.process import HostCpu, Process, System
+from lab.stack import RouteWork, Stack
+from lab.types import Demand, TrialPlan
+
+LIGHT_CONNECTIONS = 100
+IDLE_S = 2.0
+# The engine opens its connections meanwhile.
+LEAD_S = 1.0
+LIGHT_S = 4.0
+# CPU clocks tick every 10 ms: of fewer requests they say little.
+LEAST_REQUESTS = 50
+# A request that fails costs something else than one that is answered.
+MOST_FAILED = 0.05
+OUTPUT = "light-load.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The counters at one moment."""
+
+    at_s: float
+    host: HostCpu | None
+    cpu_s: float
+    work: RouteWork
+
+
+def measure_demand(
+    plan: TrialPlan,
+    engine: Engine,
+    stack: Stack,
+    system: System,
+    raw: Path,
+    host_cores: int | None,
+) -> Demand | None:
+    """Wait IDLE_S, then load the plan's route for LIGHT_S with at most LIGHT_CONNECTIONS, closed.
+
+    `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `host_cores`
+    are the machine's CPUs, None where nobody knows. Returns when the server has worked off what
+    was sent; None where the server does not tell, its JVM restarted, the load ended by itself,
+    too little was answered, or too much failed. Raises EngineError where the engine cannot be
+    started, and Interrupted; the engine is ended in any case.
+    """
+    connections = min(plan.concurrency, LIGHT_CONNECTIONS)
+    try:
+        first = _read(plan, stack, system)
+        system.sleep(IDLE_S)
+        idle = _read(plan, stack, system)
+        with _load(plan, connections, engine, system, raw) as running:
+            system.sleep(LEAD_S)
+            opened = _read(plan, stack, system)
+            system.sleep(LIGHT_S)
+            closed = _read(plan, stack, system)
+            whole = running.poll() is None
+    except LabUnreachable:
+        settled(plan.server, stack, system)
+        return None
+    settled(plan.server, stack, system)
+    return demand_of(connections, (first, idle), (opened, closed), host_cores) if whole else None
+
+
+def demand_of(
+    connections: int,
+    idle: tuple[_Reading, _Reading],
+    light: tuple[_Reading, _Reading],
+    host_cores: int | None,
+) -> Demand | None:
+    """The demand by the counters before and after the idle time, and within the light load."""
+    before, after = light
+    answered = after.work.requests - before.work.requests
+    failed = after.work.failed - before.work.failed
+    if answered < LEAST_REQUESTS or not 0 <= failed <= MOST_FAILED * answered:
+        return None
+    length_s = after.at_s - before.at_s
+    server_s = _server_share(*light) - _server_share(*idle)
+    host_share = _less(_host_share(*light), _host_share(*idle))
+    host_s = None if host_share is None or host_cores is None else host_share * host_cores
+    return Demand(
+        connections=connections,
+        requests=round(answered),
+        server_cpu_s=_each(server_s, length_s, answered),
+        host_cpu_s=_each(host_s, length_s, answered),
+    )
+
+
+def _each(share: float | None, length_s: float, requests: float) -> float | None:
+    """CPU seconds per request; None where the load used no more than the idle lab."""
+    return None if share is None or share <= 0 else share * length_s / requests
+
+
+def _server_share(before: _Reading, after: _Reading) -> float:
+    """CPU seconds per second, of the server's process."""
+    return (after.cpu_s - before.cpu_s) / (after.at_s - before.at_s)
+
+
+def _host_share(before: _Reading, after: _Reading) -> float | None:
+    """The share of all its CPUs that the host itself used; what other machines took from it
+    (steal) is no cost of a request."""
+    if before.host is None or after.host is None:
+        return None
+    shares = after.host.shares_since(before.host)
+    return None if shares is None else shares[0] - shares[1]
+
+
+def _less(of: float | None, idle: float | None) -> float | None:
+    return None if of is None or idle is None else of - idle
+
+
+def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
+    """Raises LabUnreachable."""
+    at_s, host = system.monotonic(), system.host_cpu()
+    cpu_s = stack.cpu_s(plan.server)
+    return _Reading(at_s, host, cpu_s, stack.work(plan.server, plan.route))
+
+
+@contextmanager
+def _load(
+    plan: TrialPlan, connections: int, engine: Engine, system: System, raw: Path
+) -> Iterator[Process]:
+    """The light load, for as long as the context lasts."""
+    light = dataclasses.replace(
+        plan,
+        trial="light-load",
+        mode="closed",
+        concurrency=connections,
+        offered_rps=None,
+        predicted_rps=None,
+        duration_s=round(10 * LIGHT_S),
+        warmup_s=None,
+        spike=None,
+        script=(),
+    )
+    shutil.rmtree(raw, ignore_errors=True)
+    raw.mkdir(parents=True)
+    try:
+        process = system.start(engine.schedule(light, raw).argv, raw / OUTPUT)
+        try:
+            yield process
+        finally:
+            process.stop()
+    finally:
+        shutil.rmtree(raw, ignore_errors=True)

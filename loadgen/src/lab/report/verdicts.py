@@ -1,0 +1,186 @@
+"""What limited each load, and what was predicted of it beside what was measured: for the console
+and both reports.
+
+Trials of one load on one lane (its launches) are said together; where every trial has a
+condition of its own (planted, explain) they are told apart by their names.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from lab.cells import Cell, lane_of
+from lab.report import comparison as texts
+from lab.report.table import NOTHING, milliseconds
+from lab.types import HIGH, UNKNOWN, Kind, Row, Verdict
+
+# In these kinds the same load is measured under several conditions.
+BY_NAME: tuple[Kind, ...] = ("planted", "explain")
+HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
+          "expected p95", "measured p95")  # fmt: skip
+LEGEND = (
+    "at most: the tightest bound that nothing real exceeds. expected: the tightest of all bounds, "
+    "with those estimated from the CPU time that a request took under a light load; binding: what "
+    "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
+    "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
+    "expected req/s); measured: raw in a closed load, corrected in an open one. Latencies in ms "
+    f"(12.3s: seconds), medians of valid trials. {NOTHING}: nothing is known to bound it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One load on one lane. Medians are of its valid trials, of all where none is valid.
+
+    `confidence` is "high" where most of its trials say so with HIGH or more, else "low"; empty
+    for an unknown bottleneck. `agree` of `trials` have this `bottleneck`, `others` are what the
+    rest say. Latencies are those of `Row`: raw in a closed load, corrected in an open one.
+    """
+
+    load: str
+    bottleneck: str
+    confidence: str
+    sentence: str
+    agree: int
+    trials: int
+    others: tuple[str, ...]
+    bound_rps: float | None
+    expected_rps: float | None
+    binding: str | None
+    achieved_rps: float | None
+    expected_p95_ms: float | None
+    p95_ms: float | None
+
+    @property
+    def text(self) -> str:
+        """The sentence of the verdict, and how sure it is."""
+        notes = [f"{self.confidence} confidence"] if self.confidence else []
+        if self.others:
+            notes.append(f"{self.agree} of {self.trials} trials; also {', '.join(self.others)}")
+        return f"{self.sentence} ({'; '.join(notes)})" if notes else self.sentence
+
+    @property
+    def beside(self) -> str:
+        """What was predicted beside what was measured; empty where there is not both."""
+        if self.achieved_rps is None or self.expected_rps is None:
+            return ""
+        text = (
+            f"predicted {self.expected_rps:,.0f} req/s ({self.binding}), "
+            f"measured {self.achieved_rps:,.0f}"
+        )
+        if self.expected_p95_ms is not None and self.p95_ms is not None:
+            text += f"; p95 predicted {_ms(self.expected_p95_ms)}, measured {_ms(self.p95_ms)}"
+        return text
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its row under HEADER."""
+        share = NOTHING
+        if self.achieved_rps is not None and self.expected_rps:
+            share = f"{self.achieved_rps / self.expected_rps:.0%}"
+        return (
+            self.load,
+            texts.rate(self.bound_rps),
+            texts.rate(self.expected_rps),
+            self.binding or NOTHING,
+            texts.rate(self.achieved_rps),
+            share,
+            milliseconds(self.expected_p95_ms),
+            milliseconds(self.p95_ms),
+        )
+
+
+def said(
+    rows: Sequence[Row], verdicts: Sequence[tuple[str, Verdict]], kind: Kind
+) -> tuple[Said, ...]:
+    """Every load, as they first appear."""
+    names = texts.cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
+    of_trial = dict(verdicts)
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        load = f"{lane_of(row)}, {names[Cell.of(row)]}"
+        if kind in BY_NAME:
+            # The trial's name without its number and launch.
+            load = re.sub(r"-l\d+$", "", row.trial.partition("-")[2]) or row.trial
+        groups.setdefault(load, []).append(row)
+    return tuple(
+        _said(load, group, [of_trial[row.trial] for row in group if row.trial in of_trial])
+        for load, group in groups.items()
+    )
+
+
+def lines(of: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
+    """(load, verdict, predicted beside measured) for people; loads whose bottleneck is unknown
+    for the same reason are one line."""
+    merged: dict[str, list[Said]] = {}
+    for one in of:
+        same = one.sentence if one.bottleneck == UNKNOWN and not one.others else one.load
+        merged.setdefault(same, []).append(one)
+    for group in merged.values():
+        first = group[0]
+        if first.sentence:
+            alone = first.beside if len(group) == 1 else ""
+            yield "; ".join(one.load for one in group), first.text, alone
+
+
+def render(console: Console, of: Sequence[Said]) -> None:
+    """Print a line for each load: what limited it, then what was predicted and measured."""
+    for load, verdict, beside in lines(of):
+        line = Text(load, style="bold")
+        line.append(f": {verdict}", style="not bold")
+        if beside:
+            line.append(f"; {beside}", style="dim not bold")
+        console.print(line, soft_wrap=True)
+
+
+def _said(load: str, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> Said:
+    first = _named(verdicts)
+    mine = [one for one in verdicts if first and one.bottleneck == first.bottleneck]
+    confidence = ""
+    if first is not None and first.bottleneck != UNKNOWN:
+        sure = sum(one.confidence >= HIGH for one in mine)
+        confidence = "high" if 2 * sure > len(verdicts) else "low"
+    others = Counter(one.bottleneck for one in verdicts if one not in mine)
+    valid = [row for row in rows if row.valid] or rows
+    closed = rows[0].mode == "closed"
+    bindings = Counter(row.binding for row in valid if row.binding)
+    return Said(
+        load=load,
+        bottleneck=first.bottleneck if first else UNKNOWN,
+        confidence=confidence,
+        sentence=first.sentence if first else "",
+        agree=len(mine),
+        trials=len(verdicts),
+        others=tuple(f"{name} ({count})" for name, count in others.most_common()),
+        bound_rps=_median([row.predicted_rps for row in valid]),
+        expected_rps=_median([row.expected_rps for row in valid]),
+        binding=bindings.most_common(1)[0][0] if bindings else None,
+        achieved_rps=_median([row.achieved_rps for row in valid]),
+        expected_p95_ms=_median([row.expected_p95_ms for row in valid]),
+        p95_ms=_median([row.raw_p95_ms if closed else row.p95_ms for row in valid]),
+    )
+
+
+def _named(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The most sure of those that say what most say."""
+    if not verdicts:
+        return None
+    counts = Counter(one.bottleneck for one in verdicts)
+    return max(verdicts, key=lambda one: (counts[one.bottleneck], one.confidence))
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _ms(value: float) -> str:
+    text = milliseconds(value)
+    return text if text.endswith("s") else f"{text} ms"
