@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import design, endurance, faults, spike, stress
+from lab import design, endurance, explain, faults, spike, stress
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
@@ -111,6 +111,7 @@ def new_design(
         "spike": spike.design,
         "endurance": endurance.design,
         "faults": faults.design,
+        "explain": explain.design,
     }[experiment.kind]
     return make(experiment, snapshots, engines, stack.traffic_url, cores)
 
