@@ -17,7 +17,7 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready driver up down bench run sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help ready driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,11 @@ run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= C
 	@images/host.sh check run
 	@$(MAKE) up
 	@$(DRIVER) run
+
+explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool"]
+	@images/host.sh check explain
+	@$(MAKE) up
+	@$(DRIVER) explain
 
 sweep: ## The same as `make run EXP=sweep`
 	@$(MAKE) run EXP=sweep

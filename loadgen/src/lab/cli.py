@@ -14,6 +14,7 @@ from lab import executors, toxics
 from lab.config import (
     DensityFile,
     bench_experiment,
+    explain_experiment,
     read_servers,
     read_words,
     refuse_unknown,
@@ -62,6 +63,14 @@ def do(argv: Sequence[str], environ: Environ) -> int:
 
 def _bench(argv: Sequence[str], environ: Environ) -> int:
     experiment = bench_experiment(read_words(argv, environ), _servers(environ), _file_limit())
+    return _in_lab(
+        environ,
+        lambda place, stack, system: run(experiment, place, stack, system, _console(environ)),
+    )
+
+
+def _explain(argv: Sequence[str], environ: Environ) -> int:
+    experiment = explain_experiment(read_words(argv, environ), _servers(environ), _file_limit())
     return _in_lab(
         environ,
         lambda place, stack, system: run(experiment, place, stack, system, _console(environ)),
@@ -152,6 +161,8 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     words = read_words(rest, environ)
     if verb == "bench":
         bench_experiment(words, _servers(environ), _file_limit())
+    elif verb == "explain":
+        explain_experiment(words, _servers(environ), _file_limit())
     elif verb == "run":
         if "RESUME" in words:
             _resumed(words, environ)
@@ -164,7 +175,7 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     elif verb in CHECKS:
         CHECKS[verb](words)
     else:
-        allowed = ", ".join(("bench", "run", "density", *OF_RESULTS, *CHECKS))
+        allowed = ", ".join(("bench", "run", "explain", "density", *OF_RESULTS, *CHECKS))
         raise WordError(f"check: '{verb}' is not allowed; allowed: {allowed}")
     return 0
 
@@ -231,6 +242,7 @@ CHECKS: Mapping[str, Callable[[Words], object]] = {
 VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
     "bench": _bench,
     "run": _run,
+    "explain": _explain,
     "report": _report,
     "compare": _compare,
     "density": _density,

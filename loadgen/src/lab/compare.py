@@ -27,6 +27,8 @@ from lab.intervals import LEAST_VALUES, Interval, MedianOf, RatioOf, ratio_of
 from lab.types import Row
 
 MARGIN = 0.05
+# Kinds of experiments that change the lab from trial to trial on purpose: their lanes are no sides.
+IN_CONDITIONS = ("planted", "explain")
 Answer = Literal["faster", "slower", "no difference", "inconclusive"]
 
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import agreement, endurance, faults, panels, spike, stress
+from lab import agreement, endurance, explain, faults, panels, spike, stress
 from lab.cells import loads
-from lab.compare import Comparison, lanes
+from lab.compare import IN_CONDITIONS, Comparison, lanes
 from lab.engines import Engine
 from lab.errors import RawDataError
 from lab.measure import RECORD, measure
@@ -34,6 +34,7 @@ _OF_KIND = {
     "spike": spike.findings,
     "endurance": endurance.findings,
     "faults": faults.findings,
+    "explain": explain.findings,
 }
 
 
@@ -102,7 +103,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
-    comparisons = lanes(rows)
+    comparisons = () if experiment.kind in IN_CONDITIONS else lanes(rows)
     content = Content(
         manifest=record,
         experiment=experiment,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.cells import lane_of
-from lab.compare import Comparison, compare
+from lab.compare import IN_CONDITIONS, Comparison, compare
 from lab.errors import LabError, WordError
 from lab.fairness import compare as compare_limits
 from lab.report import csv, manifest
@@ -150,6 +150,11 @@ def _run(folder: Path) -> Run:
     record = manifest.read(folder)
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    if experiment.kind in IN_CONDITIONS:
+        raise LabError(
+            f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
+            "on purpose, so it is no side of a comparison"
+        )
     path = folder / csv.NAME
     if not path.is_file():
         raise LabError(f"{folder.name} has no {csv.NAME}: `make report RUN={folder.name}` makes it")

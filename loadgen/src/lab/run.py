@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import design, endurance, faults, spike, stress
+from lab import design, endurance, explain, faults, spike, stress
 from lab.demand import measure_demand
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
@@ -113,6 +113,7 @@ def new_design(
         "spike": spike.design,
         "endurance": endurance.design,
         "faults": faults.design,
+        "explain": explain.design,
     }[experiment.kind]
     return make(experiment, snapshots, engines, stack.traffic_url, cores)
 

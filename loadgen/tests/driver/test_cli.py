@@ -34,7 +34,7 @@ def test_an_unknown_verb_gets_the_list(
     assert all(verb in said for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", [["bench"], ["check", "bench"]])
+@pytest.mark.parametrize("verb", [["bench"], ["check", "bench"], ["check", "explain"]])
 @pytest.mark.parametrize("word", ["CONC=no", "CONC=10 SPEED=9", "CONC=10 SERVER=tomcat", "CONC"])
 def test_wrong_words_of_bench_are_one_line_and_exit_2(
     verb: list[str], word: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
@@ -48,6 +48,7 @@ def test_check_is_silent_about_good_words(
 ) -> None:
     assert do(["check", "bench", "CONC=10", "SERVER=fixed-pool"], home) == 0
     assert do(["check", "toxic", "TYPE=latency", "LATENCY=300"], home) == 0
+    assert do(["check", "explain", "CONC=10", "SUSPECT=worker pool"], home) == 0
     said = capsys.readouterr()
     assert said.out == said.err == ""
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.config import bench_experiment, read_servers, read_words
+from lab.config import bench_experiment, explain_experiment, read_servers, read_words
 from lab.errors import LabUnreachable, WordError
-from lab.types import Experiment
+from lab.types import Experiment, Explain
 
 SERVERS = ("fixed-pool", "virtual-threads")
 LIMIT = 20_000
@@ -156,3 +156,51 @@ def test_several_engines_may_measure_the_same_load() -> None:
 def test_a_machine_without_descriptors_is_said() -> None:
     with pytest.raises(WordError, match="only 1000 open files"):
         bench_experiment({"CONC": "5"}, SERVERS, 1000)
+
+
+def explain(**words: str) -> Experiment:
+    return explain_experiment(words, SERVERS, LIMIT)
+
+
+def test_explain_takes_one_word_and_short_closed_trials() -> None:
+    found = explain(CONC="5000")
+    assert (found.name, found.kind, found.explain) == ("explain", "explain", Explain(6, 4))
+    assert (found.servers, found.routes, found.concurrencies) == (
+        SERVERS,
+        ("/downstream",),
+        (5000,),
+    )
+    assert (found.modes, found.duration_s, found.launches) == (("closed",), 5, 0)
+    assert found.words == ("CONC=5000",)
+
+
+def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
+    found = explain(
+        CONC="50", SERVER="fixed-pool", ROUTE="/block", MODE="open", RATE="300", DURATION="8s",
+        PAIRS="10", STEPS="1", SUSPECT="worker pool", NAME="mine", ENGINE="oha",
+    )  # fmt: skip
+    assert found.explain == Explain(10, 1, "worker pool")
+    assert (found.name, found.servers, found.routes) == ("mine", ("fixed-pool",), ("/block",))
+    assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 300, 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({}, "explain: CONC is missing"),
+        ({"CONC": "5", "LAUNCHES": "6"}, "explain: unknown word LAUNCHES; allowed: CONC, SERVER"),
+        ({"CONC": "5,6"}, "explain: CONC=5,6 is more than one; allowed: one in this kind"),
+        ({"CONC": "5", "SUSPECT": "disk"}, "explain: SUSPECT=disk is not allowed; allowed: worker"),
+        ({"CONC": "999999"}, "explain: CONC=999999 is more than this machine holds"),
+    ],
+)
+def test_wrong_words_of_explain_are_refused(words: dict[str, str], says: str) -> None:
+    with pytest.raises(WordError) as refused:
+        explain(**words)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_suspect_of_two_words_comes_through_make() -> None:
+    words = read_words([], {"LAB_WORDS": r"CONC=5 SUSPECT=worker\ pool"})
+    assert words["SUSPECT"] == "worker pool"

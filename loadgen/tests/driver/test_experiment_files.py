@@ -11,7 +11,16 @@ from lab.config.experiment_file import SHAPES, WORDS
 from lab.density import file_plan
 from lab.errors import WordError
 from lab.records import from_json, to_json
-from lab.types import Endurance, Experiment, Faults, Objective, Spike, Stress, ToxicStep
+from lab.types import (
+    Endurance,
+    Experiment,
+    Explain,
+    Faults,
+    Objective,
+    Spike,
+    Stress,
+    ToxicStep,
+)
 
 SHIPPED = Path(__file__).parents[3] / "experiments"
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
@@ -37,6 +46,7 @@ FAULTS = (
 )
 SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
 FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
+EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
 DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
 
 
@@ -94,7 +104,7 @@ def test_the_promised_experiments_are_there() -> None:
     names = {path.stem for path in SHIPPED.glob("*.toml")}
     assert names == {
         "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
-        "engines",
+        "engines", "next-bottleneck",
     }  # fmt: skip
 
 
@@ -243,6 +253,41 @@ def test_endurance_is_taken(files: Files) -> None:
     assert (found.duration_s, found.modes) == (3600, ("open",))
     # Shorter than a leg: one leg.
     assert files.experiment(ENDURANCE, DURATION="60s").endurance == Endurance(60)
+
+
+def test_explain_is_taken(files: Files) -> None:
+    found = files.experiment(EXPLAIN)
+    assert found.explain == Explain(6, 4)
+    assert (found.kind, found.modes, found.launches) == ("explain", ("closed",), 0)
+    text = EXPLAIN + '[explain]\npairs = 7\nsteps = 2\nsuspect = "worker pool"\n'
+    assert files.experiment(text).explain == Explain(7, 2, "worker pool")
+    words = {"PAIRS": "8", "STEPS": "1", "SUSPECT": "server CPU"}
+    assert files.experiment(text, **words).explain == Explain(8, 1, "server CPU")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed; allowed: worker pool, c"),
+        (EXPLAIN, {"PAIRS": "0"}, "run: PAIRS=0 is not allowed; allowed: 1..100"),
+        (EXPLAIN, {"STEPS": "21"}, "run: STEPS=21 is not allowed; allowed: 1..20"),
+        (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex"),
+        (EXPLAIN, {"CONC": "5,6"}, "run: CONC=5,6 is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"MODE": "both"}, "run: MODE=both is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"ENGINE": "oha,wrk"}, "run: ENGINE=oha,wrk is more than one"),
+        (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)"),
+        (HEAD + 'kind = "explain"\n', {}, "experiments/x.toml: load.concurrency is missing"),
+        (
+            EXPLAIN + "[explain]\npair = 6\n",
+            {},
+            "explain.pair is not a key; allowed: explain.pairs",
+        ),
+    ],
+)
+def test_a_wrong_explanation_is_refused(
+    files: Files, text: str, words: dict[str, str], says: str
+) -> None:
+    assert says in files.refusal(text, **words)
 
 
 def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:

@@ -8,7 +8,7 @@ from driver.fakes import IDENTITY, judged_row, measurement, record, snapshot
 from driver.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_rows
 from lab.errors import LabError, WordError
 from lab.pool import Paired, pair, read_pools
-from lab.types import Fairness, Row, ToxicState
+from lab.types import Explain, Fairness, Row, ToxicState
 
 ONE, TWO, THREE = (f"20260131T12000{n}Z-aa" for n in range(3))
 
@@ -246,3 +246,9 @@ def test_windows_of_different_lengths_are_said(results: Path) -> None:
 def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> None:
     write_manifest(results, ONE, fairness=Fairness({}, {}, {"backlog": {"a": 1, "b": 2}}))
     assert compared(results).comparisons
+
+
+def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> None:
+    changed = dataclasses.replace(EXPERIMENT, kind="explain", launches=0, explain=Explain(6, 4))
+    write_rows(write_manifest(results, THREE, experiment=changed), rows())
+    assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

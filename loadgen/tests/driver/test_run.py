@@ -7,16 +7,18 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+import lab.derive
 from driver.fakes import START, FakeEngine, FakeLab, FakeSystem
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
 from lab.launches import fresh_jvm
 from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
-from lab.types import Demand, Experiment, Row, TrialPlan, WarmCycle, Warmth
+from lab.types import Demand, Experiment, Explain, Row, TrialPlan, WarmCycle, Warmth
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -585,3 +587,36 @@ def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
     ready.warmth = Warmth(False, (), "not steady within 60 s")
     ready.run(servers=("a",))
     assert ready.measured == []
+
+
+def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lab.derive.read_trial
+
+    def names_the_pool(*args: Any) -> lab.derive.Trial:
+        trial = real(*args)
+        row = dataclasses.replace(trial.row, bottleneck="worker pool", confidence=0.9)
+        return dataclasses.replace(trial, row=row)
+
+    monkeypatch.setattr("lab.derive.read_trial", names_the_pool)
+    monkeypatch.setattr("lab.run.read_trial", names_the_pool)
+    changes = {"kind": "explain", "explain": Explain(1, 1), "servers": ("a",), "modes": ("closed",)}
+    ready.system.interrupt_at = 60.0
+    with pytest.raises(Interrupted):
+        ready.run(**changes)
+    ready.system.interrupt_at = None
+    assert ready.resume() == 0
+    assert [row["trial"] for row in ready.rows] == [
+        "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
+    ]  # fmt: skip
+    conditions = [
+        json.loads((ready.run_dir / "raw" / row["trial"] / "trial.json").read_text())["plan"]
+        for row in ready.rows
+    ]
+    assert [plan["condition"]["knobs"] for plan in conditions] == [{}, {}, {"pool_size": 400}]
+    said = ready.text.getvalue()
+    assert "a: step 1, worker pool (named, confidence 0.90): inconclusive: pool_size 200" in said
+    assert "no interval: 1 and 1 trials" in said
+    assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
+    assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()

@@ -5,7 +5,7 @@ A word and a key of a file that mean the same are read by the same rule; what is
 one line (WordError) naming the place, what was given and what is allowed.
 """
 
-from lab.config.bench import bench_experiment
+from lab.config.bench import bench_experiment, explain_experiment
 from lab.config.experiment_file import DensityFile, run_experiment
 from lab.config.load import no_auto_rate
 from lab.config.rules import SPARE_DESCRIPTORS, max_concurrency
@@ -18,6 +18,7 @@ __all__ = [
     "Head",
     "Settings",
     "bench_experiment",
+    "explain_experiment",
     "max_concurrency",
     "no_auto_rate",
     "read_servers",

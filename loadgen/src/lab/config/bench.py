@@ -1,12 +1,12 @@
-"""The words of `bench` as an Experiment."""
+"""The words of `bench`, and of `explain`, as an Experiment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lab.config import rules
+from lab.config import kinds, rules
 from lab.config.load import read_load
-from lab.config.settings import Given, Settings
+from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given, refuse_unknown
 from lab.errors import WordError
 from lab.types import Experiment
@@ -24,6 +24,13 @@ LOAD_WORDS = {
     "LAUNCHES": "repeat.launches",
     "NAME": "name",
 }
+EXPLAIN_WORDS = {
+    "PAIRS": "explain.pairs",
+    "STEPS": "explain.steps",
+    "SUSPECT": "explain.suspect",
+}
+# A step takes many trials, and each is compared with its neighbours: they can be short.
+EXPLAIN_DURATION = Given("explain: DURATION", ("5s",), by_user=False)
 LISTS = frozenset(("CONC", "SERVER", "ENGINE"))
 
 
@@ -53,6 +60,21 @@ def bench_experiment(
         words=as_given(words),
         launches=load.launches,
     )
+
+
+def explain_experiment(
+    words: Mapping[str, str], servers: Sequence[str], file_limit: int
+) -> Experiment:
+    """The words of `explain` as an Experiment; arguments as of bench_experiment. Raises
+    WordError."""
+    known = {word: key for word, key in LOAD_WORDS.items() if word != "LAUNCHES"} | EXPLAIN_WORDS
+    refuse_unknown(words, tuple(known), "explain")
+    if "CONC" not in words:
+        raise WordError("explain: CONC is missing; give the number of connections, as CONC=5000")
+    given = {"load.duration": EXPLAIN_DURATION, **given_words(words, known, "explain")}
+    settings = Settings("explain", given)
+    head = Head(settings.one("name", rules.name, "explain"), "", "", as_given(words))
+    return kinds.explanation(settings, head, servers, file_limit)[0]
 
 
 def given_words(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.config import kinds, rules, script
-from lab.config.bench import LOAD_WORDS, given_words
+from lab.config.bench import EXPLAIN_WORDS, LOAD_WORDS, given_words
 from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given
 from lab.errors import WordError
@@ -23,6 +23,7 @@ WORDS: Mapping[str, str] = {
     "SCALE": "scale",
     "CONNECTIONS": "density.connections",
     "KIND": "density.kind",
+    **EXPLAIN_WORDS,
 }
 
 
@@ -74,6 +75,9 @@ SHAPES: Mapping[str, Shape] = {
     "endurance.leg": DURATION,
     "faults.tolerance": DECIMAL,
     "faults.steady": DURATION,
+    "explain.pairs": WHOLE,
+    "explain.steps": WHOLE,
+    "explain.suspect": TEXT,
     "density.connections": WHOLE,
     "density.kind": TEXT,
 }
@@ -100,6 +104,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "load.duration",
         *_own("faults"),
     ),
+    "explain": (*_ALWAYS, *_own("load"), *_own("explain")),
     DENSITY: (*_ALWAYS, "load.servers", "repeat.launches", *_own("density")),
 }
 

@@ -8,11 +8,24 @@ from typing import Any
 from lab.config import rules, script
 from lab.config.load import Load, read_load
 from lab.config.settings import Head, Settings
-from lab.types import Endurance, Experiment, Faults, Kind, Objective, Spike, Stress
+from lab.types import (
+    RESOURCES,
+    Endurance,
+    Experiment,
+    Explain,
+    Faults,
+    Kind,
+    Objective,
+    Spike,
+    Stress,
+)
 
 # The engine whose raw output tells every second of a run (lab.engines.oha).
 EVERY_SECOND = "oha"
 MAX_CONNECTIONS = 1_000_000
+# Of an explanation: 6 pairs are the least that give an interval (lab.intervals).
+PAIRS, MAX_PAIRS = 6, 100
+STEPS, MAX_STEPS = 4, 20
 Found = tuple[Experiment, tuple[str, ...]]
 
 
@@ -28,7 +41,13 @@ def experiment(
     faults. Raises WordError."""
     if kind == "faults":
         return _faults(settings, head, servers, file_limit, steps)
-    make = {"loads": _loads, "stress": _stress, "spike": _spike, "endurance": _endurance}[kind]
+    make = {
+        "loads": _loads,
+        "stress": _stress,
+        "spike": _spike,
+        "endurance": _endurance,
+        "explain": explanation,
+    }[kind]
     return make(settings, head, servers, file_limit)
 
 
@@ -121,6 +140,21 @@ def _endurance(settings: Settings, head: Head, servers: Sequence[str], file_limi
     leg_s = _scaled(settings.needed("endurance.leg", rules.seconds(1)), scale)
     legs = Endurance(leg_s=min(leg_s, duration_s))
     return _experiment(head, load, "endurance", scale, duration_s, endurance=legs), load.notes
+
+
+def explanation(settings: Settings, head: Head, servers: Sequence[str], file_limit: int) -> Found:
+    """The experiment of kind explain. Raises WordError."""
+    load = read_load(settings, servers, file_limit, ("closed",))
+    _has_concurrency(settings, load)
+    _only_one(settings, load, "routes", "concurrency", "modes", "engines")
+    scale = _scale(settings)
+    explain = Explain(
+        pairs=settings.one("explain.pairs", rules.number(1, MAX_PAIRS), PAIRS),
+        steps=settings.one("explain.steps", rules.number(1, MAX_STEPS), STEPS),
+        suspect=settings.one("explain.suspect", rules.one_of(RESOURCES), None),
+    )
+    duration_s = _scaled(load.duration_s, scale)
+    return _experiment(head, load, "explain", scale, duration_s, explain=explain), load.notes
 
 
 def _faults(

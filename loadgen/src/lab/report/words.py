@@ -20,6 +20,7 @@ KINDS = {
     "spike": "spikes beside a constant load",
     "faults": "toxics that come and go under a constant load",
     "endurance": "a long constant load",
+    "explain": "a verdict, proven by changing what it names",
 }
 LOADS_LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
@@ -54,6 +55,8 @@ class Content:
 
 def launches(experiment: Experiment) -> str:
     """How many JVMs were measured."""
+    if experiment.kind == "explain":
+        return "the JVMs that ran already; intervals are over pairs of trials on them"
     if not experiment.launches:
         return "the JVMs that ran already; no interval without LAUNCHES=6 or more"
     count = experiment.launches

@@ -1,0 +1,437 @@
+"""A verdict proven by intervention: what is named is changed, the same load measured with and
+without the change in turn, and what was proven is lifted, so that the next limit shows.
+
+    1  a trial under the condition C             its verdict names a resource R
+    2  pairs of trials A (C) and B (C, R changed by a step)      A B  B A  A B  …
+    3  B / A of the goodput, with its interval   confirmed, withdrawn or inconclusive
+    4  confirmed: C becomes C with R lifted, and again from 1
+
+Every decision is made from rows alone (and what was read back of the servers before the first),
+so the same rows lead to the same next trial. Trials of a pair share a JVM where the change is a
+live one, so the interval is about these JVMs, not about all that could have been started.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from lab.cells import Cell
+from lab.compare import MARGIN, metrics
+from lab.config import no_auto_rate
+from lab.design import Design, Planner, UrlOf, offered_rps
+from lab.engines import Engine
+from lab.errors import LabError
+from lab.intervals import LEAST_VALUES, RatioOf, ratio_of
+from lab.levers import MACHINE, Lever, Present, lever
+from lab.report import manifest
+from lab.types import (
+    AS_IT_IS,
+    NONE,
+    UNKNOWN,
+    Condition,
+    Experiment,
+    Explain,
+    Finding,
+    Row,
+    Snapshot,
+    TrialPlan,
+)
+
+STEP = "step {}"
+NEXT = "next bottleneck"
+UNIT = "×"
+# An invalid trial says nothing of the server: it is run once more.
+TRIES = 2
+Answer = Literal["confirmed", "withdrawn", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A trial that is wanted. `arm` names its part: 1-named, 1-before, 1-after, 2-named …"""
+
+    condition: Condition
+    arm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One resource tried. `before` and `after` are valid trials without and with the change;
+    `goodput` and `p95` are after / before, None where there is none; `least`: of a goodput of 0
+    before only a lower bound is known. `why` says why `answer` is that."""
+
+    number: int
+    resource: str
+    suspected: bool
+    confidence: float | None
+    lever: Lever
+    before: tuple[Row, ...]
+    after: tuple[Row, ...]
+    goodput: RatioOf | None
+    p95: RatioOf | None
+    least: bool
+    answer: Answer
+    why: str
+
+
+@dataclass(slots=True)
+class Story:
+    """What the rows of one server say. `wanted` is the next trial (None: no more), `steps` are
+    those that were decided, `refused` (number, resource, reason) of suspects that cannot be
+    changed, `end` the last sentence, where it has ended."""
+
+    wanted: Ask | None = None
+    steps: list[Step] = field(default_factory=list)
+    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    end: str = ""
+
+
+def story(explain: Explain, present: Present, rows: Sequence[Row]) -> Story:
+    """Where the inquiry stands after these rows of one server, in their order. `present` is how
+    the server was before the first. Raises LabError for rows that are not of this inquiry."""
+    told = Story()
+    asking = _inquiry(explain, present, told)
+    told.wanted = next(asking)
+    for row in rows:
+        if told.wanted is None or row.arm != told.wanted.arm:
+            wanted = "none" if told.wanted is None else told.wanted.arm
+            raise LabError(f"{row.trial} is not of this inquiry: {wanted} was next")
+        try:
+            told.wanted = asking.send(row)
+        except StopIteration:
+            told.wanted = None
+    return told
+
+
+def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row, None]:
+    """Asks for one trial after the other, and writes down what they say."""
+    suspect, named, number = explain.suspect, None, 1
+    while True:
+        if named is None:
+            named = yield from _valid(Ask(now.condition, f"{number}-named"))
+            told.end = _machine_or_invalid(named)
+            if told.end:
+                return
+        resource = suspect or named.bottleneck or UNKNOWN
+        if number > explain.steps:
+            told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
+            return
+        if suspect is None:
+            told.end = _end(named, now, resource)
+            if told.end:
+                return
+        change = lever(resource, now)
+        if isinstance(change, str):
+            if suspect is None:
+                told.end = f"{_named(named, now)}; not proven: {change}"
+                return
+            told.refused.append((number, resource, change))
+        else:
+            confidence = named.confidence if resource == named.bottleneck else None
+            step = yield from _tried(
+                explain, number, resource, suspect is not None, confidence, change, now
+            )
+            told.steps.append(step)
+            if step.answer == "confirmed":
+                now, suspect, named = replace(now, condition=change.lift), None, None
+            elif suspect is None or suspect == named.bottleneck:
+                told.end = f"unknown: {resource} was named, and is {step.answer}: {step.why}"
+                return
+        # What was only suspected is left behind, and the verdict of the same trial is next.
+        suspect = None
+        number += 1
+
+
+def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
+    """A valid trial, or the last of TRIES that are not."""
+    for _ in range(TRIES - 1):
+        row = yield ask
+        if row.valid:
+            return row
+    return (yield ask)
+
+
+def _machine_or_invalid(named: Row) -> str:
+    """Why nothing follows from an invalid trial; empty for a valid one. A machine that is too
+    small makes trials invalid, and then its verdict is why."""
+    if named.valid:
+        return ""
+    if named.bottleneck in MACHINE:
+        return f"{named.bottleneck}: the machine itself is the limit ({named.invalid_reasons})"
+    return f"unknown: {TRIES} measurements were invalid: {named.invalid_reasons}"
+
+
+def _end(named: Row, now: Present, resource: str) -> str:
+    """Why there is nothing to change; empty where there may be."""
+    if resource == NONE:
+        of = "" if named.predicted_rps is None else f" of at most {named.predicted_rps:.0f}"
+        return (
+            f"none, with {_in_force(now.condition)}: the load itself is the limit "
+            f"({named.achieved_rps or 0:.0f}{of} req/s), no resource binds below it"
+        )
+    if resource == UNKNOWN:
+        return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"
+    if resource in MACHINE:
+        return f"{_named(named, now)}: the machine itself is the limit"
+    return ""
+
+
+def _named(named: Row, now: Present) -> str:
+    sure = "" if named.confidence is None else f" (confidence {named.confidence:.2f})"
+    return f"{named.bottleneck or UNKNOWN}{sure}, with {_in_force(now.condition)}"
+
+
+def _in_force(condition: Condition) -> str:
+    return "the lab as it is" if condition == AS_IT_IS else condition.text
+
+
+def _tried(
+    explain: Explain,
+    number: int,
+    resource: str,
+    suspected: bool,
+    confidence: float | None,
+    change: Lever,
+    now: Present,
+) -> Generator[Ask, Row, Step]:
+    """The pairs of one step, A B B A A B …, and what they say."""
+    sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
+    rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
+    problem = ""
+    for pair in range(explain.pairs):
+        for ask in sides if pair % 2 == 0 else sides[::-1]:
+            row = yield from _valid(ask)
+            if not row.valid:
+                problem = f"{TRIES} measurements {_where(ask.arm)} were invalid: "
+                problem += row.invalid_reasons
+                break
+            rows[ask.arm].append(row)
+        if problem:
+            break
+    before, after = (tuple(rows[side.arm]) for side in sides)
+    ratio, least = (None, False) if problem else _goodput_ratio(before, after)
+    answer: Answer = "inconclusive"
+    why = problem or "goodput cannot be told"
+    if ratio is not None:
+        answer, why = answer_of(ratio)
+    return Step(
+        number=number,
+        resource=resource,
+        suspected=suspected,
+        confidence=confidence,
+        lever=change,
+        before=before,
+        after=after,
+        goodput=ratio,
+        p95=None if problem else _p95_ratio(before, after),
+        least=least,
+        answer=answer,
+        why=why,
+    )
+
+
+def _where(arm: str) -> str:
+    return "without the change" if arm.endswith("-before") else "with the change"
+
+
+def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
+    """What after / before of the goodput says of the resource that was changed, and why."""
+    interval = ratio.interval
+    if interval is None:
+        return "inconclusive", (
+            f"no interval: {ratio.count_a} and {ratio.count_b} trials, each side needs "
+            f"{LEAST_VALUES}"
+        )
+    if interval.low > 1 + MARGIN:
+        return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
+    if interval.high <= 1 + MARGIN:
+        return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
+    return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
+
+
+def goodput(row: Row) -> float | None:
+    """Answers per second that were no errors; requests that timed out or lost their socket are no
+    answers. None where it cannot be told."""
+    if row.achieved_rps is None:
+        return None
+    ok, errors = row.ok or 0, row.http_errors or 0
+    return row.achieved_rps * ok / (ok + errors) if errors else row.achieved_rps
+
+
+def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
+    """After / before, and whether it is only a lower bound: a goodput of 0 has no ratio, so one
+    answer in the window, the least that could have been seen, stands for it."""
+    without, changed = _goodputs(before), _goodputs(after)
+    if not without or not changed:
+        return None, False
+    seen = [max(value, least) for value, least in without]
+    then = [max(value, least) for value, least in changed]
+    return ratio_of(seen, then), any(value <= 0 for value, _ in without)
+
+
+def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """(goodput, one answer in the window) of each; none where one cannot be told."""
+    found = []
+    for row in rows:
+        value = goodput(row)
+        if value is None or not row.window_s:
+            return []
+        found.append((value, 1 / row.window_s))
+    return found
+
+
+def _p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
+    def known(rows: Sequence[Row]) -> list[float]:
+        values: list[float | None] = [getattr(row, metrics(Cell.of(row))[1]) for row in rows]
+        return [value for value in values if value]
+
+    without, changed = known(before), known(after)
+    if not without or (len(without), len(changed)) != (len(before), len(after)):
+        return None
+    return ratio_of(without, changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiries:
+    """One inquiry per server, one server after the other."""
+
+    planner: Planner
+    snapshots: Mapping[str, Snapshot]
+    notes: tuple[str, ...] = ()
+    total: int | None = field(default=None, init=False)
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next trial of the first server whose inquiry has not ended."""
+        experiment = self.planner.experiment
+        for server in experiment.servers:
+            own = [row for row in done if row.server == server]
+            present = _present(experiment, self.snapshots[server], self.planner.cores)
+            wanted = story(_explain(experiment), present, own).wanted
+            if wanted is not None:
+                return self._plan(server, wanted, len(done) + 1)
+        return None
+
+    def _plan(self, server: str, wanted: Ask, number: int) -> TrialPlan:
+        experiment = self.planner.experiment
+        mode, route = experiment.modes[0], experiment.routes[0]
+        load, rate = experiment.concurrencies[0], None
+        if mode == "open":
+            rate = offered_rps(experiment, route, load, self.snapshots)
+            if rate is None:
+                raise no_auto_rate(route)
+        engine = self.planner.engine_for(mode)
+        plan = self.planner.plan(server, engine, mode, load, rate, arm=wanted.arm)
+        plan = replace(plan, condition=wanted.condition)
+        return self.planner.named(plan, number, digits=3)
+
+
+def design(
+    experiment: Experiment,
+    snapshots: Mapping[str, Snapshot],
+    engines: Mapping[str, Engine],
+    url_of: UrlOf,
+    cores: int,
+) -> Design:
+    """The inquiries of the experiment; arguments as of design.loads. Raises WordError where an
+    engine cannot do the first trial."""
+    inquiries = Inquiries(Planner(experiment, engines, url_of, cores), snapshots)
+    inquiries.next([])
+    return inquiries
+
+
+def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+    """What came of each step and how each inquiry ended. Raises RawDataError without a
+    manifest."""
+    record = manifest.read(run_dir)
+    cores = record.limits.get("generator_cores")
+    return told(experiment, rows, record.servers, cores if isinstance(cores, int) else 1)
+
+
+def told(
+    experiment: Experiment, rows: Sequence[Row], snapshots: Mapping[str, Snapshot], cores: int
+) -> tuple[Finding, ...]:
+    """The findings, from rows and what was read back of the servers before the run."""
+    found: list[Finding] = []
+    for server in experiment.servers:
+        own = [row for row in rows if row.server == server]
+        if own:
+            present = _present(experiment, snapshots[server], cores)
+            found += _findings(server, story(_explain(experiment), present, own), own)
+    return tuple(found)
+
+
+def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
+    lines = [(number, resource, None, why) for number, resource, why in of.refused]
+    steps = [(step.number, step.resource, step, "") for step in of.steps]
+    for number, resource, step, why in sorted([*lines, *steps], key=lambda line: line[0]):
+        name = STEP.format(number)
+        start = f"{name}, {resource}"
+        if step is None:
+            text = f"{start} (suspected): not tried: {why}"
+            yield Finding(name, server, 0, None, UNIT, None, None, text)
+            continue
+        ratio = step.goodput
+        interval = ratio.interval if ratio else None
+        yield Finding(
+            name=name,
+            server=server,
+            launch=0,
+            value=ratio.ratio if ratio else None,
+            unit=UNIT,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            text=f"{start}{_how_named(step)}: {_text(step)}",
+        )
+    proven = any(step.answer == "confirmed" for step in of.steps)
+    name = NEXT if proven else "bottleneck"
+    text = f"{name}: {of.end}"
+    if of.wanted is not None:
+        text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
+    yield Finding(name, server, 0, None, "", None, None, text)
+
+
+def _how_named(step: Step) -> str:
+    if step.suspected and step.confidence is None:
+        return " (suspected)"
+    sure = "" if step.confidence is None else f", confidence {step.confidence:.2f}"
+    return f" ({'suspected, and ' if step.suspected else ''}named{sure})"
+
+
+def _text(step: Step) -> str:
+    change = step.lever.step_text
+    if step.goodput is None:
+        return f"{step.answer}: {change}: {step.why}"
+    parts = [f"goodput {_ratio(step.goodput, step.least)}"]
+    if step.lever.at_most is not None and step.answer == "confirmed":
+        parts[0] += f" of at most ×{step.lever.at_most:.2f}"
+    if step.p95 is not None:
+        name = "p95" if step.before[0].mode == "open" else "raw p95"
+        parts.append(f"{name} {_ratio(step.p95)}")
+    middle = [f"{_median(rows):.0f}" for rows in (step.before, step.after)]
+    said = f"{step.answer}: {change} makes {', '.join(parts)} ({' → '.join(middle)} req/s)"
+    if step.answer == "confirmed":
+        return f"{said}; lifted to {step.lever.lift_text}"
+    return f"{said}; {step.why}"
+
+
+def _median(rows: Sequence[Row]) -> float:
+    return statistics.median(goodput(row) or 0.0 for row in rows)
+
+
+def _ratio(of: RatioOf, least: bool = False) -> str:
+    sign = "at least ×" if least else "×"
+    if of.interval is None:
+        return f"{sign}{of.ratio:.2f}"
+    return f"{sign}{of.ratio:.2f} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
+
+
+def _present(experiment: Experiment, snapshot: Snapshot, cores: int) -> Present:
+    return Present(snapshot, AS_IT_IS, experiment.routes[0], experiment.concurrencies[0], cores)
+
+
+def _explain(experiment: Experiment) -> Explain:
+    assert experiment.explain is not None  # noqa: S101 - of this kind, says its type
+    return experiment.explain
