@@ -173,21 +173,50 @@ where() {
 
 is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
 
+# What a driver may ask of this host while it measures is done by hands.sh, in a folder that both
+# see; $hands is its process, empty for verbs that ask nothing.
+start_hands() {
+  local results name=$2
+  hands="" hands_folder=""
+  case $1 in run | bench | explain) ;; *) return 0 ;; esac
+  results=$(setting LAB_RESULTS_DIR)
+  hands_folder=$results/.hands/$$
+  mkdir -p "$hands_folder"
+  if [[ $(id -u) == 0 ]]; then chown "$(read_off LAB_UID):$(read_off LAB_GID)" "$results/.hands" "$hands_folder"; fi
+  images/hands.sh "$(cd "$hands_folder" && pwd)" "$name" $$ &
+  hands=$!
+}
+
+stop_hands() {
+  if [[ -z $hands ]]; then return 0; fi
+  kill -TERM "$hands" 2>/dev/null || true
+  while kill -0 "$hands" 2>/dev/null; do wait "$hands" || true; done
+  rm -rf "$hands_folder"
+  hands=""
+}
+
 # The driver in a container of its own. A signal ends the load, not only the client that
 # shows it: without a terminal, `docker compose run` leaves the container running (seen with
 # Compose 2.26), so there the container runs detached and gets the signal by name.
 drive() {
   local name=${COMPOSE_PROJECT_NAME:-concurrency-lab}-driver-$$ status=0 logs
   local run=(docker compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
+  local hands hands_folder
   export_env
+  start_hands "${1-}" "$name"
+  if [[ -n $hands ]]; then run+=(-e "LAB_HANDS=$$"); fi
   trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
     # However the client ended, no load goes on.
     docker kill --signal INT "$name" >/dev/null 2>&1 && docker wait "$name" >/dev/null 2>&1
+    stop_hands
     return "$status"
   fi
-  "${run[@]}" --detach driver "$@" >/dev/null
+  if ! "${run[@]}" --detach driver "$@" >/dev/null; then
+    stop_hands
+    return 1
+  fi
   docker logs --follow "$name" &
   logs=$!
   while kill -0 "$logs" 2>/dev/null; do
@@ -201,6 +230,7 @@ drive() {
   fi
   status=$(docker wait "$name")
   docker rm "$name" >/dev/null
+  stop_hands
   return "$status"
 }
 

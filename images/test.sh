@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tests of engine.sh and present.sh with programs that only pretend: a directory of fakes in
+# Tests of engine.sh, present.sh and hands.sh with programs that only pretend: a directory of fakes in
 # front of PATH records every call. Nothing is installed, pulled, built or started.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
+trap 'rm -rf "$root"; kill $(jobs -p) 2>/dev/null || true' EXIT
 passed=0 failed=0
 
 # A copy of what is tested, in a place of its own, and the fakes.
@@ -223,6 +223,90 @@ fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"'
 START_DEADLINE_S=1 run "$lab/images/engine.sh"
 check "a dockerd that runs but does not answer: never a second one" \
   '[[ $status == 1 && $(count started) == 0 && $out == *"does not answer after 1 s"* ]]'
+
+# --- hands.sh -------------------------------------------------------------------------
+# handy: a lab that is up, for hands; ask TEXT: a request, its answer in $out.
+handy() {
+  fresh
+  mkdir -p "$lab/.lab" "$lab/prometheus" "$lab/ask"
+  cp prometheus/servers.json "$lab/prometheus/"
+  printf 'NOFILE=20000\n' >"$lab/.lab/env"
+  printf 'SERVER_CPUS=0\n' >>"$lab/.env"
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+case "$1 ${2-}" in
+  "info "*) echo 4; exit ;;
+  "compose ps") echo "id-of-$4"; exit ;;
+esac
+printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFILE-}" "${SERVER_JVM_FLAGS-}" >>"$lab/calls"
+if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
+FAKE
+  sleep 60 &
+  parent=$!
+  PATH="$lab/fake:/usr/bin:/bin" "$lab/images/hands.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
+  hands=$!
+  asked=0 status=0
+}
+ask() {
+  local i
+  asked=$((asked + 1))
+  printf '%s' "$1" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request.json"
+  for ((i = 0; i < 100; i++)); do
+    if [[ -e $lab/ask/$asked.answer.json ]]; then break; fi
+    sleep 0.05
+  done
+  out=$(cat "$lab/ask/$asked.answer.json")
+  rm -f "$lab/ask/$asked.answer.json"
+}
+at_rest() { kill "$1" && wait "$hands" || true; kill "$parent" 2>/dev/null || true; out=$(<"$lab/said"); }
+# shellcheck disable=SC2034  # in what `check` evaluates
+okay='{"ok":true}'
+
+handy
+ask '{"server":"netty","settings":{"SERVER_CPUS":"0.5"}}'
+check "hands: a CPU limit alone keeps the container" \
+  '[[ $out == "$okay" && $(<"$calls") == "docker update --cpus 0.5 id-of-netty,"* ]]'
+: >"$calls"
+ask '{"server":"netty","settings":{}}'
+check "hands: no limit is a limit to all CPUs" '[[ $out == "$okay" && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+: >"$calls"
+ask '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-Xms64m -Xmx64m -XX:+UseG1GC","NOFILE":"300","SERVER_CPUS":"0.5"}}'
+check "hands: other settings take a new container, of this server only" \
+  '[[ $out == "$okay" && $(<"$calls") == "docker compose up "*"--force-recreate --wait netty, cpus=0.5 nofile=300 flags=-Xms64m -Xmx64m -XX:+UseG1GC" ]]'
+: >"$calls"
+ask '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-Xms64m -Xmx64m -XX:+UseG1GC","NOFILE":"300"}}'
+check "hands: the CPU limit of such a container is lifted live" '[[ $out == "$okay" && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+: >"$calls"
+ask '{"server":"generator","settings":{"GENERATOR_CPUS":"0.05"}}'
+check "hands: the driver's own limit" '[[ $out == "$okay" && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
+: >"$calls"
+touch "$lab/x"
+for wrong in '{"server":"netty","settings":{"NOFILE":"300;x"}}' '{"server":"netty","settings":{"PATH":"1"}}' \
+  '{"server":"grafana","settings":{}}' '{"server":"targets","settings":{}}' 'rubbish' \
+  '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-XX:OnError=sh"}}' '{"server":"netty","settings":{"GENERATOR_CPUS":"1"}}' \
+  '{"server":"netty","settings":{"SERVER_MEMORY":"$(id)"}}' '{"server":"netty","settings":{"NOFILE":"300"},"x":"1"}'; do
+  ask "$wrong"
+  check "hands: refused: $wrong" '[[ $out == "{\"ok\":false,\"error\":\""*"\"}" && ! -s $calls ]]'
+done
+ln -s "$lab/x" "$lab/ask/900.request.json"
+sleep 0.5
+check "hands: a link is not a request" '[[ ! -e $lab/ask/900.answer.json && ! -s $calls ]]'
+rm "$lab/ask/900.request.json"
+touch "$lab/broken"
+ask '{"server":"fixed-pool","settings":{"LOOPS":"1"}}'
+check "hands: what the engine says, as one line of JSON" '[[ $out == "{\"ok\":false,\"error\":\"container '"'x'"' is/unhealthy\"}" ]]'
+rm "$lab/broken"
+: >"$calls"
+at_rest "$hands"
+check "hands: what a dead driver left is put back" \
+  '[[ $(count "^docker compose up") == 2 && $(grep -c "was left changed; its defaults are back" <<<"$out") == 2 ]]'
+
+handy
+ask '{"server":"netty","settings":{"SERVER_BACKLOG":"1"}}'
+ask '{"server":"netty","settings":{}}'
+: >"$calls"
+at_rest "$parent"
+check "hands: they end with the driver's script, and have nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$hands" 2>/dev/null'
 
 printf '%s passed, %s failed\n' "$passed" "$failed"
 ((failed == 0))

@@ -120,8 +120,14 @@ def _density_place(place: Place) -> DensityPlace:
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
     """A verb that measures: it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
+    hands = environ.get("LAB_HANDS")
     place = Place(
-        home / "results", home / "host.json", _file_limit(), cores(), home / "grafana/dashboards"
+        home / "results",
+        home / "host.json",
+        _file_limit(),
+        cores(),
+        home / "grafana/dashboards",
+        home / "results/.hands" / hands if hands else None,
     )
     system = Linux()
     system.catch_signals()

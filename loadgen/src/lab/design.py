@@ -17,7 +17,17 @@ from lab.config import no_auto_rate
 from lab.engines import Engine
 from lab.errors import WordError
 from lab.predict import auto_rate_rps
-from lab.types import Experiment, Mode, Row, Snapshot, Spike, ToxicStep, TrialPlan
+from lab.types import (
+    AS_IT_IS,
+    Condition,
+    Experiment,
+    Mode,
+    Row,
+    Snapshot,
+    Spike,
+    ToxicStep,
+    TrialPlan,
+)
 
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
@@ -111,6 +121,7 @@ class Planner:
         arm: str | None = None,
         spike: Spike | None = None,
         script: tuple[ToxicStep, ...] = (),
+        condition: Condition = AS_IT_IS,
     ) -> TrialPlan:
         """A trial without a name yet; route and duration are the experiment's if not given."""
         route = route or self.experiment.routes[0]
@@ -131,6 +142,7 @@ class Planner:
             arm=arm,
             spike=spike,
             script=script,
+            condition=condition,
         )
 
     def engine_for(self, mode: Mode) -> Engine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.errors import LabUnreachable
-from lab.process import System
+from lab.process import Clock, System
 from lab.stack import Stack
 from lab.types import Identity
 
@@ -22,9 +22,17 @@ def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
     """
     before = stack.identity(server).start_time_ms
     stack.restart(server)
-    until = system.monotonic() + RESTART_S
+    return another_jvm(server, before, stack, system)
+
+
+def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identity:
+    """Wait until a JVM with another start time than `before` answers traffic, as itself.
+
+    Raises LabUnreachable as fresh_jvm.
+    """
+    until = clock.monotonic() + RESTART_S
     while True:
-        system.sleep(POLL_S)
+        clock.sleep(POLL_S)
         try:
             identity = stack.identity(server)
             if identity.start_time_ms != before:
@@ -34,7 +42,7 @@ def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
             problem = str(failure)
         else:
             problem = f"{server}: its JVM did not end when told to"
-        if system.monotonic() >= until:
+        if clock.monotonic() >= until:
             raise LabUnreachable(f"{problem} ({RESTART_S:.0f} s after its restart)")
 
 

@@ -67,17 +67,21 @@ class Process(Protocol):
         """End its process group, by force if need be, and wait for the end."""
 
 
-class System(Protocol):
-    """Time, processes and counters."""
-
-    def now(self) -> datetime:
-        """The time in UTC."""
+class Clock(Protocol):
+    """Time to wait by."""
 
     def monotonic(self) -> float:
         """Seconds that never jump."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises Interrupted when the user asked to stop."""
+        """Wait. Raises Interrupted when the user asked to stop, if this clock hears that."""
+
+
+class System(Clock, Protocol):
+    """Time, processes and counters."""
+
+    def now(self) -> datetime:
+        """The time in UTC."""
 
     def start(self, argv: Sequence[str], output: Path) -> Process:
         """Start an engine, standard output and error to the file. Raises EngineError."""
@@ -88,6 +92,18 @@ class System(Protocol):
     def throttled_s(self) -> float | None:
         """How long a CPU quota kept this container from running so far; None where the system
         does not tell."""
+
+
+class Unhurried:
+    """Time whose waits no signal cuts short: for putting things back."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
 
 
 class Linux:

@@ -14,11 +14,13 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import design, endurance, explain, faults, spike, stress
+from lab.conditions import Conditions, at_start
 from lab.demand import measure_demand
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
+from lab.hands import Hands
 from lab.launches import fresh_jvm
 from lab.load import Runner
 from lab.measure import measure
@@ -32,23 +34,39 @@ from lab.report.progress import Trials
 from lab.resume import check_unfinished, put_away, unlike, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
-from lab.types import AS_IT_IS, Demand, Experiment, Fairness, Row, Snapshot, TrialPlan, Warmth
+from lab.types import (
+    AS_IT_IS,
+    Condition,
+    Demand,
+    Experiment,
+    Fairness,
+    Row,
+    Snapshot,
+    TrialPlan,
+    Warmth,
+)
 from lab.warm import prove_warm
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
 WARM_CONNECTIONS = 1000
+# One that is given too little for its load on purpose: with what it surely holds.
+WARM_CONNECTIONS_LIMITED = 50
+# The kinds whose trials differ on purpose, each server compared with itself alone.
+EACH_FOR_ITSELF = ("planted", "explain")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where results go and what make wrote about the host; this process' own limits; and the
-    folder of the dashboards whose panels are kept with each trial, None to keep none."""
+    folder of the dashboards whose panels are kept with each trial, None to keep none; and the
+    folder by which the host is asked for changes (lab.hands), None where nobody answers."""
 
     results: Path
     host_file: Path
     file_limit: int
     cores: int
     dashboards: Path | None = None
+    hands: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +160,7 @@ def run(
             wrong = stack.check_route(server, route)
             if wrong is not None:
                 notes = (*notes, f"warning: {server}: {wrong}")
-    common = compare(snapshots)
+    common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
         console.print(line, highlight=False)
     started_at = system.now()
@@ -166,10 +184,38 @@ def run(
         notes=notes,
     )
     manifest.write(run_dir, record)
-    tools = Tools(
-        chosen, tuple(engines), stages or Stages(), stack, system, console, place.dashboards
-    )
+    tools = _tools(chosen, engines, stages, stack, system, console, place)
     return Campaign(run_dir, record, experiment, order, tools).go([])
+
+
+def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:
+    """What the servers have in common; where each is for itself nothing is unequal."""
+    common = compare(snapshots)
+    if experiment.kind in EACH_FOR_ITSELF:
+        common = dataclasses.replace(common, unequal={})
+    return common
+
+
+def _tools(
+    chosen: Chosen,
+    engines: Sequence[Engine],
+    stages: Stages | None,
+    stack: Stack,
+    system: System,
+    console: Console,
+    place: Place,
+) -> Tools:
+    conditions = Conditions(stack, Hands(place.hands), system)
+    return Tools(
+        chosen,
+        tuple(engines),
+        stages or Stages(),
+        stack,
+        system,
+        console,
+        place.dashboards,
+        conditions,
+    )
 
 
 def resume(
@@ -207,9 +253,7 @@ def resume(
     )
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    tools = Tools(
-        chosen, tuple(engines), stages or Stages(), stack, system, console, place.dashboards
-    )
+    tools = _tools(chosen, engines, stages, stack, system, console, place)
     return Campaign(run_dir, record, experiment, order, tools).go(rows)
 
 
@@ -223,7 +267,8 @@ class Tools:
     stack: Stack
     system: System
     console: Console
-    dashboards: Path | None = None
+    dashboards: Path | None
+    conditions: Conditions
 
 
 @dataclass(slots=True)
@@ -265,6 +310,8 @@ class Campaign:
             status = "interrupted"
             raise
         finally:
+            for problem in tools.conditions.restore():
+                tools.console.print(f"warning: {problem}", highlight=False)
             record = dataclasses.replace(
                 self.record,
                 status=status,
@@ -296,26 +343,57 @@ class Campaign:
     def _trial(self, plan: TrialPlan, runner: Runner, progress: Trials) -> Trial:
         tools = self.tools
         engine = tools.chosen.engines[plan.engine]
+        self._prepare(plan, runner, progress)
         self._fresh(plan, progress)
         warmth = self._warmth(plan, runner, engine, progress)
         demand = self._demand(plan, runner, engine, warmth, progress)
-        # All of them, every time: a knob may have been turned meanwhile.
-        now = {server: runner.snapshot(server) for server in self.experiment.servers}
-        before, self._common = now[plan.server], compare(now)
+        self._bring(plan, plan.condition, progress)
+        before, common = self._before(plan, runner)
         prediction = self._predict(plan, before, demand, progress)
         raw = self.run_dir / "raw" / plan.trial
         runner.trial(
             dataclasses.replace(plan, predicted_rps=prediction.rps),
             before,
-            reasons(self._common),
+            reasons(common),
             engine,
             tools.chosen.versions[plan.engine],
             raw,
             warmth,
             prediction=prediction,
         )
+        tools.conditions.free_generator()
         self._observe(raw, progress)
         return read_trial(self.run_dir.name, raw, tools.all_engines)
+
+    def _prepare(self, plan: TrialPlan, runner: Runner, progress: Trials) -> None:
+        """Where a JVM is to be warmed up: only what that JVM must be started with is in force.
+        One that is warm goes on as it is, so that conditions take turns quickly."""
+        conditions = self.tools.conditions
+        if conditions.as_it_is and plan.condition == AS_IT_IS:
+            return
+        if (
+            conditions.recreates(plan.server, plan.condition)
+            or self._fresh_due(plan)
+            or self._warm_key(plan, runner) not in self._warm
+        ):
+            self._bring(plan, at_start(plan.condition), progress)
+
+    def _bring(self, plan: TrialPlan, condition: Condition, progress: Trials) -> None:
+        conditions = self.tools.conditions
+        if conditions.as_it_is and condition == AS_IT_IS:
+            return
+        progress.phase(plan, f"the lab: {condition.text}")
+        conditions.bring(plan.server, condition)
+
+    def _before(self, plan: TrialPlan, runner: Runner) -> tuple[Snapshot, Fairness]:
+        """The trial's server as it is now, and what it has in common with those it is compared
+        with. All of them, every time: a knob may have been turned meanwhile."""
+        if self.experiment.kind in EACH_FOR_ITSELF:
+            before = runner.snapshot(plan.server)
+            return before, compare({plan.server: before})
+        now = {server: runner.snapshot(server) for server in self.experiment.servers}
+        self._common = compare(now)
+        return now[plan.server], self._common
 
     def _observe(self, raw: Path, progress: Trials) -> None:
         measured = measure(raw, self.tools.all_engines)
@@ -335,18 +413,25 @@ class Campaign:
 
     def _fresh(self, plan: TrialPlan, progress: Trials) -> None:
         """The JVM of this launch; for launch 0 the one that runs."""
-        launch = (plan.launch, plan.arm)
-        if plan.launch and self._launched.get(plan.server) != launch:
+        if self._fresh_due(plan):
             progress.phase(plan, "fresh JVM")
             self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
-            self._launched[plan.server] = launch
+            self._launched[plan.server] = (plan.launch, plan.arm)
+
+    def _fresh_due(self, plan: TrialPlan) -> bool:
+        return bool(plan.launch) and self._launched.get(plan.server) != (plan.launch, plan.arm)
+
+    def _warm_key(self, plan: TrialPlan, runner: Runner) -> tuple[str, int, str]:
+        started_ms = runner.snapshot(plan.server).identity.start_time_ms
+        return plan.server, started_ms, plan.route
 
     def _warmth(self, plan: TrialPlan, runner: Runner, engine: Engine, progress: Trials) -> Warmth:
         """Proven once for each JVM and route."""
-        started_ms = runner.snapshot(plan.server).identity.start_time_ms
-        key = (plan.server, started_ms, plan.route)
+        key = self._warm_key(plan, runner)
         if key not in self._warm:
             most = max(self.experiment.concurrencies)
+            if plan.condition.host:
+                most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
             self._warm[key] = self.tools.stages.warm(
                 plan.server,
                 plan.url,

@@ -138,6 +138,22 @@ class Stack:
             raise LabUnreachable(f"{server}: its settings hold no object 'settings'")
         return settings
 
+    def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
+        """Change knobs of a running server, all or none, and read them back. Raises
+        LabUnreachable, also with the server's own words where it refuses."""
+        url = self._management(server, "/settings")
+        try:
+            answer = self._http.patch(url, json=dict(wanted))
+        except httpx.HTTPError as failure:
+            raise LabUnreachable(f"{server}: {url} does not answer: {_text(failure)}") from None
+        if not answer.is_success:
+            refused = self._object(answer, server).get("error", answer.status_code)
+            raise LabUnreachable(f"{server}: {refused}")
+        now = self.settings(server)
+        for name, value in wanted.items():
+            if now.get(name) != value:
+                raise LabUnreachable(f"{server}: {name} reads back {now.get(name)}, not {value}")
+
     def downstream_delay_ms(self) -> float:
         """The delay the downstream says it has. Raises LabUnreachable."""
         answer = self._get(f"{self._urls.downstream}/settings", "downstream")

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from lab.control.knobs import KNOBS
+from lab.knobs import KNOBS
 
 REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[3]))
 CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"

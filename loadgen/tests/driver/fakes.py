@@ -80,6 +80,7 @@ class FakeLab:
     failed: Callable[[float], float] = lambda at: 0.0
     cpu_s: Callable[[float], float] = lambda at: 0.1 * at
     no_exporter: bool = False
+    patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
         default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
@@ -101,6 +102,8 @@ class FakeLab:
             return self._agent(request)
         if port == 8081 and request.method == "POST":
             return self._told(host, path)
+        if port == 8081 and request.method == "PATCH":
+            return self._change(host, json.loads(request.content))
         if port == 8081:
             return self._management(host, path)
         if port == 9404:
@@ -152,6 +155,18 @@ class FakeLab:
                 identity, start_time_ms=identity.start_time_ms + 1
             )
         return httpx.Response(202, json={"restarting": True})
+
+    def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
+        self.patches.append((server, wanted))
+        for name, value in wanted.items():
+            if name == "pool_size" and self.pool_sizes[server] is None:
+                error = f"'{name}' cannot be changed while this server runs; what can: []"
+                return httpx.Response(400, json={"error": error})
+            if name == "pool_size":
+                self.pool_sizes[server] = value
+            else:
+                self.settings.setdefault(server, {})[name] = value
+        return self._management(server, "/settings")
 
     def _management(self, server: str, path: str) -> httpx.Response:
         identity = self.identities[server]

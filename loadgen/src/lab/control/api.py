@@ -33,10 +33,11 @@ from starlette.routing import BaseRoute, Route
 from lab.config import bench_experiment
 from lab.control.bench import Bench
 from lab.control.clock import WallClock
-from lab.control.knobs import KNOBS, Servers
+from lab.control.knobs import Servers
 from lab.control.live import Live
 from lab.control.runs import POLICIES, TYPES, Runs
 from lab.errors import LabError, LabUnreachable, WordError
+from lab.knobs import KNOBS
 from lab.routes import ROUTES
 from lab.toxics import Toxiproxy
 from lab.toxics.model import STREAMS, TOXIC_TYPES, Proxy

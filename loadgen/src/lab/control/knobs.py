@@ -9,30 +9,10 @@ from dataclasses import dataclass
 import httpx
 
 from lab.errors import LabUnreachable, WordError
+from lab.knobs import KNOBS, check_knob
 
 MANAGEMENT_PORT = 8081
 DEADLINE_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """A setting, its unit and limits, both included: those of the servers' contract
-    (tests/control/test_knobs.py holds the two together)."""
-
-    name: str
-    unit: str
-    least: int
-    most: int
-    text: str
-
-
-KNOBS: tuple[Knob, ...] = (
-    Knob("pool_size", "threads", 1, 20_000, "worker threads of a pool"),
-    Knob("queue_bound", "requests", 0, 1_000_000, "requests that may wait for one; 0: no bound"),
-    Knob("downstream_connections", "connections", 1, 60_000, "downstream calls at a time"),
-    Knob("downstream_timeout_ms", "ms", 1, 600_000, "deadline of a downstream call"),
-    Knob("virtual_thread_parallelism", "carriers", 1, 256, "threads that carry virtual ones"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +50,11 @@ class Servers:
             raise WordError(f"{server!r} is not a server; allowed: {', '.join(self.names)}")
         if not wanted:
             raise WordError(f"nothing to change; allowed: {_names()}")
-        for name, value in wanted.items():
-            _check(name, value)
+        try:
+            for name, value in wanted.items():
+                check_knob(name, value)
+        except ValueError as failure:
+            raise WordError(str(failure)) from None
         try:
             answer = await self._http.patch(_url(server), json=dict(wanted))
             body = answer.json()
@@ -94,15 +77,6 @@ class Servers:
             return ServerKnobs(server, {}, f"does not answer ({type(failure).__name__})")
         except LabUnreachable as failure:
             return ServerKnobs(server, {}, str(failure))
-
-
-def _check(name: str, value: object) -> None:
-    knob = next((knob for knob in KNOBS if knob.name == name), None)
-    if knob is None:
-        raise WordError(f"{name} is not a knob; allowed: {_names()}")
-    # bool is an int to isinstance, and no number.
-    if type(value) is not int or not knob.least <= value <= knob.most:
-        raise WordError(f"{name}={value}: allowed {knob.least}..{knob.most} ({knob.unit})")
 
 
 def _names() -> str:
