@@ -27,6 +27,8 @@ from lab.engines import Engine
 from lab.errors import LabError
 from lab.intervals import LEAST_VALUES, RatioOf, ratio_of
 from lab.levers import MACHINE, Lever, Present, lever
+from lab.measure import RECORD
+from lab.records import read_json
 from lab.report import manifest
 from lab.types import (
     AS_IT_IS,
@@ -39,6 +41,7 @@ from lab.types import (
     Row,
     Snapshot,
     TrialPlan,
+    TrialRecord,
 )
 
 STEP = "step {}"
@@ -81,29 +84,52 @@ class Step:
 class Story:
     """What the rows of one server say. `wanted` is the next trial (None: no more), `steps` are
     those that were decided, `refused` (number, resource, reason) of suspects that cannot be
-    changed, `end` the last sentence, where it has ended."""
+    changed, `end` the last sentence, where it has ended. `strayed`: the first row that is not the
+    trial that was wanted, and which was; nothing after it counts."""
 
     wanted: Ask | None = None
     steps: list[Step] = field(default_factory=list)
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     end: str = ""
+    strayed: str = ""
 
 
-def story(explain: Explain, present: Present, rows: Sequence[Row]) -> Story:
+def story(
+    explain: Explain,
+    present: Present,
+    rows: Sequence[Row],
+    conditions: Mapping[str, Condition] | None = None,
+) -> Story:
     """Where the inquiry stands after these rows of one server, in their order. `present` is how
-    the server was before the first. Raises LabError for rows that are not of this inquiry."""
+    the server was before the first; `conditions` by trial those that were in force, where known:
+    judged by another version, a verdict may ask for another change than the one that was made."""
     told = Story()
     asking = _inquiry(explain, present, told)
     told.wanted = next(asking)
     for row in rows:
-        if told.wanted is None or row.arm != told.wanted.arm:
-            wanted = "none" if told.wanted is None else told.wanted.arm
-            raise LabError(f"{row.trial} is not of this inquiry: {wanted} was next")
+        told.strayed = _strayed(row, told.wanted, conditions or {})
+        if told.strayed or told.wanted is None:
+            break
         try:
             told.wanted = asking.send(row)
         except StopIteration:
             told.wanted = None
     return told
+
+
+def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
+    """Why a row is not the trial that was wanted; empty where it is."""
+    if wanted is None:
+        return f"{row.trial} is not of this inquiry: it had ended"
+    if row.arm != wanted.arm:
+        return f"{row.trial} is not of this inquiry: {wanted.arm} was next"
+    was = conditions.get(row.trial, wanted.condition)
+    if was != wanted.condition:
+        return (
+            f"{row.trial} is not of this inquiry: it had {_in_force(was)}, {wanted.arm} was next "
+            f"with {_in_force(wanted.condition)}"
+        )
+    return ""
 
 
 def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row, None]:
@@ -304,14 +330,17 @@ class Inquiries:
     total: int | None = field(default=None, init=False)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next trial of the first server whose inquiry has not ended."""
+        """The next trial of the first server whose inquiry has not ended. Raises LabError for
+        rows that are not of it."""
         experiment = self.planner.experiment
         for server in experiment.servers:
             own = [row for row in done if row.server == server]
             present = _present(experiment, self.snapshots[server], self.planner.cores)
-            wanted = story(_explain(experiment), present, own).wanted
-            if wanted is not None:
-                return self._plan(server, wanted, len(done) + 1)
+            stands = story(_explain(experiment), present, own)
+            if stands.strayed:
+                raise LabError(stands.strayed)
+            if stands.wanted is not None:
+                return self._plan(server, stands.wanted, len(done) + 1)
         return None
 
     def _plan(self, server: str, wanted: Ask, number: int) -> TrialPlan:
@@ -343,23 +372,34 @@ def design(
 
 
 def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
-    """What came of each step and how each inquiry ended. Raises RawDataError without a
-    manifest."""
+    """What came of each step and how each inquiry ended. Raises LabError without a manifest or a
+    trial.json."""
     record = manifest.read(run_dir)
     cores = record.limits.get("generator_cores")
-    return told(experiment, rows, record.servers, cores if isinstance(cores, int) else 1)
+    conditions = {
+        row.trial: read_json(run_dir / "raw" / row.trial / RECORD, TrialRecord).plan.condition
+        for row in rows
+    }
+    known = cores if isinstance(cores, int) else 1
+    return told(experiment, rows, record.servers, known, conditions)
 
 
 def told(
-    experiment: Experiment, rows: Sequence[Row], snapshots: Mapping[str, Snapshot], cores: int
+    experiment: Experiment,
+    rows: Sequence[Row],
+    snapshots: Mapping[str, Snapshot],
+    cores: int,
+    conditions: Mapping[str, Condition],
 ) -> tuple[Finding, ...]:
-    """The findings, from rows and what was read back of the servers before the run."""
+    """The findings, from rows, the conditions of their trials, and what was read back of the
+    servers before the run."""
     found: list[Finding] = []
     for server in experiment.servers:
         own = [row for row in rows if row.server == server]
         if own:
             present = _present(experiment, snapshots[server], cores)
-            found += _findings(server, story(_explain(experiment), present, own), own)
+            stands = story(_explain(experiment), present, own, conditions)
+            found += _findings(server, stands, own)
     return tuple(found)
 
 
@@ -388,7 +428,9 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
     proven = any(step.answer == "confirmed" for step in of.steps)
     name = NEXT if proven else "bottleneck"
     text = f"{name}: {of.end}"
-    if of.wanted is not None:
+    if of.strayed:
+        text = f"not to be told from here on, with the verdicts of this version: {of.strayed}"
+    elif of.wanted is not None:
         text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
     yield Finding(name, server, 0, None, "", None, None, text)
 

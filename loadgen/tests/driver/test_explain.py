@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from driver.fakes import FakeEngine, snapshot
+from driver.fakes import FakeEngine, record, snapshot
 from driver.planned import experiment, row
 from driver.runs import write_manifest
 from lab import explain
 from lab.design import Design
 from lab.errors import LabError, WordError
 from lab.intervals import RatioOf, ratio_of
+from lab.records import write_json
 from lab.types import AS_IT_IS, HIGH, Condition, Experiment, Explain, Finding, Row, TrialPlan
 
 SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
@@ -80,7 +81,8 @@ def plans(of: Experiment, rows: list[Row]) -> list[TrialPlan]:
 
 
 def told(of: Experiment, rows: list[Row]) -> list[Finding]:
-    return list(explain.told(of, rows, SNAPSHOTS, 2))
+    conditions = {plan.trial: plan.condition for plan in plans(of, rows)}
+    return list(explain.told(of, rows, SNAPSHOTS, 2, conditions))
 
 
 def said(of: Experiment, server: Server = honest) -> list[str]:
@@ -338,7 +340,7 @@ def test_rows_of_something_else_are_no_inquiry() -> None:
     rows = run(of)
     with pytest.raises(LabError, match="is not of this inquiry: 1-named was next"):
         order_of(of).next(rows[1:])
-    with pytest.raises(LabError, match="is not of this inquiry: none was next"):
+    with pytest.raises(LabError, match="is not of this inquiry: it had ended"):
         order_of(of).next([*rows, rows[-1]])
 
 
@@ -357,8 +359,35 @@ def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:
 def test_findings_come_from_the_run_s_folder(tmp_path: Path) -> None:
     of = inquiry()
     rows = run(of)
-    run_dir = write_manifest(tmp_path, experiment=of, servers=SNAPSHOTS)
+    run_dir = folder_of(tmp_path, of, rows)
     assert list(explain.findings(of, rows, run_dir)) == told(of, rows)
+
+
+def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
+    run_dir = write_manifest(results, experiment=of, servers=SNAPSHOTS)
+    for plan in plans(of, rows):
+        (run_dir / "raw" / plan.trial).mkdir(parents=True)
+        write_json(run_dir / "raw" / plan.trial / "trial.json", record(plan))
+    return run_dir
+
+
+def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
+    tmp_path: Path,
+) -> None:
+    """The pool was changed; now the first trial is judged to show another limit."""
+    of = inquiry()
+    rows = run(of)
+    run_dir = folder_of(tmp_path, of, rows)
+    rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
+    (only,) = explain.findings(of, rows, run_dir)
+    assert only.text == (
+        "not to be told from here on, with the verdicts of this version: 003-a-1-after-closed-"
+        "c5000 is not of this inquiry: it had pool_size=400, 1-after was next with "
+        "downstream_connections=1000"
+    )
+    rows[0] = dataclasses.replace(rows[0], bottleneck="none")
+    (only,) = explain.findings(of, rows, run_dir)
+    assert only.text.endswith("002-a-1-before-closed-c5000 is not of this inquiry: it had ended")
 
 
 def test_confidence_is_told_but_decides_nothing() -> None:
