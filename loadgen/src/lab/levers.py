@@ -46,8 +46,9 @@ MOST_FILES = 1_048_576
 # What a server has open besides its requests, generously.
 SPARE_FILES = 1000
 MOST_HEAP_MIB = 4096
-# What a JVM needs besides its heap: the lab's defaults are 1 GiB of 2.
-BESIDE_HEAP_MIB = 1024
+# What a JVM needs besides its heap: the lab's defaults are 1 GiB of 2. Only a heap that does not
+# fit into those gets a larger container, so that nothing else changes with a small one.
+BESIDE_HEAP_MIB, USUAL_MEMORY_MIB = 1024, 2048
 # KB/s: more than loopback carries, and nothing Toxiproxy calculates overflows.
 NO_RATE = 1_000_000
 # Resources that are the machine's: only another machine has more of them.
@@ -232,7 +233,9 @@ def _garbage_collection(now: Present) -> Lever | str:
 
     def condition(to: int) -> Condition:
         words = " ".join((f"-Xms{to}m", f"-Xmx{to}m", *others))
-        return _host(now, SERVER_JVM_FLAGS=words, SERVER_MEMORY=f"{to + BESIDE_HEAP_MIB}m")
+        needs = to + BESIDE_HEAP_MIB
+        memory = {"SERVER_MEMORY": f"{needs}m"} if needs > USUAL_MEMORY_MIB else {}
+        return _host(now, SERVER_JVM_FLAGS=words, **memory)
 
     text = f"heap {heap} → {step} MiB"
     return Lever(condition(step), condition(lift), text, f"a heap of {lift} MiB")
