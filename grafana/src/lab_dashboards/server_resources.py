@@ -192,7 +192,14 @@ def sockets() -> list[Panel]:
                     ("tcp_retransmits", "{{server}} retransmits"),
                 )
             ],
-            width=THIRD,
+        ),
+        time_series(
+            "Accept queue length",
+            "Connections that the kernel has set up and the server has not yet accepted. At its "
+            "BACKLOG the queue is full, and the next ones are overflows. A queue that lasts means "
+            "that whoever accepts is too busy to.",
+            "short",
+            [Line(f"lab_kernel_accept_queue_length{{{SERVER}}}", "{{server}} waiting")],
         ),
         time_series(
             "File descriptors",
@@ -204,7 +211,6 @@ def sockets() -> list[Panel]:
                 Line('process_open_fds{job=~"toxiproxy|downstream"}', "{{job}} open"),
                 Line('min(process_max_fds{job=~"jvm|toxiproxy|downstream"})', "limit", dashed=True),
             ],
-            width=THIRD,
             min_step=SLOW_JOBS,
             wide_range=True,
         ),
@@ -219,7 +225,6 @@ def sockets() -> list[Panel]:
                 Line(f"lab_kernel_tcp_time_wait{{{SERVER}}}", "{{server}} TIME_WAIT"),
                 Line("vector(65535 - 10000 + 1)", "ports of one address pair", dashed=True),
             ],
-            width=THIRD,
             wide_range=True,
         ),
     ]

@@ -9,6 +9,7 @@ import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -21,13 +22,21 @@ import org.jspecify.annotations.Nullable;
  * once per scrape. A number that the kernel does not give has no series: it is never 0 instead.
  */
 final class KernelCounters implements MultiCollector {
+  private static final String LISTEN = "0A";
+
+  /** About one line: the kernel writes no more of its table than is asked for. */
+  private static final int CHUNK_BYTES = 256;
+
   private final Path procNet;
+  private final String portSuffix;
 
   /**
    * @param procNet normally {@code /proc/net}
+   * @param port the one whose accept queue is told
    */
-  KernelCounters(Path procNet) {
+  KernelCounters(Path procNet, int port) {
     this.procNet = procNet;
+    portSuffix = ":%04X".formatted(port);
   }
 
   @Override
@@ -61,6 +70,11 @@ final class KernelCounters implements MultiCollector {
         "lab_kernel_tcp_sockets_in_use",
         "TCP sockets in use, IPv4 and IPv6.",
         inUse4 == null ? inUse6 : inUse6 == null ? inUse4 : Long.valueOf(inUse4 + inUse6));
+    gauge(
+        out,
+        "lab_kernel_accept_queue_length",
+        "Connections that wait in the traffic port's accept queue.",
+        acceptQueueLength());
     gauge(out, "lab_kernel_tcp_time_wait", "TCP sockets in TIME_WAIT.", numbers.get("TCP.tw"));
     return out.build();
   }
@@ -85,6 +99,49 @@ final class KernelCounters implements MultiCollector {
         into.put(fields[0].replace(':', '.') + fields[field], number(fields[field + 1]));
       }
     }
+  }
+
+  /** A Java server listens on both families at once, which the kernel lists as IPv6. */
+  private @Nullable Long acceptQueueLength() {
+    Long length = acceptQueueLength("tcp6");
+    return length != null ? length : acceptQueueLength("tcp");
+  }
+
+  /**
+   * tcp and tcp6: a line per socket, {@code sl local remote st tx_queue:rx_queue …}, those that
+   * listen first; of these rx_queue is the length of the accept queue. There may be thousands of
+   * others, and to look for them alone took the kernel 3 ms, so this reads a line at a time (0.03
+   * ms) and stops at the port, or at the first that does not listen.
+   */
+  private @Nullable Long acceptQueueLength(String file) {
+    try (InputStream in = Files.newInputStream(procNet.resolve(file))) {
+      byte[] chunk = new byte[CHUNK_BYTES];
+      StringBuilder line = new StringBuilder();
+      boolean header = true;
+      for (int count = in.read(chunk); count > 0; count = in.read(chunk)) {
+        for (int at = 0; at < count; at++) {
+          if (chunk[at] != '\n') {
+            line.append((char) chunk[at]);
+            continue;
+          }
+          String[] fields = line.toString().strip().split(" +", 6);
+          line.setLength(0);
+          if (header) {
+            header = false;
+            continue;
+          }
+          if (fields.length < 6 || !fields[3].equals(LISTEN)) {
+            return null;
+          }
+          if (fields[1].endsWith(portSuffix)) {
+            return Long.parseLong(fields[4], fields[4].indexOf(':') + 1, fields[4].length(), 16);
+          }
+        }
+      }
+    } catch (IOException e) {
+      return null;
+    }
+    return null;
   }
 
   private List<String> lines(String file) {

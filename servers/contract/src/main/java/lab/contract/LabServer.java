@@ -66,7 +66,6 @@ public final class LabServer implements AutoCloseable {
     JdkHttpServerFlags.require(settings);
     Identity identity = Identity.ofThisJvm(model.name());
     PrometheusRegistry registry = new PrometheusRegistry();
-    registry.register(new KernelCounters(Path.of("/proc/net")));
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
     addVirtualThreadParallelism(knobs);
@@ -87,6 +86,7 @@ public final class LabServer implements AutoCloseable {
                   mbeans,
                   registry,
                   exposition));
+      registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();

@@ -17,7 +17,10 @@ public final class LoopMetrics {
     /** Time since its start in which it did not wait for events, in nanoseconds. */
     long busyNanos();
 
-    /** Requests received and not yet begun, as the loop is busy with others, if it can tell. */
+    /**
+     * What was handed to the loop and not yet begun, as it is busy: requests that it received, or
+     * tasks of other threads. Empty if it cannot tell.
+     */
     OptionalInt queueDepth();
 
     /** Client connections open, in flight or idle. */
@@ -37,7 +40,7 @@ public final class LoopMetrics {
         .register(registry);
     GaugeWithCallback.builder()
         .name("lab_event_loop_queue_depth")
-        .help("Requests received that wait for their loop to begin with them.")
+        .help("Requests or tasks handed to the loop that wait for it to begin with them.")
         .labelNames("loop")
         .callback(
             callback ->

@@ -2,14 +2,20 @@ package lab.contract;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class KernelCountersTest {
+  private static final String HEADER =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n";
+
   @TempDir private Path procNet = Path.of("unset");
 
   @Test
@@ -43,9 +49,56 @@ class KernelCountersTest {
         .doesNotContain("lab_kernel_listen");
   }
 
+  @Test
+  void theAcceptQueueIsThatOfTheTrafficPort() throws Exception {
+    // 8081 (1F91), then 8080 (1F90) with 26 connections waiting.
+    Files.writeString(
+        procNet.resolve("tcp6"),
+        HEADER + line("1F91", "0A", 3) + line("1F90", "0A", 0x1A) + line("1F90", "01", 9));
+    Files.writeString(procNet.resolve("tcp"), HEADER + line("1F90", "0A", 7));
+    assertThat(exposition()).contains("lab_kernel_accept_queue_length 26.0");
+  }
+
+  @Test
+  void aPortOfTheOlderFamilyIsFoundToo() throws Exception {
+    Files.writeString(procNet.resolve("tcp6"), HEADER + line("1F91", "0A", 3));
+    Files.writeString(procNet.resolve("tcp"), HEADER + line("1F90", "0A", 0));
+    assertThat(exposition()).contains("lab_kernel_accept_queue_length 0.0");
+  }
+
+  @Test
+  void connectionsAreNotReadForIt() throws Exception {
+    Files.writeString(
+        procNet.resolve("tcp6"),
+        HEADER + line("1F91", "0A", 3) + line("1F90", "01", 9) + line("1F90", "0A", 5));
+    assertThat(exposition()).doesNotContain("lab_kernel_accept_queue");
+  }
+
+  @Test
+  void theQueueOfARealListenerIsRead() throws Exception {
+    Path real = Path.of("/proc/net");
+    assumeThat(real.resolve("tcp")).exists();
+    try (ServerSocket listener = new ServerSocket(0);
+        Socket first = new Socket("localhost", listener.getLocalPort());
+        Socket second = new Socket("localhost", listener.getLocalPort())) {
+      assertThat(exposition(new KernelCounters(real, listener.getLocalPort())))
+          .contains("lab_kernel_accept_queue_length 2.0");
+      assertThat(first.isConnected() && second.isConnected()).isTrue();
+    }
+  }
+
+  private static String line(String port, String state, int waiting) {
+    return "   0: 00000000:%s 00000000:0000 %s 00000000:%08X 00:00000000 00000000     0        0 1\n"
+        .formatted(port, state, waiting);
+  }
+
   private String exposition() {
+    return exposition(new KernelCounters(procNet, 8080));
+  }
+
+  private static String exposition(KernelCounters counters) {
     PrometheusRegistry registry = new PrometheusRegistry();
-    registry.register(new KernelCounters(procNet));
+    registry.register(counters);
     return new String(new Exposition(registry, Identity.ofThisJvm("test")).get(), UTF_8);
   }
 }

@@ -1,6 +1,7 @@
 package lab.netty;
 
 import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.SingleThreadEventExecutor;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalInt;
@@ -43,10 +44,16 @@ final class Loop implements LoopMetrics.Observed {
     return io.busyNanos();
   }
 
-  /** Netty begins with a request as soon as it has read it: those that wait are still unread. */
+  /**
+   * Tasks of other threads, such as answers to be written. Requests are not among them: Netty
+   * begins with one as soon as it has read it, so those that wait are still unread. Two indices of
+   * a lock-free queue are compared, which any thread may do at any time.
+   */
   @Override
   public OptionalInt queueDepth() {
-    return OptionalInt.empty();
+    return executor instanceof SingleThreadEventExecutor loop
+        ? OptionalInt.of(loop.pendingTasks())
+        : OptionalInt.empty();
   }
 
   @Override

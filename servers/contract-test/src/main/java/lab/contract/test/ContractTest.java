@@ -374,6 +374,7 @@ public abstract class ContractTest {
     expected.add("lab_downstream_call_seconds_count{phase=\"call\"} 1");
     expected.add("lab_kernel_listen_overflows_total ");
     expected.add("lab_kernel_listen_drops_total ");
+    expected.add("lab_kernel_accept_queue_length 0");
     expected.add("lab_kernel_tcp_retransmits_total ");
     expected.add("lab_kernel_tcp_sockets_in_use ");
     expected.add("lab_kernel_tcp_time_wait ");
