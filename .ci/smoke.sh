@@ -84,6 +84,19 @@ scripted() {
     grep ',true,' "$LAB_RESULTS_DIR"/*-scripted/trials.csv && make toxics
 }
 
+# Every planted bottleneck once; what the verdict said of each is judged inside. Afterwards the
+# lab is as it was: the same limits and knobs for all.
+bottlenecks() {
+  local name limit
+  make run EXP=bottlenecks DURATION=5s ENGINE=oha NAME=bottlenecks || return 1
+  for name in virtual-threads event-loop; do
+    limit=$(docker inspect --format '{{range .HostConfig.Ulimits}}{{.Hard}}{{end}} {{.Config.Env}}' "$COMPOSE_PROJECT_NAME-$name-1")
+    printf '%s: %s\n' "$name" "$limit"
+    [[ $limit != 300\ * && $limit != *-Xmx48m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
+  done
+  make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.hands") ]]
+}
+
 # The control page, on 127.0.0.1, under its own name only.
 page() {
   local name=$1 status=$2 line
@@ -132,6 +145,8 @@ if step smoke-up one make up; then
   step smoke-interrupted one interrupted
   step smoke-scripted one scripted
   step smoke-resumed one resumed
+  step smoke-bottlenecks one bottlenecks
+  step smoke-bottlenecks-named pytest inside test_bottlenecks.py
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
   step smoke-exp-wrong one refuses 'sweep' make run EXP=nosuch

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import agreement, endurance, explain, faults, panels, spike, stress
+from lab import agreement, endurance, explain, faults, panels, planted, spike, stress
 from lab.cells import loads
 from lab.compare import IN_CONDITIONS, Comparison, lanes
 from lab.engines import Engine
@@ -35,6 +35,7 @@ _OF_KIND = {
     "endurance": endurance.findings,
     "faults": faults.findings,
     "explain": explain.findings,
+    "planted": planted.findings,
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import design, endurance, explain, faults, spike, stress
+from lab import design, endurance, explain, faults, planted, spike, stress
 from lab.conditions import Conditions, at_start
 from lab.demand import measure_demand
 from lab.derive import Trial, derive, read_trial
@@ -132,6 +132,7 @@ def new_design(
         "endurance": endurance.design,
         "faults": faults.design,
         "explain": explain.design,
+        "planted": planted.design,
     }[experiment.kind]
     return make(experiment, snapshots, engines, stack.traffic_url, cores)
 

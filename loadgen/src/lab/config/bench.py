@@ -31,7 +31,7 @@ EXPLAIN_WORDS = {
 }
 # A step takes many trials, and each is compared with its neighbours: they can be short.
 EXPLAIN_DURATION = Given("explain: DURATION", ("5s",), by_user=False)
-LISTS = frozenset(("CONC", "SERVER", "ENGINE"))
+LISTS = frozenset(("CONC", "SERVER", "ENGINE", "CASE"))
 
 
 def bench_experiment(

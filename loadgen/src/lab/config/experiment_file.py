@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.config import kinds, rules, script
+from lab.config import cases, kinds, rules, script
 from lab.config.bench import EXPLAIN_WORDS, LOAD_WORDS, given_words
 from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given
@@ -21,6 +21,7 @@ DENSITY = "density"
 WORDS: Mapping[str, str] = {
     **LOAD_WORDS,
     "SCALE": "scale",
+    "CASE": kinds.PICKED,
     "CONNECTIONS": "density.connections",
     "KIND": "density.kind",
     **EXPLAIN_WORDS,
@@ -105,6 +106,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         *_own("faults"),
     ),
     "explain": (*_ALWAYS, *_own("load"), *_own("explain")),
+    "planted": (
+        *_ALWAYS,
+        "load.duration",
+        "load.warmup",
+        "load.modes",
+        "load.engines",
+        "repeat.launches",
+    ),
     DENSITY: (*_ALWAYS, "load.servers", "repeat.launches", *_own("density")),
 }
 
@@ -133,6 +142,10 @@ def run_experiment(
     if kind == "faults":
         steps = script.read(loaded.get(script.KEY), file)
         loaded = {key: value for key, value in loaded.items() if key != script.KEY}
+    planted: tuple[cases.Table, ...] = ()
+    if kind == "planted":
+        planted = cases.read(loaded.get(cases.KEY), file)
+        loaded = {key: value for key, value in loaded.items() if key != cases.KEY}
     given = dict(_flatten(loaded, KEYS[kind], kind, file))
     question, hypothesis = (_text(given.pop(key, None), key, file) for key in _ALWAYS[:2])
     given |= given_words(_meant(words, kind, file), WORDS, "run")
@@ -141,7 +154,7 @@ def run_experiment(
     head = Head(name, question, hypothesis, as_given(words))
     if kind == DENSITY:
         return DensityFile(head, settings), ()
-    return kinds.experiment(kind, settings, head, servers, file_limit, steps)
+    return kinds.experiment(kind, settings, head, servers, file_limit, steps, planted)
 
 
 def _find(words: Mapping[str, str], experiments_dir: Path) -> Path:
@@ -218,6 +231,8 @@ def _meant(words: Mapping[str, str], kind: str, file: str) -> dict[str, str]:
     allowed = [word for word, key in WORDS.items() if key in KEYS[kind] or key == "name"]
     if kind != DENSITY:
         allowed.append("SCALE")
+    if kind == "planted":
+        allowed.append("CASE")
     for word in words:
         if word != "EXP" and word not in allowed:
             what = "does not apply to" if word in WORDS else "is not a word of"

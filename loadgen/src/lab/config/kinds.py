@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from lab.config import rules, script
+from lab.config import cases, rules, script
 from lab.config.load import Load, read_load
 from lab.config.settings import Head, Settings
 from lab.types import (
@@ -16,6 +17,7 @@ from lab.types import (
     Faults,
     Kind,
     Objective,
+    Planted,
     Spike,
     Stress,
 )
@@ -26,6 +28,8 @@ MAX_CONNECTIONS = 1_000_000
 # Of an explanation: 6 pairs are the least that give an interval (lab.intervals).
 PAIRS, MAX_PAIRS = 6, 100
 STEPS, MAX_STEPS = 4, 20
+# The setting by which the user picks some of the cases.
+PICKED = "case"
 Found = tuple[Experiment, tuple[str, ...]]
 
 
@@ -36,9 +40,12 @@ def experiment(
     servers: Sequence[str],
     file_limit: int,
     steps: Sequence[script.Step] = (),
+    planted: Sequence[cases.Table] = (),
 ) -> Found:
     """The experiment, and notes of what was left out of it; `steps` are the script of one with
-    faults. Raises WordError."""
+    faults, `planted` the cases of one with planted bottlenecks. Raises WordError."""
+    if kind == "planted":
+        return _planted(settings, head, servers, file_limit, planted)
     if kind == "faults":
         return _faults(settings, head, servers, file_limit, steps)
     make = {
@@ -180,6 +187,39 @@ def _faults(
         head, load, "faults", scale, duration_s, engines=(EVERY_SECOND,), faults=faults
     )
     return whole, load.notes
+
+
+def _planted(
+    settings: Settings,
+    head: Head,
+    servers: Sequence[str],
+    file_limit: int,
+    tables: Sequence[cases.Table],
+) -> Found:
+    load = read_load(settings, servers, file_limit, ("closed",))
+    modes = settings.get("load.modes")
+    if modes is not None and load.modes != ("closed",):
+        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed in this kind")
+    every, notes = cases.checked(tables, servers, file_limit)
+    picked = settings.each(PICKED, rules.one_of([case.name for case in every]))
+    chosen = tuple(case for case in every if not picked or case.name in picked)
+    scale = _scale(settings)
+    # A case's server, route and connections are its own: those of the experiment follow.
+    load = dataclasses.replace(
+        load,
+        servers=tuple(dict.fromkeys(case.server for case in chosen)),
+        routes=tuple(dict.fromkeys(case.route for case in chosen)),
+    )
+    whole = _experiment(
+        head,
+        load,
+        "planted",
+        scale,
+        _scaled(load.duration_s, scale),
+        tuple(dict.fromkeys(case.concurrency for case in chosen)),
+        planted=Planted(chosen),
+    )
+    return whole, notes
 
 
 def _tells_every_second(settings: Settings, load: Load) -> None:

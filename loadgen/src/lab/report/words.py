@@ -21,6 +21,7 @@ KINDS = {
     "faults": "toxics that come and go under a constant load",
     "endurance": "a long constant load",
     "explain": "a verdict, proven by changing what it names",
+    "planted": "planted bottlenecks",
 }
 LOADS_LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "

@@ -1,0 +1,38 @@
+"""What was planted on a real lab is named by the verdict, and no wrong name with confidence."""
+
+import os
+from pathlib import Path
+
+from lab.planted import right, wrong_and_sure
+from lab.records import read_rows
+from lab.report import manifest
+from lab.types import Case, Experiment, Row
+
+# Of 14: a small machine that is busy may hide two of them, no more.
+LEAST_RIGHT = 12
+
+
+def judged() -> list[tuple[Case, Row]]:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-bottlenecks"))
+    assert len(runs) == 1, runs
+    experiment = manifest.read(runs[0]).experiment
+    assert isinstance(experiment, Experiment)
+    assert experiment.planted is not None
+    rows = read_rows(runs[0] / "trials.csv", Row)
+    cases = experiment.planted.cases
+    assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
+    return list(zip(cases, rows, strict=True))
+
+
+def test_no_wrong_name_is_given_with_high_confidence() -> None:
+    wrong = [
+        (case.name, row.bottleneck, row.confidence)
+        for case, row in judged()
+        if wrong_and_sure(case, row)
+    ]
+    assert wrong == []
+
+
+def test_nearly_all_are_named_right() -> None:
+    wrong = [(case.name, row.bottleneck) for case, row in judged() if not right(case, row)]
+    assert len(wrong) <= len(judged()) - LEAST_RIGHT, wrong
