@@ -18,7 +18,19 @@ from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordE
 from lab.launches import fresh_jvm
 from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
-from lab.types import Demand, Experiment, Explain, Row, TrialPlan, WarmCycle, Warmth
+from lab.types import (
+    AS_IT_IS,
+    Case,
+    Condition,
+    Demand,
+    Experiment,
+    Explain,
+    Planted,
+    Row,
+    TrialPlan,
+    WarmCycle,
+    Warmth,
+)
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -620,3 +632,101 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
     assert "no interval: 1 and 1 trials" in said
     assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
     assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()
+
+
+LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENCY": "300"},))
+
+
+def planted(*conditions: Condition, server: str = "a") -> dict[str, object]:
+    """What makes a run one of planted bottlenecks."""
+    cases = [
+        Case(f"c{at}", server, "/downstream", 100, ("none",), condition)
+        for at, condition in enumerate(conditions, 1)
+    ]
+    return {"kind": "planted", "modes": ("closed",), "planted": Planted(tuple(cases))}
+
+
+def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    warm: list[tuple[object, int]] = []
+
+    def seen(server: str, *_: object) -> Warmth:
+        warm.append((fake_lab.pool_sizes[server], len(fake_lab.toxics)))
+        return WARM
+
+    ready.warm = seen  # type: ignore[method-assign]
+    assert ready.run(**planted(LIMITED, AS_IT_IS, LIMITED)) == 0
+    # Warmed up once, on the lab as it is.
+    assert warm == [(200, 0)]
+    # 20 threads / 0.5 s; 100 connections / 0.2 s.
+    assert [row["predicted_rps"] for row in ready.rows] == ["40.000", "500.000", "40.000"]
+    assert (fake_lab.pool_sizes["a"], fake_lab.toxics) == (200, [])
+
+
+def test_conditions_are_unlike_on_purpose(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.settings["b"] = {"downstream_timeout_ms": 1}
+    ready.run(**planted(LIMITED))
+    assert "unequal" not in ready.rows[0]["invalid_reasons"]
+    assert "no row will be valid" not in ready.text.getvalue()
+
+
+def test_an_interrupted_run_leaves_the_lab_as_it_was(
+    ready: Bench, fake_lab: FakeLab, system: FakeSystem
+) -> None:
+    system.interrupt_at = 5.0
+    with pytest.raises(Interrupted):
+        ready.run(**planted(LIMITED))
+    assert (fake_lab.pool_sizes["a"], fake_lab.toxics) == (200, [])
+    assert [fake_lab.patches[0], fake_lab.patches[-1]] == [
+        ("a", {"pool_size": 20}),
+        ("a", {"pool_size": 200}),
+    ]
+
+
+def test_what_cannot_be_put_back_is_one_warning(
+    ready: Bench, fake_lab: FakeLab, system: FakeSystem
+) -> None:
+    system.at(12.0, lambda: fake_lab.down.add("toxiproxy"))
+    with pytest.raises(LabUnreachable):
+        ready.run(**planted(LIMITED, LIMITED))
+    warnings = [line for line in ready.text.getvalue().splitlines() if "put back" in line]
+    assert len(warnings) == 1
+    assert fake_lab.pool_sizes["a"] == 200
+
+
+def test_a_setting_of_the_host_needs_hands(ready: Bench) -> None:
+    with pytest.raises(LabError, match="host settings need `make`"):
+        ready.run(**planted(Condition(host={"SERVER_CPUS": "0.5"})))
+
+
+def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
+    ready: Bench, fake_lab: FakeLab, system: FakeSystem, tmp_path: Path
+) -> None:
+    folder = tmp_path / "hands"
+    folder.mkdir()
+    ready.place = dataclasses.replace(ready.place, hands=folder)
+    asked: list[str] = []
+
+    def host() -> None:
+        for request in folder.glob("*.request.json"):
+            asked.append(request.read_text())
+            request.unlink()
+            (folder / f"{request.name.split('.')[0]}.answer.json").write_text('{"ok":true}')
+            old = fake_lab.identities["a"]
+            fake_lab.identities["a"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+        system.at(system.elapsed_s + 0.05, host)
+
+    seen: list[object] = []
+
+    def warm(server: str, url: str, route: str, connections: int, *_: object) -> Warmth:
+        seen.append((connections, fake_lab.identities[server].start_time_ms))
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    host()
+    # In the end nobody is there to answer: what is asked then is for test_conditions.
+    condition = Condition(host={"SERVER_BACKLOG": "1"})
+    ready.run(**planted(condition, condition, AS_IT_IS))
+    assert seen == [(50, 1001), (200, 1002)]
+    assert [json.loads(text)["settings"] for text in asked] == [{"SERVER_BACKLOG": "1"}, {}]
