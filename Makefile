@@ -47,7 +47,7 @@ bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n D
 	@$(MAKE) up
 	@$(DRIVER) bench
 
-run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= …], or RESUME=<run>
+run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= CASE= …], or RESUME=<run>
 	@images/host.sh check run
 	@$(MAKE) up
 	@$(DRIVER) run

@@ -308,5 +308,31 @@ ask '{"server":"netty","settings":{}}'
 at_rest "$parent"
 check "hands: they end with the driver's script, and have nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$hands" 2>/dev/null'
 
+# --- host.sh drive ----------------------------------------------------------------------
+handy; at_rest "$parent"
+printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+printf 'NOFILE=20000\nLAB_UID=%s\nLAB_GID=%s\n' "$(id -u)" "$(id -g)" >"$lab/.lab/env"
+# The driver asks once, and tells what the host said.
+fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s\n' "$*" >>"$lab/calls"
+case "$1 ${2-}" in
+  "info "*) echo 4 ;;
+  "logs "*)
+    for folder in "$lab"/results/.hands/*/; do
+      printf '{"server":"netty","settings":{"SERVER_CPUS":"0.5"}}' >"$folder/1.request.json"
+      for ((i = 0; i < 100; i++)); do if [[ -e $folder/1.answer.json ]]; then cat "$folder/1.answer.json"; break; fi; sleep 0.05; done
+    done ;;
+  "wait "*) echo 7 ;;
+esac
+FAKE
+: >"$calls"
+run "$lab/images/host.sh" drive run </dev/null
+check "drive: a run has hands, and what its driver left is put back when it ends" \
+  '[[ $status == 7 && $out == *"$okay"*"netty was left changed"* && $(count "compose run .* -e LAB_HANDS=[0-9]* --detach driver run") == 1 && -z $(ls -A "$lab/results/.hands") ]]'
+: >"$calls"
+run "$lab/images/host.sh" drive toxics </dev/null
+check "drive: other verbs have none" '[[ $status == 7 && $(count LAB_HANDS) == 0 && -z $(ls -A "$lab/results/.hands") ]]'
+
 printf '%s passed, %s failed\n' "$passed" "$failed"
 ((failed == 0))

@@ -49,7 +49,7 @@ from lab.warm import prove_warm
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
 WARM_CONNECTIONS = 1000
-# One that is given too little for its load on purpose: with what it surely holds.
+# One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
 # The kinds whose trials differ on purpose, each server compared with itself alone.
 EACH_FOR_ITSELF = ("planted", "explain")
@@ -431,7 +431,7 @@ class Campaign:
         key = self._warm_key(plan, runner)
         if key not in self._warm:
             most = max(self.experiment.concurrencies)
-            if plan.condition.host:
+            if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
                 most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
             self._warm[key] = self.tools.stages.warm(
                 plan.server,
