@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import design, endurance, explain, faults, planted, spike, stress
+from lab.compare import IN_CONDITIONS
 from lab.conditions import Conditions, at_start
 from lab.demand import measure_demand
 from lab.derive import Trial, derive, read_trial
@@ -51,8 +52,6 @@ from lab.warm import prove_warm
 WARM_CONNECTIONS = 1000
 # One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
-# The kinds whose trials differ on purpose, each server compared with itself alone.
-EACH_FOR_ITSELF = ("planted", "explain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ def run(
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:
     """What the servers have in common; where each is for itself nothing is unequal."""
     common = compare(snapshots)
-    if experiment.kind in EACH_FOR_ITSELF:
+    if experiment.kind in IN_CONDITIONS:
         common = dataclasses.replace(common, unequal={})
     return common
 
@@ -389,7 +388,7 @@ class Campaign:
     def _before(self, plan: TrialPlan, runner: Runner) -> tuple[Snapshot, Fairness]:
         """The trial's server as it is now, and what it has in common with those it is compared
         with. All of them, every time: a knob may have been turned meanwhile."""
-        if self.experiment.kind in EACH_FOR_ITSELF:
+        if self.experiment.kind in IN_CONDITIONS:
             before = runner.snapshot(plan.server)
             return before, compare({plan.server: before})
         now = {server: runner.snapshot(server) for server in self.experiment.servers}
