@@ -92,7 +92,7 @@ bottlenecks() {
   for name in virtual-threads event-loop; do
     limit=$(docker inspect --format '{{range .HostConfig.Ulimits}}{{.Hard}}{{end}} {{.Config.Env}}' "$COMPOSE_PROJECT_NAME-$name-1")
     printf '%s: %s\n' "$name" "$limit"
-    [[ $limit != 300\ * && $limit != *-Xmx48m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
+    [[ $limit != 300\ * && $limit != *-Xmx40m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
   done
   make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.hands") ]]
 }

@@ -178,8 +178,10 @@ def server_cpu(seen: Seen) -> Standing | None:
     share = hit.value / periods.value if hit and periods and periods.value > 0 else None
     evidence = kept(used, quota, period, stopped, periods, hit)
     limit = quota.value / period.value if quota and period and quota.value > 0 else None
-    if limit is None:
-        cpus = seen.record.before.identity.cpus
+    cpus = seen.record.before.identity.cpus
+    machine = seen.peak("CPUs of the host", "CPUs", "machine_cpu_cores")
+    # A limit that was lifted again stays as a quota of all the machine's CPUs.
+    if limit is None or limit >= (value(machine) or cpus):
         return Standing(
             "server CPU",
             min(1.0, used.value / cpus),
