@@ -430,6 +430,8 @@ class Campaign:
         key = self._warm_key(plan, runner)
         if key not in self._warm:
             most = max(self.experiment.concurrencies)
+            if self.experiment.kind in IN_CONDITIONS:
+                most = plan.concurrency
             if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
                 most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
             self._warm[key] = self.tools.stages.warm(
