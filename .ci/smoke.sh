@@ -88,13 +88,20 @@ scripted() {
 # lab is as it was: the same limits and knobs for all.
 bottlenecks() {
   local name limit
-  make run EXP=bottlenecks DURATION=5s ENGINE=oha NAME=bottlenecks || return 1
+  make run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=oha NAME=bottlenecks || return 1
   for name in virtual-threads event-loop; do
     limit=$(docker inspect --format '{{range .HostConfig.Ulimits}}{{.Hard}}{{end}} {{.Config.Env}}' "$COMPOSE_PROJECT_NAME-$name-1")
     printf '%s: %s\n' "$name" "$limit"
     [[ $limit != 300\ * && $limit != *-Xmx40m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
   done
   make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.hands") ]]
+}
+
+# A verdict put to the test: twice the threads are twice the goodput of a pool that is the limit.
+# One pair is no proof (that takes six), but the whole way there.
+explained() {
+  make explain CONC=400 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=oha NAME=explained &&
+    grep -E 'step 1, worker pool .*pool_size 200 → 400 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
 # The control page, on 127.0.0.1, under its own name only.
@@ -145,11 +152,12 @@ if step smoke-up one make up; then
   step smoke-interrupted one interrupted
   step smoke-scripted one scripted
   step smoke-resumed one resumed
-  step smoke-bottlenecks one bottlenecks
-  step smoke-bottlenecks-named pytest inside test_bottlenecks.py
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
   step smoke-exp-wrong one refuses 'sweep' make run EXP=nosuch
+  step smoke-bottlenecks one bottlenecks
+  step smoke-bottlenecks-named pytest inside test_bottlenecks.py
+  step smoke-explained one explained
   . .ci/faults.sh
   step smoke-faults one planted
   step smoke-unequal one unequal

@@ -20,16 +20,22 @@ from lab.engines.base import Engine
 from lab.errors import LabUnreachable
 from lab.launches import settled
 from lab.process import HostCpu, Process, System
+from lab.routes import parse
 from lab.stack import RouteWork, Stack
 from lab.types import Demand, TrialPlan
 
-LIGHT_CONNECTIONS = 100
+# 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
+LIGHT_CONNECTIONS = 200
 IDLE_S = 2.0
 # The engine opens its connections meanwhile.
 LEAD_S = 1.0
 LIGHT_S = 4.0
 # CPU clocks tick every 10 ms: of fewer requests they say little.
 LEAST_REQUESTS = 50
+# The load must use so many CPUs more than the idle lab to stand out from what else goes on: the
+# whole machine does other things, a server's process does not.
+LEAST_HOST_CPUS = 0.1
+LEAST_SERVER_CPUS = 0.02
 # A request that fails costs something else than one that is answered.
 MOST_FAILED = 0.05
 OUTPUT = "light-load.txt"
@@ -53,7 +59,7 @@ def measure_demand(
     raw: Path,
     host_cores: int | None,
 ) -> Demand | None:
-    """Wait IDLE_S, then load the plan's route for LIGHT_S with at most LIGHT_CONNECTIONS, closed.
+    """Wait IDLE_S, then load the plan's route for LIGHT_S with LIGHT_CONNECTIONS, closed.
 
     `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `host_cores`
     are the machine's CPUs, None where nobody knows. Returns when the server has worked off what
@@ -61,7 +67,9 @@ def measure_demand(
     too little was answered, or too much failed. Raises EngineError where the engine cannot be
     started, and Interrupted; the engine is ended in any case.
     """
-    connections = min(plan.concurrency, LIGHT_CONNECTIONS)
+    # A request that only computes keeps a CPU busy by itself: then no more than were asked for.
+    waits = parse(plan.route).wait_ms != 0
+    connections = LIGHT_CONNECTIONS if waits else min(plan.concurrency, LIGHT_CONNECTIONS)
     try:
         first = _read(plan, stack, system)
         system.sleep(IDLE_S)
@@ -95,17 +103,19 @@ def demand_of(
     server_s = _server_share(*light) - _server_share(*idle)
     host_share = _less(_host_share(*light), _host_share(*idle))
     host_s = None if host_share is None or host_cores is None else host_share * host_cores
+    if host_s is not None and host_s < server_s:
+        host_s = None  # The machine cannot have used less than one process on it: noise.
     return Demand(
         connections=connections,
         requests=round(answered),
-        server_cpu_s=_each(server_s, length_s, answered),
-        host_cpu_s=_each(host_s, length_s, answered),
+        server_cpu_s=_each(server_s, LEAST_SERVER_CPUS, length_s, answered),
+        host_cpu_s=_each(host_s, LEAST_HOST_CPUS, length_s, answered),
     )
 
 
-def _each(share: float | None, length_s: float, requests: float) -> float | None:
-    """CPU seconds per request; None where the load used no more than the idle lab."""
-    return None if share is None or share <= 0 else share * length_s / requests
+def _each(cpus: float | None, least: float, length_s: float, requests: float) -> float | None:
+    """CPU seconds per request; None where the load used hardly more than the idle lab."""
+    return None if cpus is None or cpus < least else cpus * length_s / requests
 
 
 def _server_share(before: _Reading, after: _Reading) -> float:

@@ -28,8 +28,10 @@ from lab.errors import LabError
 from lab.intervals import LEAST_VALUES, RatioOf, ratio_of
 from lab.levers import MACHINE, Lever, Present, lever
 from lab.measure import RECORD
+from lab.predict import response_time_ms
 from lab.records import read_json
 from lab.report import manifest
+from lab.routes import parse
 from lab.types import (
     AS_IT_IS,
     NONE,
@@ -43,6 +45,7 @@ from lab.types import (
     TrialPlan,
     TrialRecord,
 )
+from lab.validate import NO_SUCCESS
 
 STEP = "step {}"
 NEXT = "next bottleneck"
@@ -175,15 +178,20 @@ def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
     """A valid trial, or the last of TRIES that are not."""
     for _ in range(TRIES - 1):
         row = yield ask
-        if row.valid:
+        if _usable(row):
             return row
     return (yield ask)
+
+
+def _usable(row: Row) -> bool:
+    """Goodput needs no latencies: where every answer was an error it is 0, and known."""
+    return row.valid or row.invalid_reasons == NO_SUCCESS
 
 
 def _machine_or_invalid(named: Row) -> str:
     """Why nothing follows from an invalid trial; empty for a valid one. A machine that is too
     small makes trials invalid, and then its verdict is why."""
-    if named.valid:
+    if _usable(named):
         return ""
     if named.bottleneck in MACHINE:
         return f"{named.bottleneck}: the machine itself is the limit ({named.invalid_reasons})"
@@ -230,7 +238,7 @@ def _tried(
     for pair in range(explain.pairs):
         for ask in sides if pair % 2 == 0 else sides[::-1]:
             row = yield from _valid(ask)
-            if not row.valid:
+            if not _usable(row):
                 problem = f"{TRIES} measurements {_where(ask.arm)} were invalid: "
                 problem += row.invalid_reasons
                 break
@@ -243,6 +251,10 @@ def _tried(
     why = problem or "goodput cannot be told"
     if ratio is not None:
         answer, why = answer_of(ratio)
+        room = _room(now, resource, before)
+        if answer == "withdrawn" and room is not None and room <= 1 + MARGIN:
+            answer = "inconclusive"
+            why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
     return Step(
         number=number,
         resource=resource,
@@ -257,6 +269,19 @@ def _tried(
         answer=answer,
         why=why,
     )
+
+
+def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
+    """How many times the goodput before the change the load could have at all: the rate offered,
+    or N / R0. None where it cannot be told, or where the change is one of R0 itself."""
+    known = [value for value in map(goodput, before) if value]
+    if not known or resource in ("downstream", "downstream timeout", "Toxiproxy"):
+        return None
+    r0_s = response_time_ms(parse(now.route), now.snapshot) / 1000
+    offered = before[0].offered_rps
+    if offered is None and r0_s <= 0:
+        return None
+    return (offered or now.concurrency / r0_s) / statistics.median(known)
 
 
 def _where(arm: str) -> str:

@@ -61,7 +61,8 @@ class Prediction:
             f"≤ {bound.rps:,.0f} req/s ({bound.resource}: {bound.formula})" for bound in hard[:1]
         ]
         parts += [
-            f"{bound.resource} ≈ {bound.rps:,.0f} req/s (estimate: {bound.formula})"
+            # Two digits: no light load tells more of it.
+            f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s (estimate: {bound.formula})"
             for bound in self.bounds
             if bound.estimate
         ]

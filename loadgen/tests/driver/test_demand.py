@@ -26,9 +26,13 @@ def lab(fake_lab: FakeLab) -> FakeLab:
 
 
 def measured(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path, concurrency: int = 2000
+    stack: Stack,
+    system: FakeSystem,
+    engine: FakeEngine,
+    raw: Path,
+    route: str = "/downstream",
 ) -> Demand | None:
-    of = dataclasses.replace(plan("open"), concurrency=concurrency)
+    of = dataclasses.replace(plan("open"), concurrency=20, route=route)
     return measure_demand(of, engine, stack, system, raw, 4)
 
 
@@ -38,18 +42,27 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(
     system.at(IDLE_S, lambda: system.use(0.75))
     demand = measured(stack, system, engine, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
-    assert demand == Demand(100, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
+    assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
     assert system.elapsed_s == pytest.approx(IDLE_S + LEAD_S + LIGHT_S, abs=0.5)
     assert system.processes[0].stopped_early
     assert not raw.exists()
 
 
-def test_no_more_connections_than_the_trial_has(
+def test_what_only_computes_gets_no_more_connections_than_its_trial(
     stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
 ) -> None:
-    demand = measured(stack, system, engine, raw, 20)
+    demand = measured(stack, system, engine, raw, "/compute")
     assert demand is not None
     assert demand.connections == 20
+
+
+def test_a_machine_that_seems_to_use_less_than_one_process_on_it_is_noise(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
+) -> None:
+    system.at(IDLE_S, lambda: system.use(0.55))
+    demand = measured(stack, system, engine, raw)
+    assert demand is not None
+    assert (demand.server_cpu_s, demand.host_cpu_s) == (pytest.approx(0.001), None)
 
 
 def test_a_load_that_costs_no_more_than_idling_says_nothing_of_cpu(
@@ -57,7 +70,7 @@ def test_a_load_that_costs_no_more_than_idling_says_nothing_of_cpu(
 ) -> None:
     lab.cpu_s = lambda at: 0.1 * at
     demand = measured(stack, system, engine, raw)
-    assert demand == Demand(100, 2000, None, None)
+    assert demand == Demand(200, 2000, None, None)
 
 
 @pytest.mark.parametrize("why", ["few", "failed", "no exporter", "restarted", "ended"])

@@ -16,6 +16,7 @@ from lab.errors import LabError, WordError
 from lab.intervals import RatioOf, ratio_of
 from lab.records import write_json
 from lab.types import AS_IT_IS, HIGH, Condition, Experiment, Explain, Finding, Row, TrialPlan
+from lab.validate import NO_SUCCESS
 
 SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
 SETTINGS = {"pool_size": 200, "downstream_connections": 500, "virtual_thread_parallelism": 2}
@@ -394,3 +395,32 @@ def test_confidence_is_told_but_decides_nothing() -> None:
     doubtful: Server = lambda plan, number: {**honest(plan, number), "confidence": 0.3}  # noqa: E731
     assert HIGH > 0.3
     assert "(named, confidence 0.30): confirmed" in said(inquiry(), doubtful)[0]
+
+
+def test_a_load_without_room_withdraws_nothing() -> None:
+    # 205 connections ask for 1,025 req/s, the pool gives 1,000: twice the threads give 2.5 % more.
+    text = said(inquiry(concurrencies=(205,)))[0]
+    assert "step 1, worker pool (named, confidence 0.90): inconclusive" in text
+    assert "room for ×1.02 only" in text or "room for ×1.03 only" in text
+
+
+def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
+    def late(plan: TrialPlan, number: int) -> dict[str, Any]:
+        if plan.condition.knobs:
+            return answered(1000 * SIX[number % 6], plan) | {"bottleneck": "none"}
+        errors = {"ok": 0, "http_errors": 1000, "valid": False, "invalid_reasons": NO_SUCCESS}
+        return answered(2000, plan) | errors | {"bottleneck": "downstream timeout"}
+
+    settings = {**SETTINGS, "downstream_timeout_ms": 100}
+    order = explain.design(
+        inquiry(),
+        {"a": snapshot(settings=settings)},
+        {"wrk2": FakeEngine()},
+        lambda s, r: f"http://{s}{r}",
+        2,
+    )
+    done: list[Row] = []
+    while (plan := order.next(done)) is not None:
+        done.append(row(plan, **late(plan, len(done))))
+    assert [one.arm for one in done if one.arm and one.arm.startswith("2")] == ["2-named"]
+    assert len(done) == 14

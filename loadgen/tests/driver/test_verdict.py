@@ -8,7 +8,17 @@ from collections.abc import Mapping
 import pytest
 
 from driver.fakes import measurement, plan, reading, record
-from lab.types import HIGH, Judgement, Observation, Series, Snapshot, ToxicState, Usage, Verdict
+from lab.types import (
+    HIGH,
+    Judgement,
+    Observation,
+    Series,
+    Snapshot,
+    ToxicState,
+    ToxicStep,
+    Usage,
+    Verdict,
+)
 from lab.verdict import verdict_of
 
 OPENS, CLOSES = 1000.0, 1010.0
@@ -66,6 +76,8 @@ def judged(
     observation: Observation | None,
     *,
     rps: float = 500.0,
+    errors: int = 0,
+    script: tuple[ToxicStep, ...] = (),
     concurrency: int = 200,
     settings: Mapping[str, object] | None = None,
     toxics: ToxicState | None = None,
@@ -76,13 +88,15 @@ def judged(
 ) -> Verdict:
     """The verdict of a closed trial; the downstream takes 200 ms, so 200 connections could do
     1,000 req/s."""
-    of = record(plan("closed", server=server, concurrency=concurrency, route=route))
+    of = record(plan("closed", server=server, concurrency=concurrency, route=route, script=script))
     before: Snapshot = of.before
     if toxics is not None:
         before = dataclasses.replace(before, toxics=toxics)
     before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
     of = dataclasses.replace(of, before=before, usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000))
-    return verdict_of(measurement(of, reading(rps)), Judgement(reasons, ()), observation)
+    said = reading(rps)
+    said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
+    return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
 
 
 def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
@@ -227,3 +241,49 @@ def test_without_the_whole_window_there_is_no_confidence() -> None:
     assert found.confidence < HIGH
     assert "Prometheus did not see the whole window of jvm" in found.missing
     assert judged(None).bottleneck == "unknown"
+
+
+def test_a_quota_that_stops_the_server_is_named_on_a_busy_host() -> None:
+    found = judged(seen(*FULL["server CPU"]), rps=99, usage=Usage(1, 1, 0.91, 0, 0.1, 9))
+    assert (found.bottleneck, found.confidence >= HIGH) == ("server CPU", True)
+
+
+def test_a_full_loop_on_a_full_host_is_not_told_with_confidence() -> None:
+    found = judged(seen(*FULL["event loop"]), rps=99, usage=Usage(1, 1, 0.97, 0, 0.1, 9))
+    assert found.confidence < HIGH
+    assert "full as well" in found.sentence
+
+
+def test_refusals_are_no_throughput_and_the_pool_that_refuses_is_named() -> None:
+    request = {"server": SERVER, "route": "/downstream"}
+    refused = counter("lab_http_requests_total", 7000, outcome="rejected", **request)
+    observation = seen(*pool(20, 10, 0.2), refused)
+    found = judged(
+        observation,
+        rps=8000,
+        # The counts of 15 s: of 80 answers one is no refusal, 100 a second.
+        errors=79 * 8000 * 15,
+        concurrency=5000,
+        settings={"queue_bound": 10},
+        usage=Usage(1, 1, 0.97, 0, 5, 9),
+    )
+    assert found.bottleneck == "worker pool"
+    assert "refused" in found.sentence
+
+
+def test_a_window_in_which_toxics_came_and_went_is_never_judged_with_confidence() -> None:
+    step = ToxicStep(2, {"TYPE": "down"})
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, script=(step,))
+    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+    assert any("script" in one for one in found.missing)
+
+
+def test_a_load_that_got_all_it_can_have_is_not_limited_by_what_others_suffer() -> None:
+    assert judged(seen(*FULL["accept queue"]), rps=985).bottleneck == "none"
+
+
+def test_series_that_cannot_be_judged_are_said_so() -> None:
+    # A route that older versions had.
+    found = judged(seen(), route="/gone")
+    assert found.bottleneck == "unknown"
+    assert "/gone is not a route" in found.sentence

@@ -1,5 +1,5 @@
 """Measurement to judgement: valid, or the reasons why not. Reaches nothing outside."""
 
-from lab.validate.judge import judge
+from lab.validate.judge import NO_SUCCESS, judge
 
-__all__ = ["judge"]
+__all__ = ["NO_SUCCESS", "judge"]

@@ -20,6 +20,7 @@ HOST_BUSY = 0.95
 # What rounding and the edges of a window may put above a bound.
 BOUND_SLACK = 0.02
 MIN_SAMPLES = 200
+NO_SUCCESS = "no answer was a success: the latencies are those of errors"
 
 
 def judge(measurement: Measurement, observation: Observation | None = None) -> Judgement:
@@ -63,7 +64,7 @@ def _samples(reading: Reading) -> Iterator[str]:
 
 def _answers(reading: Reading) -> Iterator[str]:
     if reading.counts.ok == 0:
-        yield "no answer was a success: the latencies are those of errors"
+        yield NO_SUCCESS
 
 
 def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:

@@ -13,6 +13,8 @@ TOXIC_SHARE = 0.5
 # A call longer than its prediction by this share has waited for what is not predicted.
 EXCESS = 0.25
 PART_CPU = 0.95
+# From here on a busy host delays everything.
+CROWDED = 0.8
 # The downstream answers so much of its delay too late at p95.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
@@ -27,7 +29,8 @@ def connections(seen: Seen) -> Standing | None:
     if cap is None or leased is None or cap.value <= 0 or not seen.call.route.calls_downstream:
         return None
     wait = seen.mean_time("mean wait", "lab_downstream_call_seconds", phase="pending", **mine)
-    used, waiting = min(1.0, leased.value / cap.value), value(pending) or 0.0
+    used = max(0.0, min(1.0, leased.value / cap.value))
+    waiting = value(pending) or 0.0
     score = 0.5 * used
     sentence = (
         f"the downstream connections: {leased.value:.0f} of {cap.value:.0f} in use, "
@@ -35,7 +38,7 @@ def connections(seen: Seen) -> Standing | None:
     )
     if used >= FULL and waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency):
         bound = cap.value / seen.r0_s if seen.r0_s else 0.0
-        score = 0.96 if bound and seen.rps >= EXPLAINED * bound else 0.8
+        score = 0.96 if bound and seen.rps >= EXPLAINED * bound else 0.7
         if wait is not None:
             sentence += f" {wait.value:.2f} s each"
         sentence += (
@@ -109,7 +112,8 @@ def toxiproxy(seen: Seen) -> Standing | None:
         if share >= FELT:
             score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
         elif taken is not None and excess >= EXCESS:
-            score = 0.93
+            # On a full machine every call takes longer, with a toxic or without.
+            score = 0.93 if (seen.record.usage.host_busy or 0.0) < CROWDED else 0.7
             sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
             sentence += f" under {names}"
     return Standing(

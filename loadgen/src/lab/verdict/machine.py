@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lab.types import Evidence, Standing
+from lab.validate.generator import THROTTLED
 from lab.verdict.seen import Seen
 
 HOST_FULL = 0.95
@@ -14,6 +15,8 @@ OTHERS = 0.25
 # Read by the driver at the edges of the window: /proc/stat, and schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
+# That reason follows from what was answered, by Little's law: a slow server can look like it.
+INFERRED = "did not offer its rate"
 
 
 def host_cpu(seen: Seen) -> Standing | None:
@@ -65,8 +68,10 @@ def generator(seen: Seen) -> Standing | None:
     score = 0.4 * used
     if why:
         # Without a quota of its own it waits for CPUs that others use: then they are short.
-        crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not usage.window_throttled_s
-        score = 0.7 if crowded else 0.99
+        stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
+        crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
+        inferred = all(INFERRED in reason for reason in why)
+        score = 0.6 if inferred else 0.7 if crowded else 0.99
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
     return Standing(
         "generator",

@@ -24,7 +24,7 @@ from lab.verdict import downstream, machine, server
 from lab.verdict.seen import Seen
 
 # What a suspect needs to be named at all.
-NAMED = 0.5
+NAMED = 0.55
 # Measured of the load's own bound: then nothing else limits.
 AT_LOAD_BOUND = 0.93
 # An open load that is answered is no proof of capacity, but its rate is all there was.
@@ -66,22 +66,19 @@ _EXPLAINS: dict[str, frozenset[str]] = {
         ("server CPU", "host CPU", "carrier threads", "event loop", "worker pool", "accept queue")
     ),
     "server CPU": frozenset(
-        ("carrier threads", "event loop", "worker pool", "garbage collection", "accept queue")
+        (
+            "host CPU",
+            "carrier threads",
+            "event loop",
+            "worker pool",
+            "garbage collection",
+            "accept queue",
+        )
     ),
     "carrier threads": frozenset(("worker pool", "accept queue")),
     "event loop": frozenset(("accept queue", "worker pool")),
-    "host CPU": frozenset(
-        (
-            "server CPU",
-            "carrier threads",
-            "event loop",
-            "downstream",
-            "Toxiproxy",
-            "generator",
-            "accept queue",
-            "downstream timeout",
-        )
-    ),
+    # Not the loops, carriers and quotas: where they are full on a full machine, both may bind.
+    "host CPU": frozenset(("generator", "accept queue")),
     "worker pool": frozenset(("accept queue", "downstream timeout")),
     "accept queue": frozenset(),
 }
@@ -89,6 +86,8 @@ _EXPLAINS: dict[str, frozenset[str]] = {
 # the CPUs may be full as well: then they are the next wall.
 _AT_OWN_BOUND = 0.96
 _POOLS = frozenset(("worker pool", "downstream connections"))
+# What a load that got all it can have may still be limited by: who asks, and who answers.
+_OF_THE_LOAD = frozenset(("generator", "downstream"))
 _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop"))
 
 
@@ -96,6 +95,15 @@ def verdict_of(
     measurement: Measurement, judgement: Judgement, observation: Observation | None
 ) -> Verdict:
     """What limited a trial. Never raises: what cannot be told is UNKNOWN, and says why."""
+    try:
+        return _verdict(measurement, judgement, observation)
+    except (ValueError, ArithmeticError) as failure:
+        return Verdict(UNKNOWN, 0.0, f"unknown: its series cannot be judged: {failure}")
+
+
+def _verdict(
+    measurement: Measurement, judgement: Judgement, observation: Observation | None
+) -> Verdict:
     reading = measurement.reading
     if reading is None:
         return Verdict(UNKNOWN, 0.0, "unknown: the trial gave no figures")
@@ -113,7 +121,10 @@ def verdict_of(
     name, confidence, sentence = _named(seen, ranked)
     if not judgement.valid and name != "generator":
         confidence = min(confidence, DOUBTED)
-    if missing:
+    if measurement.record.plan.script:
+        missing = (*missing, "the toxics changed in the window by script: it is judged as one")
+    refusing = seen.error_share >= FEW_ERRORS and measurement.record.before.setting("queue_bound")
+    if missing or (refusing and name != "worker pool"):
         confidence = min(confidence, DOUBTED)
     return Verdict(name, round(confidence, 2), sentence, ranked, missing)
 
@@ -125,7 +136,7 @@ def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     full = [one for one in ranked if one.score >= HIGH]
     if kept_up:
         # All that this load can have was had: what is full as well takes nothing away.
-        full = [one for one in full if one.resource not in _CPU | _POOLS]
+        full = [one for one in full if one.resource in _OF_THE_LOAD]
     if full:
         first = _inner(full)
         rivals = [

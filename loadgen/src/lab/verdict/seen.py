@@ -44,8 +44,11 @@ class Seen:
 
     @property
     def rps(self) -> float:
-        """Answers per second."""
-        return self.reading.achieved_rps
+        """Answers per second that were no errors: a refusal is answered faster than any work."""
+        counts = self.reading.counts
+        errors, ok = counts.http_errors or 0, counts.ok or 0
+        share = ok / (ok + errors) if errors else 1.0
+        return self.reading.achieved_rps * share
 
     @cached_property
     def r0_s(self) -> float:

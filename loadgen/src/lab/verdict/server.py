@@ -24,12 +24,17 @@ THROTTLED_PERIODS = 0.5
 # Share of the window spent in collections: worth a note, and surely felt.
 GC_FELT = 0.1
 GC_BINDS = 0.25
+# Less of it binds where the heap is full of what lives on; a busy machine stretches pauses.
+GC_TIGHT = 0.15
+HEAP_TIGHT = 0.8
 DESCRIPTORS_FULL = 0.97
 # The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
 PORTS = 55_536
 PORTS_FULL = 0.9
 # Connections that found the accept queue full in the window: fewer are an accident.
 OVERFLOWS = 10
+# Requests that a bounded queue refused in the window: fewer are an accident.
+REFUSED = 100
 
 
 def worker_pool(seen: Seen) -> Standing | None:
@@ -45,15 +50,24 @@ def worker_pool(seen: Seen) -> Standing | None:
     request = {**mine, "route": seen.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
     held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
-    used = min(1.0, active.value / size.value)
+    used = max(0.0, min(1.0, active.value / size.value))
     waiting = value(queued) or 0.0
-    full = used >= FULL and waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
+    refused = seen.total(
+        "requests refused", "requests", "lab_http_requests_total", outcome="rejected", **request
+    )
+    # A queue that is bounded refuses what it cannot hold.
+    full = used >= FULL and (
+        waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
+        or (value(refused) or 0.0) >= REFUSED
+    )
     score, sentence = 0.5 * used, f"the worker pool: {active.value:.0f} of {size.value:.0f} busy"
     if full:
         score = 0.6
         sentence += f", {waiting:.0f} waiting"
         if wait is not None:
             sentence += f" {wait.value:.2f} s each"
+        if refused is not None and refused.value >= REFUSED:
+            sentence += f", {refused.value:,.0f} refused"
         if seen.r0_s > 0:
             bound = size.value / seen.r0_s
             explained = seen.rps / bound
@@ -92,7 +106,7 @@ def carrier_threads(seen: Seen) -> Standing | None:
         or not seen.record.before.setting("virtual_thread_parallelism")
     ):
         return None
-    used = min(1.0, mounted.value / wanted.value)
+    used = max(0.0, min(1.0, mounted.value / wanted.value))
     waiting = value(queued) or 0.0
     cpus = seen.record.before.identity.cpus
     score = 0.5 * used
@@ -126,7 +140,7 @@ def event_loop(seen: Seen) -> Standing | None:
         seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
         for loop in loops
     ]
-    busy = [min(1.0, one.value) for one in kept(*rates)]
+    busy = [max(0.0, min(1.0, one.value)) for one in kept(*rates)]
     if not busy:
         return None
     depth = seen.mean(
@@ -236,8 +250,10 @@ def garbage_collection(seen: Seen) -> Standing | None:
     score = 0.5 * share
     if share >= GC_BINDS:
         score = 0.93
+    elif share >= GC_TIGHT and full is not None and full >= HEAP_TIGHT:
+        score = 0.82
     elif share >= GC_FELT:
-        score = 0.6 + (share - GC_FELT) if full is None or full < 0.7 else 0.82
+        score = 0.6 + (share - GC_FELT)
     return Standing(
         "garbage collection",
         share,
