@@ -105,6 +105,17 @@ class Seen:
         query = f"sum(rate({name}{_braces(labels)}[{self.window_s:.0f}s]))"
         return None if rise is None else Evidence(what, rise / self.window_s, unit, query)
 
+    def samples(self, name: str, **labels: str) -> Evidence:
+        """How many samples of a metric fell into the window, of all its series."""
+        opens, closes = self.observation.window
+        count = sum(
+            opens <= at <= closes
+            for series in self.observation.series(name, **labels)
+            for at in series.times
+        )
+        query = f"sum(count_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        return Evidence(f"samples of {name}", count, "samples", query)
+
     def mean_time(self, what: str, name: str, **labels: str) -> Evidence | None:
         """The mean of a histogram's observations in the window, in seconds."""
         total = self.observation.increase(f"{name}_sum", **labels)

@@ -7,7 +7,7 @@ full, and something waited for it (or failed for want of it).
 
 from __future__ import annotations
 
-from lab.types import Evidence, Standing
+from lab.types import Standing
 from lab.verdict.seen import Seen, kept, value
 
 # A resource in use for this share of its capacity is full: samples and edges lose the rest.
@@ -28,6 +28,8 @@ GC_BINDS = 0.25
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
 DESCRIPTORS_FULL = 0.97
+# So many of its scrapes hold the number of open files where there are descriptors to count with.
+COUNTED = 0.5
 # The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
 PORTS = 55_536
 PORTS_FULL = 0.9
@@ -328,13 +330,9 @@ def _descriptors(seen: Seen, who: str, **labels: str) -> Standing | None:
 def _none_left(seen: Seen) -> Standing | None:
     """A JVM without a descriptor to spare cannot open /proc to count them: what it reads there
     is missing from scrapes that hold all else."""
-    mine = {"server": seen.server}
-    threads = seen.mean("JVM threads", "threads", "jvm_threads_current", **mine)
-    counted = (
-        seen.peak("open files", "files", "process_open_fds", **mine),
-        seen.peak("sockets", "sockets", "lab_kernel_tcp_sockets_in_use", **mine),
-    )
-    if threads is None or any(counted):
+    threads = seen.samples("jvm_threads_current", server=seen.server)
+    counted = seen.samples("process_open_fds", job="jvm", server=seen.server)
+    if not threads.value or counted.value > COUNTED * threads.value:
         return None
     return Standing(
         "file descriptors",
@@ -344,16 +342,7 @@ def _none_left(seen: Seen) -> Standing | None:
         None,
         0.95,
         "file descriptors: the server had none left, not even to count them in /proc",
-        (
-            threads,
-            Evidence(
-                "samples of its open files",
-                0,
-                "samples",
-                f'count_over_time(process_open_fds{{server="{seen.server}"}}'
-                f"[{seen.window_s:.0f}s])",
-            ),
-        ),
+        (threads, counted),
     )
 
 
