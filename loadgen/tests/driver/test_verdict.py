@@ -14,6 +14,7 @@ from lab.types import (
     Observation,
     Series,
     Snapshot,
+    Spike,
     ToxicState,
     ToxicStep,
     Usage,
@@ -78,6 +79,7 @@ def judged(
     rps: float = 500.0,
     errors: int = 0,
     script: tuple[ToxicStep, ...] = (),
+    spike: Spike | None = None,
     concurrency: int = 200,
     settings: Mapping[str, object] | None = None,
     toxics: ToxicState | None = None,
@@ -88,7 +90,16 @@ def judged(
 ) -> Verdict:
     """The verdict of a closed trial; the downstream takes 200 ms, so 200 connections could do
     1,000 req/s."""
-    of = record(plan("closed", server=server, concurrency=concurrency, route=route, script=script))
+    of = record(
+        plan(
+            "closed",
+            server=server,
+            concurrency=concurrency,
+            route=route,
+            script=script,
+            spike=spike,
+        )
+    )
     before: Snapshot = of.before
     if toxics is not None:
         before = dataclasses.replace(before, toxics=toxics)
@@ -279,7 +290,11 @@ def test_a_window_in_which_toxics_came_and_went_is_never_judged_with_confidence(
 
 
 def test_a_load_that_got_all_it_can_have_is_not_limited_by_what_others_suffer() -> None:
-    assert judged(seen(*FULL["accept queue"]), rps=985).bottleneck == "none"
+    full = seen(*FULL["accept queue"])
+    assert judged(full, rps=985).bottleneck == "none"
+    # Those of a spike are part of the load.
+    beside = Spike(500, None, 5, 2, 1, 0.1, 1)
+    assert judged(full, rps=985, spike=beside).bottleneck == "accept queue"
 
 
 def test_series_that_cannot_be_judged_are_said_so() -> None:

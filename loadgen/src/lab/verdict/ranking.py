@@ -132,7 +132,8 @@ def _verdict(
 def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     plan, at_bound = seen.record.plan, seen.at_load_bound
     enough = KEPT_UP if plan.mode == "open" else AT_LOAD_BOUND
-    kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS
+    # Beside a spike there are connections whose answers are not among those measured.
+    kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS and plan.spike is None
     full = [one for one in ranked if one.score >= HIGH]
     if kept_up:
         # All that this load can have was had: what is full as well takes nothing away.
