@@ -246,6 +246,9 @@ FAKE
   PATH="$lab/fake:/usr/bin:/bin" "$lab/images/hands.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
   hands=$!
   asked=0 status=0
+  # A child that is ended before it became its program runs this script's own EXIT trap.
+  until [[ -e $lab/said ]]; do sleep 0.01; done
+  sleep 0.1
 }
 ask() {
   local i
