@@ -44,6 +44,7 @@ from lab.types import (
     Snapshot,
     TrialPlan,
     TrialRecord,
+    good_share,
 )
 from lab.validate import NO_SUCCESS
 
@@ -306,10 +307,7 @@ def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
 def goodput(row: Row) -> float | None:
     """Answers per second that were no errors; requests that timed out or lost their socket are no
     answers. None where it cannot be told."""
-    if row.achieved_rps is None:
-        return None
-    ok, errors = row.ok or 0, row.http_errors or 0
-    return row.achieved_rps * ok / (ok + errors) if errors else row.achieved_rps
+    return None if row.achieved_rps is None else row.achieved_rps * good_share(row)
 
 
 def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:

@@ -52,6 +52,8 @@ from lab.warm import prove_warm
 WARM_CONNECTIONS = 1000
 # One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
+# What is measured once: a server, the start time of its JVM, and a route.
+Jvm = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +347,9 @@ class Campaign:
         engine = tools.chosen.engines[plan.engine]
         self._prepare(plan, runner, progress)
         self._fresh(plan, progress)
-        warmth = self._warmth(plan, runner, engine, progress)
-        demand = self._demand(plan, runner, engine, warmth, progress)
+        jvm = self._jvm(plan, runner)
+        warmth = self._warmth(plan, jvm, engine, progress)
+        demand = self._demand(plan, jvm, engine, warmth, progress)
         self._bring(plan, plan.condition, progress)
         before, common = self._before(plan, runner)
         prediction = self._predict(plan, before, demand, progress)
@@ -374,7 +377,7 @@ class Campaign:
         if (
             conditions.recreates(plan.server, plan.condition)
             or self._fresh_due(plan)
-            or self._warm_key(plan, runner) not in self._warm
+            or self._jvm(plan, runner) not in self._warm
         ):
             self._bring(plan, at_start(plan.condition), progress)
 
@@ -421,13 +424,12 @@ class Campaign:
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self._launched.get(plan.server) != (plan.launch, plan.arm)
 
-    def _warm_key(self, plan: TrialPlan, runner: Runner) -> tuple[str, int, str]:
+    def _jvm(self, plan: TrialPlan, runner: Runner) -> Jvm:
         started_ms = runner.snapshot(plan.server).identity.start_time_ms
         return plan.server, started_ms, plan.route
 
-    def _warmth(self, plan: TrialPlan, runner: Runner, engine: Engine, progress: Trials) -> Warmth:
+    def _warmth(self, plan: TrialPlan, key: Jvm, engine: Engine, progress: Trials) -> Warmth:
         """Proven once for each JVM and route."""
-        key = self._warm_key(plan, runner)
         if key not in self._warm:
             most = max(self.experiment.concurrencies)
             if self.experiment.kind in IN_CONDITIONS:
@@ -449,13 +451,12 @@ class Campaign:
         return self._warm[key]
 
     def _demand(
-        self, plan: TrialPlan, runner: Runner, engine: Engine, warmth: Warmth, progress: Trials
+        self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth, progress: Trials
     ) -> Demand | None:
         """What a request costs: measured once for each warm JVM and route, and again under
         another condition where it could not be told."""
         if not warmth.steady:
             return None
-        key = (plan.server, runner.snapshot(plan.server).identity.start_time_ms, plan.route)
         tried = (*key, plan.condition.text)
         if key not in self._demands and tried not in self._without_demand:
             progress.phase(plan, "light load")

@@ -15,7 +15,7 @@ from lab.engines import Engine
 from lab.engines.base import MAX_THREADS
 from lab.errors import LabError
 from lab.intervals import median_of
-from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan
+from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -104,13 +104,6 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
 def p95_of(row: Row) -> float | None:
     """Corrected in an open load; the raw one in a closed load, which has no other."""
     return row.p95_ms if row.mode == "open" else row.raw_p95_ms
-
-
-def error_share(row: Row) -> float:
-    """HTTP errors, socket errors and timeouts among all that is accounted; what the engine
-    cannot tell is not counted."""
-    errors = sum(n or 0 for n in (row.http_errors, row.socket_errors, row.timeouts))
-    return errors / (errors + (row.ok or 0)) if errors else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ from lab.types.result import (
     Measurement,
     Reading,
     Row,
+    error_share,
+    good_share,
 )
 from lab.types.trial import (
     Fairness,
@@ -113,4 +115,6 @@ __all__ = [
     "WarmCycle",
     "Warmth",
     "bucket_quantile",
+    "error_share",
+    "good_share",
 ]

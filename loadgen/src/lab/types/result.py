@@ -179,3 +179,17 @@ class Finding:
     low: float | None
     high: float | None
     text: str
+
+
+def error_share(of: Counts | Row) -> float:
+    """HTTP errors, socket errors and timeouts among all that is accounted; what the engine
+    cannot tell is not counted."""
+    errors = sum(n or 0 for n in (of.http_errors, of.socket_errors, of.timeouts))
+    return errors / (errors + (of.ok or 0)) if errors else 0.0
+
+
+def good_share(of: Counts | Row) -> float:
+    """The share of the answers that were no errors: of answers per second, that is goodput.
+    Requests that timed out or lost their socket are no answers."""
+    ok, errors = of.ok or 0, of.http_errors or 0
+    return ok / (ok + errors) if errors else 1.0

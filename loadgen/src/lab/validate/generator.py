@@ -19,6 +19,8 @@ LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
 # A quota that stops the generator for this share of the window stops its clock for requests.
 THROTTLED = 0.01
+# Inferred from what was answered, by Little's law: a slow server can look like it.
+NOT_OFFERED = "the generator did not offer its rate"
 # Its threads waited for a CPU for this share of the cores' time: worth knowing.
 WAITED = 0.2
 # A peak is begun and ended within two steps of the driver.
@@ -61,7 +63,7 @@ def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
         if busy is None or busy < BUSY_CONNECTIONS:
             share = "unknown" if busy is None else f"{busy:.0%}"
             yield (
-                f"the generator did not offer its rate: {reading.achieved_rps:.0f} of "
+                f"{NOT_OFFERED}: {reading.achieved_rps:.0f} of "
                 f"{record.plan.offered_rps} req/s with {share} of its connections busy"
             )
 
@@ -85,13 +87,16 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
         )
 
 
+def waited_share(record: TrialRecord, reading: Reading) -> float | None:
+    """For how much of its cores' time the generator waited for a CPU; None where not known."""
+    wait_s = record.usage.window_wait_s
+    return None if wait_s is None else wait_s / (reading.window_s * record.plan.cores)
+
+
 def waited(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """A note: the generator often had to wait for a CPU."""
-    wait_s = record.usage.window_wait_s
-    if wait_s is None:
-        return
-    share = wait_s / (reading.window_s * record.plan.cores)
-    if share >= WAITED:
+    share = waited_share(record, reading)
+    if share is not None and share >= WAITED:
         yield f"the generator waited for a CPU for {share:.0%} of its cores' time"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lab.types import Evidence, Standing
+from lab.validate.around import PART_CPU
+from lab.verdict.machine import HOST_CROWDED
 from lab.verdict.seen import Seen, kept, value
 from lab.verdict.server import EXPLAINED, FULL, WAITING_SHARE
 
@@ -12,9 +14,6 @@ FELT = 0.05
 TOXIC_SHARE = 0.5
 # A call longer than its prediction by this share has waited for what is not predicted.
 EXCESS = 0.25
-PART_CPU = 0.95
-# From here on a busy host delays everything.
-CROWDED = 0.8
 # The downstream answers so much of its delay too late at p95.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
@@ -113,7 +112,7 @@ def toxiproxy(seen: Seen) -> Standing | None:
             score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
         elif taken is not None and excess >= EXCESS:
             # On a full machine every call takes longer, with a toxic or without.
-            score = 0.93 if (seen.record.usage.host_busy or 0.0) < CROWDED else 0.7
+            score = 0.93 if (seen.record.usage.host_busy or 0.0) < HOST_CROWDED else 0.7
             sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
             sentence += f" under {names}"
     return Standing(

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from lab.types import Evidence, Standing
-from lab.validate.generator import THROTTLED
+from lab.validate.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
 from lab.verdict.seen import Seen
 
 HOST_FULL = 0.95
 # Less than full on average, but with threads waiting for a CPU all the time: full in bursts.
 HOST_CROWDED = 0.8
-WAITED = 0.2
 # Others than the lab use this share of the machine: then its figures are not the lab's.
 OTHERS = 0.25
 # Read by the driver at the edges of the window: /proc/stat, and schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
-# That reason follows from what was answered, by Little's law: a slow server can look like it.
-INFERRED = "did not offer its rate"
 
 
 def host_cpu(seen: Seen) -> Standing | None:
     """All CPUs of the machine, whoever uses them."""
-    usage, plan = seen.record.usage, seen.record.plan
+    usage = seen.record.usage
     if usage.host_busy is None:
         return None
-    waited = None
-    if usage.window_wait_s is not None:
-        waited = usage.window_wait_s / (seen.reading.window_s * plan.cores)
+    waited = waited_share(seen.record, seen.reading)
     busy, score = usage.host_busy, 0.4 * usage.host_busy
     if busy >= HOST_FULL:
         score = 0.92
@@ -70,7 +65,7 @@ def generator(seen: Seen) -> Standing | None:
         # Without a quota of its own it waits for CPUs that others use: then they are short.
         stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
         crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
-        inferred = all(INFERRED in reason for reason in why)
+        inferred = all(reason.startswith(NOT_OFFERED) for reason in why)
         score = 0.6 if inferred else 0.7 if crowded else 0.99
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
     return Standing(

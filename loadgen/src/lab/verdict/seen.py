@@ -9,7 +9,16 @@ from functools import cached_property
 
 from lab.predict import response_time_ms
 from lab.routes import RouteCall, parse
-from lab.types import Evidence, Judgement, Measurement, Observation, Reading, TrialRecord
+from lab.types import (
+    Evidence,
+    Judgement,
+    Measurement,
+    Observation,
+    Reading,
+    TrialRecord,
+    error_share,
+    good_share,
+)
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,7 @@ class Seen:
     @property
     def rps(self) -> float:
         """Answers per second that were no errors: a refusal is answered faster than any work."""
-        counts = self.reading.counts
-        errors, ok = counts.http_errors or 0, counts.ok or 0
-        share = ok / (ok + errors) if errors else 1.0
-        return self.reading.achieved_rps * share
+        return self.reading.achieved_rps * good_share(self.reading.counts)
 
     @cached_property
     def r0_s(self) -> float:
@@ -67,9 +73,7 @@ class Seen:
     @property
     def error_share(self) -> float:
         """HTTP errors, socket errors and timeouts among all that the engine accounted."""
-        counts = self.reading.counts
-        errors = sum(n or 0 for n in (counts.http_errors, counts.socket_errors, counts.timeouts))
-        return errors / (errors + (counts.ok or 0)) if errors else 0.0
+        return error_share(self.reading.counts)
 
     @property
     def window_s(self) -> float:
@@ -104,6 +108,11 @@ class Seen:
         rise = self.observation.increase(name, **labels)
         query = f"sum(rate({name}{_braces(labels)}[{self.window_s:.0f}s]))"
         return None if rise is None else Evidence(what, rise / self.window_s, unit, query)
+
+    def each(self, label: str, name: str, **labels: str) -> list[str]:
+        """The values that a label has among a metric's series, sorted."""
+        found = self.observation.series(name, **labels)
+        return sorted({series.labels.get(label, "") for series in found})
 
     def samples(self, name: str, **labels: str) -> Evidence:
         """How many samples of a metric fell into the window, of all its series."""

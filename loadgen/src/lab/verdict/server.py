@@ -135,12 +135,9 @@ def carrier_threads(seen: Seen) -> Standing | None:
 def event_loop(seen: Seen) -> Standing | None:
     """Loops' threads. Busy is all time outside the selector: computing, or blocked."""
     name = "lab_event_loop_busy_seconds_total"
-    loops = sorted(
-        {s.labels.get("loop", "") for s in seen.observation.series(name, server=seen.server)}
-    )
     rates = [
         seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
-        for loop in loops
+        for loop in seen.each("loop", name, server=seen.server)
     ]
     busy = [max(0.0, min(1.0, one.value)) for one in kept(*rates)]
     if not busy:
@@ -229,9 +226,7 @@ def garbage_collection(seen: Seen) -> Standing | None:
     name = "jvm_gc_collection_seconds_sum"
     pauses = [
         seen.rate(f"in {gc}", "of the time", name, server=seen.server, gc=gc)
-        for gc in sorted(
-            {s.labels.get("gc", "") for s in seen.observation.series(name, server=seen.server)}
-        )
+        for gc in seen.each("gc", name, server=seen.server)
         if "Cycles" not in gc
     ]
     known = kept(*pauses)
