@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 # the driver checks every one of them and refuses what it does not know. Names of .env are
 # settings of the lab, not words of a verb.
 export LAB_WORDS := $(MAKEOVERRIDES)
-export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE COMPOSE_PROJECT_NAME \
+export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE COMPOSE_PROJECT_NAME \
   $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
 
 # What host.sh reads off this machine wins over .env; what the user sets wins over both.
@@ -32,7 +32,7 @@ ready:
 driver: ready
 	@images/host.sh step build-loadgen "the driver's image" docker compose build loadgen
 
-up: ready ## Start the lab: engine, images, containers; waits until all are healthy
+up: ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
 	@images/host.sh step build "the lab's own images" docker compose build
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts

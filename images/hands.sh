@@ -46,7 +46,7 @@ pattern_of() {
   esac
 }
 
-is_server() { sed -n '/"targets"/,/]/p' prometheus/servers.json | sed 's/.*\[//' | grep -qF "\"$1\""; }
+is_server() { cat .lab/servers/*.json | sed -n '/"targets"/,/]/p' | sed 's/.*\[//' | grep -qF "\"$1\""; }
 
 # read_request TEXT: $server, and its settings as NAME=VALUE lines in $wanted; or a $problem.
 read_request() {

@@ -61,8 +61,52 @@ owner() {
   fi
 }
 
+# The compose profiles of servers: a list of names in prometheus/servers/ each, besides the core.
+server_profiles() {
+  local list
+  for list in prometheus/servers/*.json; do basename "$list" .json; done | grep -vx core
+}
+
+# in_list NAME FILE: whether it is one of that list's servers.
+in_list() { sed -n '/"targets"/,/]/p' "$2" | grep -qF "\"$1\""; }
+
+# needed PROFILE: whether the words name one of its servers, or their experiment does, or one runs.
+needed() {
+  local list=prometheus/servers/$1.json word running
+  for word in $(tr , " " <<<"${SERVER-}"); do
+    if in_list "$word" "$list"; then return 0; fi
+  done
+  if [[ -n ${EXP-} && -f experiments/$EXP.toml && -z ${SERVER-} ]]; then
+    for word in $(sed -n '/^servers *=/,/]/p' "experiments/$EXP.toml" | grep -o '"[^"]*"' | tr -d '"'); do
+      if in_list "$word" "$list"; then return 0; fi
+    done
+  fi
+  running=$(docker ps --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
+    --format '{{.Label "com.docker.compose.service"}}' 2>/dev/null)
+  for word in $running; do
+    if in_list "$word" "$list"; then return 0; fi
+  done
+  return 1
+}
+
+# The lists of the servers that are to be up, for Prometheus and the driver.
+write_servers() {
+  local list name
+  mkdir -p .lab/servers
+  for list in .lab/servers/*.json; do
+    name=$(basename "$list" .json)
+    if [[ $name != core && ",$1," != *",$name,"* ]]; then rm -f "$list"; fi
+  done
+  for name in core ${1//,/ }; do
+    list=prometheus/servers/$name.json
+    if [[ -f $list ]] && ! cmp -s "$list" ".lab/servers/$name.json"; then
+      cp "$list" ".lab/servers/.$name.part" && mv ".lab/servers/.$name.part" ".lab/servers/$name.json"
+    fi
+  done
+}
+
 write_env() {
-  local uid gid wrk2 profiles password results
+  local uid gid wrk2 profiles profile password results
   results=$(setting LAB_RESULTS_DIR)
   mkdir -p .lab "$results"
   read -r uid gid <<<"$(owner)"
@@ -77,6 +121,17 @@ write_env() {
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -vx grafana | paste -sd, - || true)
   fi
+
+  for profile in $(tr , " " <<<"${PROFILE-}"); do
+    if ! server_profiles | grep -qx -- "$profile"; then
+      fail "PROFILE=$profile is not a profile; allowed: $(server_profiles | paste -sd, - | sed 's/,/, /g')"
+    fi
+    profiles=${profiles:+$profiles,}$profile
+  done
+  for profile in $(server_profiles); do
+    if [[ ,$profiles, != *",$profile,"* ]] && needed "$profile"; then profiles=${profiles:+$profiles,}$profile; fi
+  done
+  write_servers "$profiles"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
   if [[ -z $password ]]; then
@@ -239,9 +294,10 @@ drive() {
 check() {
   docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
   local said status=0
+  write_env
   said=$(docker run --rm --network none --read-only --cap-drop ALL -e LAB_WORDS -e LAB_SETTING_NAMES \
     --ulimit "nofile=$(read_off NOFILE)" -e LAB_HOME=/lab -e PYTHONPATH=/lab/src \
-    -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers.json:/lab/prometheus/servers.json:ro" \
+    -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/.lab/servers:/lab/servers:ro" \
     -v "$PWD/experiments:/lab/experiments:ro" -v "$(realpath "$(setting LAB_RESULTS_DIR)"):/lab/results:ro" \
     concurrency-lab/loadgen:local check "$1" 2>&1) || status=$?
   if ((status == 2)); then

@@ -228,8 +228,8 @@ check "a dockerd that runs but does not answer: never a second one" \
 # handy: a lab that is up, for hands; ask TEXT: a request, its answer in $out.
 handy() {
   fresh
-  mkdir -p "$lab/.lab" "$lab/prometheus" "$lab/ask"
-  cp prometheus/servers.json "$lab/prometheus/"
+  mkdir -p "$lab/.lab/servers" "$lab/ask"
+  cp prometheus/servers/core.json "$lab/.lab/servers/"
   printf 'NOFILE=20000\n' >"$lab/.lab/env"
   printf 'SERVER_CPUS=0\n' >>"$lab/.env"
   fake docker <<'FAKE'

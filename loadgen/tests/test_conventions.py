@@ -27,6 +27,10 @@ def models() -> set[str]:
     return {page.parent.name for page in (REPO / "servers").glob("*/MODEL.md")}
 
 
+# Lanes that are another one's image with one property changed.
+SECOND_LANES = {"spring-mvc-virtual": "spring-mvc"}
+
+
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
     """Services whose image is built from servers/ and that serve (executors is a program)."""
     return {
@@ -53,23 +57,46 @@ def test_every_model_is_a_service_with_its_own_image(
     models: set[str], compose: dict[str, Any]
 ) -> None:
     services = servers(compose)
-    assert set(services) == models
+    assert set(services) == models | set(SECOND_LANES)
     for name, service in services.items():
-        assert service["image"] == f"concurrency-lab/{name}:local"
-        assert service["build"]["args"]["MODEL"] == name
+        model = SECOND_LANES.get(name, name)
+        assert service["image"] == f"concurrency-lab/{model}:local"
+        assert service["build"]["args"]["MODEL"] == model
 
 
-def test_models_differ_in_nothing_but_name_and_image(compose: dict[str, Any]) -> None:
-    alike = [
-        {key: value for key, value in service.items() if key not in {"image", "build"}}
-        for service in servers(compose).values()
-    ]
-    assert all(service == alike[0] for service in alike)
+def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, Any]) -> None:
+    services = servers(compose)
+    alike = {
+        name: {
+            key: value for key, value in service.items() if key not in {"image", "build", "profiles"}
+        }
+        for name, service in services.items()
+    }
+    for second, first in SECOND_LANES.items():
+        theirs, ours = alike[first]["environment"], alike[second].pop("environment")
+        own = {name: value for name, value in ours.items() if name not in theirs}
+        assert len(own) == 1, f"{second} is {first} with one property changed"
+        alike[second]["environment"] = {n: v for n, v in ours.items() if n not in own}
+    assert all(service == alike["fixed-pool"] for service in alike.values())
 
 
-def test_every_model_is_scraped(models: set[str]) -> None:
-    groups = json.loads((REPO / "prometheus/servers.json").read_text())
-    assert {target for group in groups for target in group["targets"]} == models
+def test_every_model_is_scraped_where_its_profile_says(compose: dict[str, Any]) -> None:
+    listed = {}
+    for path in (REPO / "prometheus/servers").glob("*.json"):
+        for group in json.loads(path.read_text()):
+            listed |= {target: path.stem for target in group["targets"]}
+    assert listed == {
+        name: service.get("profiles", ["core"])[0] for name, service in servers(compose).items()
+    }
+
+
+def test_a_profile_is_built_by_its_own_part_of_the_pom(compose: dict[str, Any]) -> None:
+    pom = (REPO / "servers/pom.xml").read_text()
+    of_frameworks = pom.partition("<id>frameworks</id>")[2].partition("</profile>")[0]
+    for name, service in servers(compose).items():
+        model, profiles = service["build"]["args"]["MODEL"], service.get("profiles", [])
+        assert (f"<module>{model}</module>" in of_frameworks) == (profiles == ["frameworks"]), name
+        assert service["build"]["args"].get("PROFILE") == (profiles or [None])[0], name
 
 
 def test_what_is_published_binds_to_loopback(compose: dict[str, Any]) -> None:

@@ -268,7 +268,7 @@ def _home(environ: Environ) -> Path:
 
 
 def _servers(environ: Environ) -> tuple[str, ...]:
-    return read_servers(_home(environ) / "prometheus" / "servers.json")
+    return read_servers(_home(environ) / "servers")
 
 
 def _file_limit() -> int:

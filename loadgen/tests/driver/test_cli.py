@@ -11,9 +11,9 @@ from lab.stack import Stack
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "prometheus").mkdir()
+    (tmp_path / "servers").mkdir()
     servers = [{"targets": ["fixed-pool", "virtual-threads"]}]
-    (tmp_path / "prometheus" / "servers.json").write_text(json.dumps(servers))
+    (tmp_path / "servers" / "core.json").write_text(json.dumps(servers))
     return {"LAB_HOME": str(tmp_path)}
 
 
@@ -77,7 +77,7 @@ def test_a_missing_list_of_servers_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert do(["servers"], {"LAB_HOME": str(tmp_path)}) == 1
-    assert "servers.json" in capsys.readouterr().err
+    assert "list of servers" in capsys.readouterr().err
 
 
 def findings(

@@ -134,19 +134,23 @@ def test_unreadable_quotes_are_refused() -> None:
 
 
 def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
-    path = tmp_path / "servers.json"
-    path.write_text('[{"targets": ["a", "b"]}, {"targets": ["c"]}]')
-    assert read_servers(path) == ("a", "b", "c")
+    (tmp_path / "core.json").write_text('[{"targets": ["z", "b"]}, {"targets": ["c"]}]')
+    (tmp_path / "a-profile.json").write_text('[{"targets": ["a"]}]')
+    assert read_servers(tmp_path) == ("z", "b", "c", "a")
+
+
+def test_without_a_target_list_there_is_no_lab(tmp_path: Path) -> None:
+    with pytest.raises(LabUnreachable, match="list of servers"):
+        read_servers(tmp_path)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
 )
 def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "servers.json"
-    path.write_text(text)
-    with pytest.raises(LabUnreachable, match=r"servers\.json"):
-        read_servers(path)
+    (tmp_path / "core.json").write_text(text)
+    with pytest.raises(LabUnreachable, match=r"core\.json"):
+        read_servers(tmp_path)
 
 
 def test_several_engines_may_measure_the_same_load() -> None:

@@ -9,7 +9,7 @@ import pytest
 REPO = Path(__file__).parents[3]
 MODELS = {
     target
-    for group in json.loads((REPO / "prometheus/servers.json").read_text())
+    for group in json.loads((REPO / "prometheus/servers/core.json").read_text())
     for target in group["targets"]
 }
 

@@ -241,7 +241,7 @@ def new_control(
 ) -> Control:
     """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
     home = Path(environ.get("LAB_HOME", "/lab"))
-    names = read_servers(home / "prometheus" / "servers.json")
+    names = read_servers(home / "servers")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     settings = ControlSettings(
         home=home,

@@ -53,8 +53,16 @@ def refuse_unknown(words: Iterable[str], allowed: Sequence[str], verb: str) -> N
             raise WordError(f"{verb}: unknown word {word}; allowed: {known}")
 
 
-def read_servers(path: Path) -> tuple[str, ...]:
-    """The server models of Prometheus' target list (file_sd), in its order."""
+def read_servers(folder: Path) -> tuple[str, ...]:
+    """The server models that are up, from Prometheus' target lists (file_sd): `core` first, then
+    those of compose profiles. Raises LabUnreachable."""
+    files = sorted(folder.glob("*.json"), key=lambda path: (path.stem != "core", path.stem))
+    if not files:
+        raise LabUnreachable(f"cannot read the list of servers: {folder} has no *.json")
+    return tuple(name for path in files for name in _targets(path))
+
+
+def _targets(path: Path) -> tuple[str, ...]:
     try:
         groups = json.loads(path.read_text(encoding="utf-8"))
         names = tuple(str(target) for group in groups for target in group["targets"])

@@ -21,6 +21,8 @@ import lab.contract.ServerModel;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.blocking.BlockingRoutes;
+import lab.contract.blocking.HandOver;
+import lab.contract.blocking.WorkerPool;
 
 /** The JDK's HTTP server with a handler that blocks its thread until the answer is written. */
 public final class BlockingHttp implements TrafficServer {
@@ -42,9 +44,7 @@ public final class BlockingHttp implements TrafficServer {
     Settings settings = context.settings();
     IntSupplier limit = () -> Integer.MAX_VALUE;
     if (executor instanceof ThreadPoolExecutor threads) {
-      WorkerPool pool = new WorkerPool(threads, settings.queueBound());
-      pool.publish(context);
-      limit = pool::limit;
+      limit = WorkerPool.publish(threads, context)::limit;
     }
     server = HttpServer.create(new InetSocketAddress(settings.httpPort()), settings.backlog());
     handOver = new HandOver(executor, limit);

@@ -5,7 +5,8 @@ import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.function.ToDoubleFunction;
+import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
 /** What can be seen of event loops. A loop that is always busy is the model's bottleneck. */
 public final class LoopMetrics {
@@ -22,21 +23,26 @@ public final class LoopMetrics {
      * tasks of other threads. Empty if it cannot tell.
      */
     OptionalInt queueDepth();
-
-    /** Client connections open, in flight or idle. */
-    int openConnections();
   }
 
   private LoopMetrics() {}
 
-  /** Adds the metrics of these loops. Called once. */
-  public static void register(PrometheusRegistry registry, List<? extends Observed> loops) {
-    List<Observed> observed = List.copyOf(loops);
+  /**
+   * Adds the metrics of loops. Called once.
+   *
+   * @param loops those there are by now; read by the scrape, as is
+   * @param openConnections client connections open, in flight or idle, of all loops
+   */
+  public static void register(
+      PrometheusRegistry registry,
+      Supplier<? extends List<? extends Observed>> loops,
+      IntSupplier openConnections) {
     CounterWithCallback.builder()
         .name("lab_event_loop_busy_seconds_total")
         .help("Time in which the loop did not wait for events; its rate is the utilisation.")
         .labelNames("loop")
-        .callback(callback -> observed.forEach(l -> callback.call(l.busyNanos() / 1e9, l.name())))
+        .callback(
+            callback -> loops.get().forEach(l -> callback.call(l.busyNanos() / 1e9, l.name())))
         .register(registry);
     GaugeWithCallback.builder()
         .name("lab_event_loop_queue_depth")
@@ -44,16 +50,12 @@ public final class LoopMetrics {
         .labelNames("loop")
         .callback(
             callback ->
-                observed.forEach(l -> l.queueDepth().ifPresent(n -> callback.call(n, l.name()))))
+                loops.get().forEach(l -> l.queueDepth().ifPresent(n -> callback.call(n, l.name()))))
         .register(registry);
     GaugeWithCallback.builder()
         .name("lab_http_connections_open")
         .help("Client connections open, in flight or idle.")
-        .callback(callback -> callback.call(sum(observed, Observed::openConnections)))
+        .callback(callback -> callback.call(openConnections.getAsInt()))
         .register(registry);
-  }
-
-  private static double sum(List<Observed> loops, ToDoubleFunction<Observed> of) {
-    return loops.stream().mapToDouble(of).sum();
   }
 }

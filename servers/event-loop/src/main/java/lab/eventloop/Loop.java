@@ -141,8 +141,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     return OptionalInt.of(depth.get());
   }
 
-  @Override
-  public int openConnections() {
+  /** Client connections open, in flight or idle. Any thread. */
+  int openConnections() {
     return open.get();
   }
 

@@ -77,7 +77,10 @@ final class LoopServer implements TrafficServer {
     context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, limits::getCap, limits::resize);
     context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, limits::timeoutMs, limits::setTimeoutMs);
-    LoopMetrics.register(context.registry(), loops);
+    LoopMetrics.register(
+        context.registry(),
+        () -> loops,
+        () -> loops.stream().mapToInt(Loop::openConnections).sum());
     List<Thread> threads =
         loops.stream().map(loop -> Thread.ofPlatform().name(loop.name()).start(loop)).toList();
     return new LoopServer(listener.socket().getLocalPort(), loops, threads, helpers);

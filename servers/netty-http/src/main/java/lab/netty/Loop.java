@@ -56,8 +56,8 @@ final class Loop implements LoopMetrics.Observed {
         : OptionalInt.empty();
   }
 
-  @Override
-  public int openConnections() {
+  /** Client connections open, in flight or idle. Any thread. */
+  int openConnections() {
     return open.get();
   }
 

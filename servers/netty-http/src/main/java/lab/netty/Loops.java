@@ -65,6 +65,14 @@ final class Loops {
     return requireNonNull(byExecutor.get(executor));
   }
 
+  int openConnections() {
+    int open = 0;
+    for (Loop loop : all) {
+      open += loop.openConnections();
+    }
+    return open;
+  }
+
   int idleConnections() {
     int idle = 0;
     for (Loop loop : all) {

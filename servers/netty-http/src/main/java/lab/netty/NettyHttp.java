@@ -74,7 +74,7 @@ public final class NettyHttp implements TrafficServer {
     loops = new Loops(loopCount);
     context.knobs().hasLoops(loopCount);
     context.knobs().add(Settings.QUEUE_BOUND, () -> queueBound, bound -> queueBound = bound);
-    LoopMetrics.register(context.registry(), loops.all());
+    LoopMetrics.register(context.registry(), loops::all, loops::openConnections);
     handler = handlers.create(context, loops.all().stream().map(Loop::executor).toList());
     boolean bound = false;
     try {

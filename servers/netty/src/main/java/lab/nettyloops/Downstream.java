@@ -8,6 +8,7 @@ import java.net.URI;
 import lab.contract.DownstreamMetrics;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
+import lab.contract.nonblocking.ConnectionCap;
 
 /** What the loops' clients of the downstream have in common. Any thread. */
 final class Downstream {

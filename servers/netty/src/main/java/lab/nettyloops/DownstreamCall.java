@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamOutcome;
+import lab.contract.nonblocking.ConnectionCap;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +53,7 @@ final class DownstreamCall extends ConnectionCap.Waiter {
   }
 
   @Override
-  void granted() {
+  protected void granted() {
     if (client.loop().inEventLoop()) {
       // As a task: the one that gives its place away has yet to be answered itself.
       client.loop().execute(this::begin);

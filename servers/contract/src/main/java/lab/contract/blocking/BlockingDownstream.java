@@ -1,61 +1,33 @@
 package lab.contract.blocking;
 
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
-
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
-import java.net.URI;
-import java.time.Duration;
-import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
-import lab.contract.blocking.DownstreamConnection.Reply;
-import lab.contract.blocking.DownstreamConnection.StaleException;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Calls the downstream on the caller's own thread, over kept-alive connections, most recently used
- * first. It is this small client and no library's because the client is what decides at 5,000
- * connections: see MODEL.md of virtual-threads for the measurement.
+ * Calls the downstream on the caller's own thread, by the rules that hold for every model: so many
+ * calls at a time, the others wait their turn, and one deadline over waiting and calling.
  */
 public final class BlockingDownstream implements AutoCloseable {
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
-
-  private static final Duration PRUNE_INTERVAL = Duration.ofSeconds(5);
-
-  private final String host;
-  private final int port;
-  private final byte[] request;
+  private final DownstreamClient client;
   private final DownstreamMetrics metrics;
   private final ConnectionCap cap;
-  private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
-  private final Thread pruner;
   private volatile int timeoutMs;
 
-  BlockingDownstream(ModelContext context) {
+  BlockingDownstream(ModelContext context, DownstreamClient client) {
     Settings settings = context.settings();
-    URI url = settings.downstreamUrl();
-    host = url.getHost();
-    port = url.getPort() < 0 ? 80 : url.getPort();
-    String target =
-        url.getRawQuery() == null ? url.getRawPath() : url.getRawPath() + "?" + url.getRawQuery();
-    request =
-        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
-            .formatted(target, url.getRawAuthority())
-            .getBytes(ISO_8859_1);
+    this.client = client;
     metrics = context.downstream();
     cap = new ConnectionCap(settings.downstreamConnections());
     timeoutMs = (int) settings.downstreamTimeout().toMillis();
     context.mbeans().register("DownstreamConnections", cap);
     context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
     context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
-    pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
   }
 
   /**
@@ -72,12 +44,9 @@ public final class BlockingDownstream implements AutoCloseable {
     long begun = System.nanoTime();
     DownstreamOutcome outcome = DownstreamOutcome.ERROR;
     try {
-      Reply reply = exchange(asked + timeoutNanos);
-      if (reply.status() != 200) {
-        throw new DownstreamException(DownstreamOutcome.ERROR);
-      }
+      byte[] body = client.get(asked + timeoutNanos);
       outcome = DownstreamOutcome.OK;
-      return reply.body();
+      return body;
     } catch (IOException e) {
       outcome =
           switch (e) {
@@ -92,64 +61,8 @@ public final class BlockingDownstream implements AutoCloseable {
     }
   }
 
-  /** Closes what is idle; a call under way keeps its connection until it ends. */
   @Override
   public void close() {
-    pruner.interrupt();
-    for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
-      each.close();
-    }
-  }
-
-  private Reply exchange(long deadlineNanos) throws IOException {
-    DownstreamConnection kept = idle.pollFirst();
-    if (kept != null) {
-      try {
-        return exchange(kept, deadlineNanos);
-      } catch (StaleException e) {
-        // The downstream closed it while it was idle: once more, on a new one.
-      }
-    }
-    return exchange(
-        new DownstreamConnection(new InetSocketAddress(host, port), deadlineNanos), deadlineNanos);
-  }
-
-  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
-    Reply reply = null;
-    try {
-      reply = connection.exchange(request, deadlineNanos);
-      return reply;
-    } finally {
-      giveBack(connection, reply);
-    }
-  }
-
-  private void giveBack(DownstreamConnection connection, @Nullable Reply reply) {
-    if (reply != null && connection.isReusable()) {
-      connection.markIdle();
-      idle.addFirst(connection);
-    } else {
-      connection.close();
-    }
-  }
-
-  private void prune() {
-    try {
-      while (true) {
-        Thread.sleep(PRUNE_INTERVAL);
-        // The last one has been idle longest.
-        DownstreamConnection oldest = idle.peekLast();
-        while (oldest != null && oldest.isIdleLongerThan(KEEP_IDLE.toNanos())) {
-          // Taken from the end; a caller may have been faster, then another one is closed.
-          DownstreamConnection taken = idle.pollLast();
-          if (taken != null) {
-            taken.close();
-          }
-          oldest = idle.peekLast();
-        }
-      }
-    } catch (InterruptedException e) {
-      // Stopped.
-    }
+    client.close();
   }
 }

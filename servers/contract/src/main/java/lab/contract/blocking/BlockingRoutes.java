@@ -15,10 +15,20 @@ public final class BlockingRoutes implements AutoCloseable {
   private final BlockingDownstream downstream;
   private final Aggregates aggregates;
 
+  /** With the lab's own client of the downstream. */
   public BlockingRoutes(ModelContext context) {
+    this(context, new SocketClient(context));
+  }
+
+  /**
+   * With another client of the downstream.
+   *
+   * @param client closed with the routes
+   */
+  public BlockingRoutes(ModelContext context, DownstreamClient client) {
     this.context = context;
     this.up = Bodies.up(context.model());
-    this.downstream = new BlockingDownstream(context);
+    this.downstream = new BlockingDownstream(context, client);
     this.aggregates = new Aggregates(context);
   }
 

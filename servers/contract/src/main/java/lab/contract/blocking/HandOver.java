@@ -1,4 +1,4 @@
-package lab.blocking;
+package lab.contract.blocking;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -17,13 +17,13 @@ import java.util.function.IntSupplier;
  *                                  yes --> a virtual thread --> handler, ticket says rejected
  * </pre>
  */
-final class HandOver implements Executor {
+public final class HandOver implements Executor {
   /**
    * When a request was handed over and when its thread began with it, by {@link System#nanoTime}.
    *
    * @param rejected whether the queue was full, so that the work must not be done
    */
-  record Ticket(long handedOverNanos, long begunNanos, boolean rejected) {}
+  public record Ticket(long handedOverNanos, long begunNanos, boolean rejected) {}
 
   private static final ScopedValue<Ticket> TICKET = ScopedValue.newInstance();
 
@@ -38,18 +38,18 @@ final class HandOver implements Executor {
   /**
    * @param limit most requests that may be queued or running; asked at every hand-over
    */
-  HandOver(Executor executor, IntSupplier limit) {
+  public HandOver(Executor executor, IntSupplier limit) {
     this.executor = executor;
     this.limit = limit;
   }
 
   /** The ticket of the request that the calling thread works on. */
-  static Ticket ticket() {
+  public static Ticket ticket() {
     return TICKET.get();
   }
 
   /** Requests handed over and not yet ended. */
-  int accepted() {
+  public int accepted() {
     return accepted.get();
   }
 

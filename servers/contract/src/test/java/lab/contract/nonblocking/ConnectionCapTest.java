@@ -1,4 +1,4 @@
-package lab.nettyloops;
+package lab.contract.nonblocking;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,7 +13,7 @@ class ConnectionCapTest {
   private ConnectionCap.Waiter call(String name) {
     return new ConnectionCap.Waiter() {
       @Override
-      void granted() {
+      protected void granted() {
         granted.add(name);
       }
     };

@@ -1,4 +1,4 @@
-package lab.nettyloops;
+package lab.contract.nonblocking;
 
 import java.util.ArrayDeque;
 import lab.contract.DownstreamConnectionsMXBean;
@@ -8,13 +8,13 @@ import org.jspecify.annotations.Nullable;
  * How many downstream calls there may be at a time, over all loops. First come, first served; live
  * resizable. Any thread; no call blocks for longer than it takes to count.
  */
-final class ConnectionCap implements DownstreamConnectionsMXBean {
+public final class ConnectionCap implements DownstreamConnectionsMXBean {
   /** A call that wants a place. */
-  abstract static class Waiter {
+  public abstract static class Waiter {
     private boolean waiting;
 
     /** It has its place now. Called once, on any thread. */
-    abstract void granted();
+    protected abstract void granted();
   }
 
   /** Longest waiting first; those that have given up stay until they come first. */
@@ -24,12 +24,12 @@ final class ConnectionCap implements DownstreamConnectionsMXBean {
   private int leased;
   private int cap;
 
-  ConnectionCap(int cap) {
+  public ConnectionCap(int cap) {
     this.cap = cap;
   }
 
   /** Takes a place and returns true, or waits for one and is told. */
-  synchronized boolean enter(Waiter waiter) {
+  public synchronized boolean enter(Waiter waiter) {
     if (leased < cap) {
       leased++;
       return true;
@@ -41,7 +41,7 @@ final class ConnectionCap implements DownstreamConnectionsMXBean {
   }
 
   /** Waits no longer; false when the place has been granted meanwhile: then it is to be left. */
-  synchronized boolean giveUp(Waiter waiter) {
+  public synchronized boolean giveUp(Waiter waiter) {
     if (!waiter.waiting) {
       return false;
     }
@@ -55,7 +55,7 @@ final class ConnectionCap implements DownstreamConnectionsMXBean {
   }
 
   /** Gives a place back, to the one who has waited longest. */
-  void leave() {
+  public void leave() {
     Waiter next;
     synchronized (this) {
       leased--;
@@ -67,7 +67,7 @@ final class ConnectionCap implements DownstreamConnectionsMXBean {
   }
 
   /** Calls under way are not broken off: after a reduction, leased may exceed the cap a while. */
-  void resize(int newCap) {
+  public void resize(int newCap) {
     Waiter next;
     do {
       synchronized (this) {

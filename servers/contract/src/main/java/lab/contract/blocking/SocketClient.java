@@ -1,0 +1,114 @@
+package lab.contract.blocking;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import lab.contract.ModelContext;
+import lab.contract.blocking.DownstreamConnection.Reply;
+import lab.contract.blocking.DownstreamConnection.StaleException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks the downstream over kept-alive connections, most recently used first. It is this small
+ * client and no library's because the client is what decides at 5,000 connections: see MODEL.md of
+ * virtual-threads for the measurement.
+ */
+final class SocketClient implements DownstreamClient {
+  /** Idle connections are closed after this long; the downstream keeps them longer. */
+  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
+
+  private static final Duration PRUNE_INTERVAL = Duration.ofSeconds(5);
+
+  private final String host;
+  private final int port;
+  private final byte[] request;
+  private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
+  private final Thread pruner;
+
+  SocketClient(ModelContext context) {
+    URI url = context.settings().downstreamUrl();
+    host = url.getHost();
+    port = url.getPort() < 0 ? 80 : url.getPort();
+    String target =
+        url.getRawQuery() == null ? url.getRawPath() : url.getRawPath() + "?" + url.getRawQuery();
+    request =
+        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
+            .formatted(target, url.getRawAuthority())
+            .getBytes(ISO_8859_1);
+    pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
+  }
+
+  @Override
+  public byte[] get(long deadlineNanos) throws IOException {
+    Reply reply = exchange(deadlineNanos);
+    if (reply.status() != 200) {
+      throw new IOException("status " + reply.status());
+    }
+    return reply.body();
+  }
+
+  /** Closes what is idle; a call under way keeps its connection until it ends. */
+  @Override
+  public void close() {
+    pruner.interrupt();
+    for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
+      each.close();
+    }
+  }
+
+  private Reply exchange(long deadlineNanos) throws IOException {
+    DownstreamConnection kept = idle.pollFirst();
+    if (kept != null) {
+      try {
+        return exchange(kept, deadlineNanos);
+      } catch (StaleException e) {
+        // The downstream closed it while it was idle: once more, on a new one.
+      }
+    }
+    return exchange(
+        new DownstreamConnection(new InetSocketAddress(host, port), deadlineNanos), deadlineNanos);
+  }
+
+  private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
+    Reply reply = null;
+    try {
+      reply = connection.exchange(request, deadlineNanos);
+      return reply;
+    } finally {
+      giveBack(connection, reply);
+    }
+  }
+
+  private void giveBack(DownstreamConnection connection, @Nullable Reply reply) {
+    if (reply != null && connection.isReusable()) {
+      connection.markIdle();
+      idle.addFirst(connection);
+    } else {
+      connection.close();
+    }
+  }
+
+  private void prune() {
+    try {
+      while (true) {
+        Thread.sleep(PRUNE_INTERVAL);
+        // The last one has been idle longest.
+        DownstreamConnection oldest = idle.peekLast();
+        while (oldest != null && oldest.isIdleLongerThan(KEEP_IDLE.toNanos())) {
+          // Taken from the end; a caller may have been faster, then another one is closed.
+          DownstreamConnection taken = idle.pollLast();
+          if (taken != null) {
+            taken.close();
+          }
+          oldest = idle.peekLast();
+        }
+      }
+    } catch (InterruptedException e) {
+      // Stopped.
+    }
+  }
+}

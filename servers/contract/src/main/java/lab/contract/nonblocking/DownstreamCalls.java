@@ -1,0 +1,144 @@
+package lab.contract.nonblocking;
+
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import lab.contract.Answer;
+import lab.contract.DownstreamMetrics;
+import lab.contract.DownstreamOutcome;
+import lab.contract.ModelContext;
+import lab.contract.Settings;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls the downstream through a framework's own client, by the rules that hold for every model: so
+ * many calls at a time, the others wait their turn, and one deadline over waiting and calling. Any
+ * thread; no call blocks.
+ */
+public final class DownstreamCalls {
+  /** A framework's client. Its own cap on connections must not be what binds. */
+  public interface Client {
+    /**
+     * Asks the downstream.
+     *
+     * @param remaining time until the last byte must be read
+     * @return the body of a 200; any other status is a failure
+     */
+    CompletionStage<byte[]> get(Duration remaining);
+
+    /** What a failure of {@link #get} means. */
+    default DownstreamOutcome outcomeOf(Throwable failure) {
+      for (Throwable each = failure; each != null; each = each.getCause()) {
+        switch (each) {
+          case TimeoutException late -> {
+            return DownstreamOutcome.TIMEOUT;
+          }
+          case SocketTimeoutException late -> {
+            return DownstreamOutcome.TIMEOUT;
+          }
+          case ConnectException refused -> {
+            return DownstreamOutcome.REFUSED;
+          }
+          default -> {
+            // Perhaps its cause says more.
+          }
+        }
+      }
+      return DownstreamOutcome.ERROR;
+    }
+  }
+
+  private final Client client;
+  private final DownstreamMetrics metrics;
+  private final ConnectionCap cap;
+  private volatile int timeoutMs;
+
+  public DownstreamCalls(ModelContext context, Client client) {
+    Settings settings = context.settings();
+    this.client = client;
+    metrics = context.downstream();
+    cap = new ConnectionCap(settings.downstreamConnections());
+    timeoutMs = (int) settings.downstreamTimeout().toMillis();
+    context.mbeans().register("DownstreamConnections", cap);
+    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
+    context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
+  }
+
+  /**
+   * Begins a call. The answer is the downstream's body or what stands for its failure; it never
+   * fails, and comes on whichever thread ended it: the client's, a timer's, or this one.
+   */
+  public CompletableFuture<Answer> call() {
+    Call call = new Call(TimeUnit.MILLISECONDS.toNanos(timeoutMs));
+    call.start();
+    return call.answer;
+  }
+
+  private final class Call extends ConnectionCap.Waiter {
+    private final CompletableFuture<Answer> answer = new CompletableFuture<>();
+    private final long askedNanos = System.nanoTime();
+    private final long timeoutNanos;
+
+    Call(long timeoutNanos) {
+      this.timeoutNanos = timeoutNanos;
+    }
+
+    void start() {
+      if (cap.enter(this)) {
+        granted();
+      } else {
+        CompletableFuture.delayedExecutor(timeoutNanos, TimeUnit.NANOSECONDS, Runnable::run)
+            .execute(this::tooLate);
+      }
+    }
+
+    @Override
+    protected void granted() {
+      long begunNanos = System.nanoTime();
+      Duration remaining = Duration.ofNanos(askedNanos + timeoutNanos - begunNanos);
+      if (!remaining.isPositive()) {
+        end(DownstreamOutcome.TIMEOUT, begunNanos, null);
+        return;
+      }
+      CompletionStage<byte[]> asked;
+      try {
+        asked = client.get(remaining);
+      } catch (RuntimeException e) {
+        asked = CompletableFuture.failedStage(e);
+      }
+      var _ =
+          asked.whenComplete(
+              (body, failure) ->
+                  end(
+                      failure == null ? DownstreamOutcome.OK : client.outcomeOf(unwrap(failure)),
+                      begunNanos,
+                      body));
+    }
+
+    private void tooLate() {
+      if (cap.giveUp(this)) {
+        metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - askedNanos, 0);
+        answer.complete(Answer.downstreamFailed(DownstreamOutcome.TIMEOUT));
+      }
+    }
+
+    private void end(DownstreamOutcome outcome, long begunNanos, byte @Nullable [] body) {
+      cap.leave();
+      metrics.ended(outcome, begunNanos - askedNanos, System.nanoTime() - begunNanos);
+      answer.complete(
+          outcome == DownstreamOutcome.OK && body != null
+              ? Answer.ok(body)
+              : Answer.downstreamFailed(outcome));
+    }
+  }
+
+  private static Throwable unwrap(Throwable failure) {
+    Throwable cause = failure.getCause();
+    return failure instanceof CompletionException && cause != null ? cause : failure;
+  }
+}
