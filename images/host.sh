@@ -81,6 +81,11 @@ needed() {
       if in_list "$word" "$list"; then return 0; fi
     done
   fi
+  if [[ -n ${RESUME-} ]]; then
+    for word in $(sed -n '/"servers"/,$p' "$(setting LAB_RESULTS_DIR)/$RESUME/manifest.json" 2>/dev/null | grep -o '"[a-z0-9-]*"' | tr -d '"' | sort -u); do
+      if in_list "$word" "$list"; then return 0; fi
+    done
+  fi
   running=$(docker ps --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
     --format '{{.Label "com.docker.compose.service"}}' 2>/dev/null)
   for word in $running; do

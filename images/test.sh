@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of engine.sh, present.sh and hands.sh with programs that only pretend: a directory of fakes in
+# Tests of engine.sh, present.sh, host.sh and hands.sh with programs that only pretend: a directory of fakes in
 # front of PATH records every call. Nothing is installed, pulled, built or started.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
@@ -58,7 +58,7 @@ case "$1 ${2-}" in
 esac
 FAKE
   export FAKE_PULL=refused FAKE_BUILD=ok
-  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE
+  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE PROFILE SERVER EXP RESUME
 }
 
 fake() { { printf '#!/usr/bin/env bash\n'; cat; } >"$lab/fake/$1" && chmod +x "$lab/fake/$1"; }
@@ -310,6 +310,50 @@ ask '{"server":"netty","settings":{}}'
 : >"$calls"
 at_rest "$parent"
 check "hands: they end with the driver's script, and have nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$hands" 2>/dev/null'
+
+# --- host.sh env: profiles ---------------------------------------------------------------
+# profiled WORD…: the profiles and lists that `host.sh env` makes of these words; FAKE_RUNNING are
+# the services that run.
+profiled() {
+  fresh
+  mkdir -p "$lab/prometheus" "$lab/experiments" "$lab/results/a-run"
+  cp -R prometheus/servers "$lab/prometheus/"
+  cp experiments/*.toml "$lab/experiments/"
+  printf '{"experiment": {}, "servers": {"vertx": {}}}\n' >"$lab/results/a-run/manifest.json"
+  printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+  fake docker <<'FAKE'
+case "$1 ${2-}" in
+  "ps "*) printf '%s\n' $FAKE_RUNNING ;;
+  "image inspect") exit 1 ;;
+esac
+FAKE
+  mkdir -p "$lab/.lab/servers" && cp "$lab/prometheus/servers/frameworks.json" "$lab/.lab/servers/"
+  run env FAKE_RUNNING="${FAKE_RUNNING-}" "$@" "$lab/images/host.sh" env
+  if ((status == 0)); then
+    out="$(sed -n 's/^COMPOSE_PROFILES=//p' "$lab/.lab/env") $(cd "$lab/.lab/servers" && echo *)"
+  fi
+}
+# shellcheck disable=SC2034 # used by checks, as text
+none="'' core.json" both="frameworks core.json frameworks.json"
+profiled
+check "profiles: without a word only the core, whatever was up before" '[[ $out == "$none" ]]'
+profiled PROFILE=frameworks
+check "profiles: asked for by name" '[[ $out == "$both" ]]'
+profiled PROFILE=framework
+check "profiles: a wrong name is one line with what is allowed" \
+  '[[ $status == 1 && $out == "lab: PROFILE=framework is not a profile; allowed: frameworks" ]]'
+profiled SERVER=fixed-pool,vertx
+check "profiles: one of its servers is asked for" '[[ $out == "$both" ]]'
+profiled SERVER=fixed-pool
+check "profiles: a server of the core needs none" '[[ $out == "$none" ]]'
+profiled EXP=frameworks
+check "profiles: an experiment names its servers" '[[ $out == "$both" ]]'
+profiled EXP=frameworks SERVER=netty
+check "profiles: SERVER wins over the experiment" '[[ $out == "$none" ]]'
+profiled RESUME=a-run
+check "profiles: a run that goes on needs what it measured" '[[ $out == "$both" ]]'
+FAKE_RUNNING="loadgen helidon" profiled
+check "profiles: what is up stays up" '[[ $out == "$both" ]]'
 
 # --- host.sh drive ----------------------------------------------------------------------
 handy; at_rest "$parent"

@@ -68,7 +68,9 @@ def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, 
     services = servers(compose)
     alike = {
         name: {
-            key: value for key, value in service.items() if key not in {"image", "build", "profiles"}
+            key: value
+            for key, value in service.items()
+            if key not in {"image", "build", "profiles"}
         }
         for name, service in services.items()
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.config import DensityFile, run_experiment
+from lab.config import DensityFile, read_servers, run_experiment
 from lab.config.experiment_file import SHAPES, WORDS
 from lab.density import file_plan
 from lab.errors import WordError
@@ -81,7 +81,8 @@ def files(tmp_path: Path) -> Files:
 
 
 def shipped(name: str, **words: str) -> Experiment | DensityFile:
-    return run_experiment({"EXP": name, **words}, SERVERS, LIMIT, SHIPPED)[0]
+    known = read_servers(SHIPPED.parent / "prometheus" / "servers")
+    return run_experiment({"EXP": name, **words}, known, LIMIT, SHIPPED)[0]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))
@@ -104,7 +105,7 @@ def test_the_promised_experiments_are_there() -> None:
     names = {path.stem for path in SHIPPED.glob("*.toml")}
     assert names == {
         "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
-        "engines", "next-bottleneck", "bottlenecks",
+        "engines", "next-bottleneck", "bottlenecks", "frameworks",
     }  # fmt: skip
 
 

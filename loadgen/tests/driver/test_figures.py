@@ -286,6 +286,14 @@ def test_a_server_keeps_its_hue_whoever_it_is_measured_with() -> None:
     assert len(set(mixed.values())) == 3
 
 
+def test_when_hues_are_used_up_servers_differ_in_shape_and_line() -> None:
+    names = [*("fixed-pool", "virtual-threads", "netty"), *(f"framework-{n}" for n in range(7))]
+    of = [dataclasses.replace(rows(1)[0], server=name) for name in names]
+    looks = Looks.of(names, of).lanes
+    assert len({(look.hue, look.style) for look in looks.values()}) == len(names)
+    assert len({(look.hue, look.shape) for look in looks.values()}) == len(names)
+
+
 def test_hues_can_be_told_apart_with_colour_blindness() -> None:
     # G. M. Machado et al., IEEE TVCG 15 (2009) 1291, severity 1; distances in CIELAB (1976).
     for colours, kind in itertools.product((palette.LIGHT, palette.DARK), MACHADO):

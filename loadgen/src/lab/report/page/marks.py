@@ -9,6 +9,7 @@ from html import escape
 # Of text at 11 px, on average; to break a line before it is too long.
 CHAR_PX = 6.1
 LEGEND_PX = 16.0
+SHAPES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def shape(number: int, x: float, y: float, r: float) -> str:
     hourglass, bar."""
     cx, cy = px(x), px(y)
     d, t = px(2 * r), px(1.15 * r)
-    match number % 8:
+    match number % SHAPES:
         case 0:
             return f"M{px(x - r)} {cy}a{px(r)} {px(r)} 0 1 0 {d} 0a{px(r)} {px(r)} 0 1 0-{d} 0z"
         case 1:

@@ -9,6 +9,7 @@ for so. A server also has a shape of its own, so that nothing is told by colour 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from types import MappingProxyType
 
 LIGHT: Mapping[str, str] = MappingProxyType(
@@ -55,7 +56,8 @@ DARK: Mapping[str, str] = MappingProxyType(
         "k7": "#a3aab6",
     }
 )
-# The models of the lab have theirs for good, in every run; others take what is left, in turn.
+# The models of the lab have theirs for good, in every run; others take what is left, and when
+# none is left the hues again, as a second round.
 _OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HUES = 7
 # What belongs to no server: bounds, the machine.
@@ -63,12 +65,11 @@ NEUTRAL = 7
 
 
 def colours(servers: Sequence[str]) -> Mapping[str, int]:
-    """The number of each server's hue, which is the number of its shape too."""
+    """A number for each server: its hue is the remainder by HUES, its round the quotient."""
     mine = {server: _OWN.index(server) for server in servers if server in _OWN}
     unused = [hue for hue in range(len(_OWN)) if hue not in mine.values()]
-    free = [*range(len(_OWN), HUES), *unused]
-    others = [server for server in servers if server not in _OWN]
-    return mine | {server: free[at % len(free)] for at, server in enumerate(others)}
+    free = chain(range(len(_OWN), HUES), unused, count(HUES))
+    return mine | {server: next(free) for server in servers if server not in _OWN}
 
 
 def variables(colours: Mapping[str, str]) -> str:
@@ -89,6 +90,6 @@ def figure_css(colour: Callable[[str], str]) -> str:
         f".axis{{stroke:{colour('soft')};stroke-width:1;fill:none}}"
         ".l{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
         ".thin{stroke-width:1.1}.faint{opacity:.55}"
-        ".dash{stroke-dasharray:5 4}.dot{stroke-dasharray:.1 4;stroke-width:2}"
+        ".dash{stroke-dasharray:5 4}.long{stroke-dasharray:11 3}.dot{stroke-dasharray:.1 4;stroke-width:2}"
         f".h{{fill:{colour('page')};stroke-width:1.5}}{strokes}{fills}"
     )
