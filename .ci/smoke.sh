@@ -104,6 +104,15 @@ explained() {
     grep -E 'step 1, worker pool .*pool_size 200 → 400 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
+# Every framework's lane measured once. Its profile comes up as one of its servers is named, and
+# then stays.
+frameworks() {
+  local servers
+  servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
+  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=20 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
+    [[ -f .lab/servers/frameworks.json ]] && make doctor
+}
+
 # The control page, on 127.0.0.1, under its own name only.
 page() {
   local name=$1 status=$2 line
@@ -167,6 +176,9 @@ if step smoke-up one make up; then
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
   step smoke-doctor one make doctor
+  step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
+  step smoke-frameworks one frameworks
+  step smoke-frameworks-measured pytest inside test_frameworks.py
 fi
 step smoke-stopped one make down
 step smoke-report one judged_again

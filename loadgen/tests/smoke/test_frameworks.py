@@ -1,0 +1,71 @@
+"""Every framework's lane, measured once on a real lab, under the same limits as the others."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.records import read_rows
+from lab.report import manifest
+from lab.types import Row
+
+REPO = Path(__file__).parents[3]
+LANES = {
+    target
+    for group in json.loads((REPO / "prometheus/servers/frameworks.json").read_text())
+    for target in group["targets"]
+}
+Query = Callable[[str], list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def of_frameworks() -> Path:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-frameworks"))
+    assert len(runs) == 1, runs
+    return runs[0]
+
+
+def test_every_lane_has_a_valid_row(of_frameworks: Path) -> None:
+    rows = read_rows(of_frameworks / "trials.csv", Row)
+    assert {row.server for row in rows} == LANES
+    for row in rows:
+        assert row.valid, (row.trial, row.invalid_reasons)
+        assert not row.http_errors, row.trial
+        assert row.raw_p50_ms is not None
+        assert row.raw_p50_ms >= 200, row.trial
+        assert row.predicted_rps is not None
+        assert row.achieved_rps is not None
+        assert row.achieved_rps <= row.predicted_rps * 1.05, row.trial
+
+
+def test_no_lane_has_other_limits(of_frameworks: Path) -> None:
+    record = manifest.read(of_frameworks)
+    assert set(record.servers) == LANES
+    assert record.fairness is not None
+    assert not record.fairness.unequal
+    assert record.fairness.equal["downstream_connections"]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "lab_http_requests_total",
+        "lab_downstream_calls_total",
+        "lab_kernel_accept_queue_length",
+        "lab_downstream_connections_cap",
+        "jvm_memory_used_bytes",
+    ],
+)
+def test_every_lane_is_seen(query: Query, metric: str) -> None:
+    seen = {series["metric"]["server"] for series in query(f"sum by (server) ({metric})")}
+    assert seen >= LANES
+
+
+def test_a_pool_is_seen_where_there_is_one_and_loops_where_there_are(query: Query) -> None:
+    pools = {s["metric"]["server"] for s in query("lab_worker_pool_size")} & LANES
+    assert pools == {"spring-mvc"}
+    loops = {s["metric"]["server"] for s in query("lab_event_loop_busy_seconds_total")} & LANES
+    assert loops >= {"spring-webflux", "quarkus-reactive", "vertx"}
