@@ -86,7 +86,7 @@ def test_every_model_is_scraped_where_its_profile_says(compose: dict[str, Any]) 
     listed = {}
     for path in (REPO / "prometheus/servers").glob("*.json"):
         for group in json.loads(path.read_text()):
-            listed |= {target: path.stem for target in group["targets"]}
+            listed |= dict.fromkeys(group["targets"], path.stem)
     assert listed == {
         name: service.get("profiles", ["core"])[0] for name, service in servers(compose).items()
     }

@@ -90,6 +90,7 @@ def figure_css(colour: Callable[[str], str]) -> str:
         f".axis{{stroke:{colour('soft')};stroke-width:1;fill:none}}"
         ".l{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
         ".thin{stroke-width:1.1}.faint{opacity:.55}"
-        ".dash{stroke-dasharray:5 4}.long{stroke-dasharray:11 3}.dot{stroke-dasharray:.1 4;stroke-width:2}"
+        ".dash{stroke-dasharray:5 4}.long{stroke-dasharray:11 3}"
+        ".dot{stroke-dasharray:.1 4;stroke-width:2}"
         f".h{{fill:{colour('page')};stroke-width:1.5}}{strokes}{fills}"
     )
