@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -50,6 +51,15 @@ public abstract class ContractTest {
 
   /** Start of the names of the threads that answer {@code /}. */
   protected abstract String threadName();
+
+  /**
+   * How a downstream may not end its body, as the framework's client cannot read it so: names of
+   * {@link Behaviour}, each with its reason in MODEL.md. The lab's own downstream always says how
+   * long its body is, which every client must understand.
+   */
+  protected Set<String> unreadableBodies() {
+    return Set.of();
+  }
 
   @AfterEach
   void stop() throws IOException {
@@ -92,6 +102,10 @@ public abstract class ContractTest {
   void theDownstreamsBodyIsTheAnswer(Behaviour behaviour) throws Exception {
     downstream.behave(behaviour);
     RawAnswer answer = get(start(), "/downstream");
+    if (unreadableBodies().contains(behaviour.name())) {
+      assertThat(answer.status()).isEqualTo(502);
+      return;
+    }
     assertThat(answer.status()).isEqualTo(200);
     assertThat(answer.body()).isEqualTo(FakeDownstream.BODY);
   }

@@ -1,0 +1,68 @@
+package lab.helidon;
+
+import io.helidon.http.Header;
+import io.helidon.http.HeaderValues;
+import io.helidon.http.HttpPrologue;
+import io.helidon.webserver.CloseConnectionException;
+import io.helidon.webserver.http.Filter;
+import io.helidon.webserver.http.FilterChain;
+import io.helidon.webserver.http.RoutingRequest;
+import io.helidon.webserver.http.RoutingResponse;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+
+/**
+ * What the contract wants around every route: parameters are checked and refused, the model is
+ * named, requests are counted and timed. On the thread of the connection, so that a request has no
+ * queue that could be measured.
+ */
+final class ContractFilter implements Filter {
+  private static final long NO_QUEUE = 0;
+
+  private final Header model;
+  private final RequestMetrics requests;
+
+  ContractFilter(ModelContext context) {
+    model = HeaderValues.createCached(ModelContext.MODEL_HEADER, context.model());
+    requests = context.requests();
+  }
+
+  @Override
+  public void filter(FilterChain chain, RoutingRequest request, RoutingResponse response) {
+    long begun = System.nanoTime();
+    HttpPrologue prologue = request.prologue();
+    RouteCall call =
+        RouteCall.resolve(
+            prologue.method().text(), prologue.uriPath().path(), prologue.query().rawValue());
+    requests.begun(call.route());
+    Outcome outcome = Outcome.ABORTED;
+    try {
+      var _ = response.header(model);
+      Answer refusal = call.refusal();
+      if (refusal == null) {
+        request.context().register(call);
+        chain.proceed();
+      } else {
+        Answers.send(refusal, request, response);
+      }
+      outcome = outcomeOf(response);
+    } finally {
+      requests.ended(call.route(), outcome, NO_QUEUE, System.nanoTime() - begun);
+    }
+    if (request.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
+      // Helidon says that it closes, but leaves it to the client.
+      throw new CloseConnectionException("as the client wishes");
+    }
+  }
+
+  private static Outcome outcomeOf(RoutingResponse response) {
+    return switch (response.status().family()) {
+      case CLIENT_ERROR -> Outcome.CLIENT_ERROR;
+      case SERVER_ERROR -> Outcome.SERVER_ERROR;
+      default -> Outcome.OK;
+    };
+  }
+}

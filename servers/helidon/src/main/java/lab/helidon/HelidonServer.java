@@ -1,0 +1,80 @@
+package lab.helidon;
+
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http1.Http1Config;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import lab.contract.LabServer;
+import lab.contract.ModelContext;
+import lab.contract.Settings;
+import lab.contract.TrafficServer;
+import lab.contract.blocking.BlockingRoutes;
+
+/** Helidon's WebServer with the lab's limits in the place of its own. */
+final class HelidonServer implements TrafficServer {
+  private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
+  private static final int MAX_HEAD_BYTES = 32 << 10;
+
+  private final BlockingRoutes routes;
+  private final WebServer server;
+
+  private HelidonServer(BlockingRoutes routes, WebServer server) {
+    this.routes = routes;
+    this.server = server;
+  }
+
+  static HelidonServer start(ModelContext context) throws IOException {
+    BlockingRoutes routes =
+        new BlockingRoutes(context, new WebClientDownstream(context.settings()));
+    WebServer server = configured(context, routes);
+    boolean started = false;
+    try {
+      var _ = server.start();
+      started = true;
+      return new HelidonServer(routes, server);
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    } finally {
+      if (!started) {
+        routes.close();
+      }
+    }
+  }
+
+  @Override
+  public int port() {
+    return server.port();
+  }
+
+  /** The grace is Helidon's to keep: it was told when it was configured. */
+  @Override
+  public void stop(Duration grace) {
+    var _ = server.stop();
+    routes.close();
+  }
+
+  private static WebServer configured(ModelContext context, BlockingRoutes routes) {
+    Settings settings = context.settings();
+    Duration idle = settings.keepAliveTimeout();
+    return WebServer.builder()
+        .port(settings.httpPort())
+        .backlog(settings.backlog())
+        .connectionOptions(options -> options.tcpNoDelay(settings.tcpNodelay()))
+        .idleConnectionTimeout(idle)
+        .idleConnectionPeriod(idle.dividedBy(4))
+        .shutdownGracePeriod(LabServer.STOP_GRACE)
+        // The lab has one of its own, which stops more than this.
+        .shutdownHook(false)
+        .protocolsDiscoverServices(false)
+        .addProtocol(
+            Http1Config.builder()
+                .maxPrologueLength(MAX_REQUEST_LINE_BYTES)
+                .maxHeadersSize(MAX_HEAD_BYTES)
+                .build())
+        .routing(
+            routing ->
+                routing.addFilter(new ContractFilter(context)).register(new LabService(routes)))
+        .build();
+  }
+}

@@ -1,0 +1,46 @@
+package lab.helidon;
+
+import io.helidon.webserver.http.HttpRules;
+import io.helidon.webserver.http.HttpService;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import lab.contract.Answer;
+import lab.contract.Route;
+import lab.contract.RouteCall;
+import lab.contract.blocking.BlockingRoutes;
+
+/** The routes. Their handlers block the virtual thread of the connection. */
+final class LabService implements HttpService {
+  private static final Logger LOG = System.getLogger(LabService.class.getName());
+
+  private final BlockingRoutes routes;
+
+  LabService(BlockingRoutes routes) {
+    this.routes = routes;
+  }
+
+  @Override
+  public void routing(HttpRules rules) {
+    for (Route route : Route.values()) {
+      if (route != Route.NONE) {
+        var _ = rules.get(route.path(), this::handle);
+      }
+    }
+  }
+
+  private void handle(ServerRequest request, ServerResponse response) throws InterruptedException {
+    RouteCall call = request.context().get(RouteCall.class).orElseThrow();
+    Answers.send(answer(call), request, response);
+  }
+
+  private Answer answer(RouteCall call) throws InterruptedException {
+    try {
+      return routes.answer(call);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
+      return Answer.INTERNAL_ERROR;
+    }
+  }
+}

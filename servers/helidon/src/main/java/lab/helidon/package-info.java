@@ -1,0 +1,5 @@
+/** Model {@code helidon}; see MODEL.md. */
+@NullMarked
+package lab.helidon;
+
+import org.jspecify.annotations.NullMarked;
