@@ -1,0 +1,84 @@
+package lab.vertx;
+
+import static java.util.Objects.requireNonNull;
+
+import io.vertx.core.Future;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpServer;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.net.SocketAddress;
+import io.vertx.ext.web.Router;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.ModelContext;
+import lab.contract.Settings;
+import lab.contract.nonblocking.DownstreamCalls;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The server of one event loop. All of them listen on one port, and Vert.x gives each new
+ * connection to the next of them.
+ */
+final class HttpVerticle extends VerticleBase {
+  private static final String ALL_ADDRESSES = "0.0.0.0";
+
+  private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
+  private static final int MAX_HEAD_BYTES = 32 << 10;
+
+  private final ModelContext lab;
+  private final DownstreamCalls downstream;
+  private final AtomicInteger openConnections;
+  private volatile @Nullable HttpServer server;
+
+  HttpVerticle(ModelContext lab, DownstreamCalls downstream, AtomicInteger openConnections) {
+    this.lab = lab;
+    this.downstream = downstream;
+    this.openConnections = openConnections;
+  }
+
+  @Override
+  public Future<?> start() {
+    Router router = Router.router(vertx);
+    new LabRoutes(lab, vertx, downstream).addTo(router);
+    HttpServer created =
+        vertx
+            .createHttpServer(options(lab.settings()))
+            .connectionHandler(
+                connection -> {
+                  openConnections.incrementAndGet();
+                  var _ = connection.closeHandler(_ -> openConnections.decrementAndGet());
+                })
+            .requestHandler(router);
+    server = created;
+    return created.listen(address(lab.settings().httpPort()));
+  }
+
+  /** Any thread, when it has started. */
+  int port() {
+    return requireNonNull(server).actualPort();
+  }
+
+  /** Takes no new connections, and ends when the requests have, or the grace is over. */
+  Future<Void> drain(Duration grace) {
+    return requireNonNull(server).shutdown(grace.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private static SocketAddress address(int port) {
+    // A free port, but the same one for all verticles.
+    return port == 0
+        ? SocketAddress.sharedRandomPort(1, ALL_ADDRESSES)
+        : SocketAddress.inetSocketAddress(port, ALL_ADDRESSES);
+  }
+
+  private static HttpServerOptions options(Settings settings) {
+    return new HttpServerOptions()
+        .setAcceptBacklog(settings.backlog())
+        .setTcpNoDelay(settings.tcpNodelay())
+        .setIdleTimeout((int) settings.keepAliveTimeout().toSeconds())
+        .setIdleTimeoutUnit(TimeUnit.SECONDS)
+        .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)
+        .setMaxHeaderSize(MAX_HEAD_BYTES)
+        .setHttp2ClearTextEnabled(false);
+  }
+}

@@ -1,0 +1,96 @@
+package lab.vertx;
+
+import io.vertx.core.Future;
+import io.vertx.core.Vertx;
+import io.vertx.ext.web.Router;
+import java.util.function.Function;
+import lab.contract.Answer;
+import lab.contract.Bodies;
+import lab.contract.ModelContext;
+import lab.contract.Primes;
+import lab.contract.Route;
+import lab.contract.RouteCall;
+import lab.contract.nonblocking.DownstreamCalls;
+
+/**
+ * The routes of one event loop. What waits is a future; what may block is handed to Vert.x's worker
+ * threads; CPU work stays on the loop, and holds up all its other requests.
+ */
+final class LabRoutes {
+  private final ModelContext lab;
+  private final Vertx vertx;
+  private final DownstreamCalls downstream;
+  private final Waits waits;
+  private final Aggregates aggregates;
+  private final Answer up;
+
+  LabRoutes(ModelContext lab, Vertx vertx, DownstreamCalls downstream) {
+    this.lab = lab;
+    this.vertx = vertx;
+    this.downstream = downstream;
+    waits = new Waits(vertx, lab.settings().blockTheLoop());
+    aggregates = new Aggregates(lab, vertx, waits);
+    up = Bodies.up(lab.model());
+  }
+
+  void addTo(Router router) {
+    ContractHandler contract = new ContractHandler(lab);
+    var _ = router.route().handler(contract).failureHandler(contract::fail);
+    add(router, Route.ROOT, this::hello);
+    add(router, Route.DOWNSTREAM, this::downstream);
+    add(router, Route.HEALTH, _ -> Future.succeededFuture(up));
+    add(router, Route.COMPUTE, this::compute);
+    add(router, Route.BLOCK, this::block);
+    add(router, Route.FILE, this::file);
+    add(router, Route.AGGREGATE, aggregates::aggregate);
+    // The same here: futures are how parallel work is done on an event loop, the old way or not.
+    add(router, Route.AGGREGATE_OLD, aggregates::aggregate);
+    add(router, Route.FIRST_SUCCESS, aggregates::firstSuccess);
+    add(router, Route.AGGREGATE_WITH_FALLBACK, aggregates::aggregateWithFallback);
+    add(router, Route.MULTI_AGGREGATE, aggregates::multiAggregate);
+    add(router, Route.METRICS, this::metrics);
+  }
+
+  private static void add(Router router, Route route, Function<RouteCall, Future<Answer>> work) {
+    var _ =
+        router
+            .get(route.path())
+            .handler(
+                request -> {
+                  var _ =
+                      work.apply(ContractHandler.call(request))
+                          .onSuccess(answer -> Answers.send(answer, request))
+                          .onFailure(request::fail);
+                });
+  }
+
+  private Future<Answer> hello(RouteCall call) {
+    return waits
+        .after(call.value("wait_ms"))
+        .map(_ -> Bodies.hello(lab.model(), Thread.currentThread().getName()));
+  }
+
+  /** A call may end on another loop: the answer comes back to this one. */
+  private Future<Answer> downstream(RouteCall call) {
+    return Future.fromCompletionStage(downstream.call(), vertx.getOrCreateContext());
+  }
+
+  private Future<Answer> compute(RouteCall call) {
+    int limit = call.value("limit");
+    return Future.succeededFuture(Bodies.compute(limit, Primes.sumUpTo(limit)));
+  }
+
+  private Future<Answer> block(RouteCall call) {
+    int waitMs = call.value("wait_ms");
+    return waits.after(waitMs).map(_ -> Bodies.block(waitMs));
+  }
+
+  private Future<Answer> file(RouteCall call) {
+    int lines = call.value("lines");
+    return vertx.executeBlocking(() -> lab.file().read(lines), false).map(Bodies::file);
+  }
+
+  private Future<Answer> metrics(RouteCall call) {
+    return Future.succeededFuture(Bodies.metrics(lab.exposition().get()));
+  }
+}

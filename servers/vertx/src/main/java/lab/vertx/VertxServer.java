@@ -1,0 +1,101 @@
+package lab.vertx;
+
+import io.vertx.core.DeploymentOptions;
+import io.vertx.core.Future;
+import io.vertx.core.Vertx;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.file.FileSystemOptions;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.LoopThreads;
+import lab.contract.ModelContext;
+import lab.contract.TrafficServer;
+import lab.contract.nonblocking.DownstreamCalls;
+
+/** Vert.x with as many event loops as the lab says and a verticle for each of them. */
+final class VertxServer implements TrafficServer {
+  private static final Logger LOG = System.getLogger(VertxServer.class.getName());
+  private static final String LOOP_THREADS = "vert.x-eventloop-thread-";
+  private static final Duration START = Duration.ofSeconds(30);
+
+  /** What closing may take beyond the grace of the requests. */
+  private static final Duration END = Duration.ofSeconds(2);
+
+  private final Vertx vertx;
+  private final List<HttpVerticle> verticles;
+
+  private VertxServer(Vertx vertx, List<HttpVerticle> verticles) {
+    this.vertx = vertx;
+    this.verticles = verticles;
+  }
+
+  static VertxServer start(ModelContext context) throws IOException {
+    int loops = context.settings().loops(Runtime.getRuntime().availableProcessors());
+    AtomicInteger openConnections = new AtomicInteger();
+    LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
+    Vertx vertx = Vertx.vertx(options(loops));
+    DownstreamCalls downstream =
+        new DownstreamCalls(context, new WebClientDownstream(vertx, context.settings()));
+    Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
+    boolean started = false;
+    try {
+      var _ =
+          vertx
+              .deployVerticle(
+                  () -> {
+                    HttpVerticle verticle = new HttpVerticle(context, downstream, openConnections);
+                    verticles.add(verticle);
+                    return verticle;
+                  },
+                  new DeploymentOptions().setInstances(loops))
+              .await(START.toNanos(), TimeUnit.NANOSECONDS);
+      started = true;
+      return new VertxServer(vertx, List.copyOf(verticles));
+    } catch (Exception e) {
+      // Vert.x throws what the deployment failed with, checked or not.
+      throw e instanceof IOException cause ? cause : new IOException(e);
+    } finally {
+      if (!started) {
+        close(vertx.close(), END);
+      }
+    }
+  }
+
+  @Override
+  public int port() {
+    return verticles.getFirst().port();
+  }
+
+  @Override
+  public void stop(Duration grace) {
+    close(Future.join(verticles.stream().map(each -> each.drain(grace)).toList()), grace.plus(END));
+    close(vertx.close(), END);
+  }
+
+  private static VertxOptions options(int loops) {
+    return new VertxOptions()
+        .setEventLoopPoolSize(loops)
+        .setPreferNativeTransport(false)
+        // Nothing is served from the class path.
+        .setFileSystemOptions(
+            new FileSystemOptions()
+                .setFileCachingEnabled(false)
+                .setClassPathResolvingEnabled(false));
+  }
+
+  private static void close(Future<?> closing, Duration limit) {
+    try {
+      var _ = closing.await(limit.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException | RuntimeException e) {
+      LOG.log(Level.WARNING, "not everything closed in time", e);
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package lab.vertx;
+
+import io.vertx.core.Future;
+import io.vertx.core.Timer;
+import io.vertx.core.Vertx;
+
+/** The simulated waits: timers of the loop that asks for them. Loops' threads only. */
+final class Waits {
+  private final Vertx vertx;
+  private final boolean blockTheLoop;
+
+  /**
+   * @param blockTheLoop whether waits block the loop's thread, to show what that does
+   */
+  Waits(Vertx vertx, boolean blockTheLoop) {
+    this.vertx = vertx;
+    this.blockTheLoop = blockTheLoop;
+  }
+
+  /** Ends when so many milliseconds have passed. */
+  Future<Void> after(int millis) {
+    if (blockTheLoop) {
+      sleep(millis);
+      return Future.succeededFuture();
+    }
+    // A timer of Vert.x takes at least one millisecond.
+    return millis == 0 ? Future.succeededFuture() : vertx.timer(millis);
+  }
+
+  /** Ends with the first of two waits and cancels the other; true when the first was faster. */
+  Future<Boolean> race(int firstMs, int secondMs) {
+    Future<Void> first = after(firstMs);
+    if (first.isComplete()) {
+      return Future.succeededFuture(true);
+    }
+    Future<Void> second = after(secondMs);
+    return Future.any(first, second)
+        .map(
+            _ -> {
+              boolean firstWon = first.isComplete();
+              cancel(firstWon ? second : first);
+              return firstWon;
+            });
+  }
+
+  private static void cancel(Future<Void> wait) {
+    if (wait instanceof Timer timer) {
+      var _ = timer.cancel();
+    }
+  }
+
+  private static void sleep(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Model {@code vertx}; see MODEL.md. */
+@NullMarked
+package lab.vertx;
+
+import org.jspecify.annotations.NullMarked;
