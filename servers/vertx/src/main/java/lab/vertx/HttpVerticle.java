@@ -4,10 +4,13 @@ import static java.util.Objects.requireNonNull;
 
 import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.ext.web.Router;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * connection to the next of them.
  */
 final class HttpVerticle extends VerticleBase {
+  private static final Logger LOG = System.getLogger(HttpVerticle.class.getName());
   private static final String ALL_ADDRESSES = "0.0.0.0";
 
   private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
@@ -44,11 +48,7 @@ final class HttpVerticle extends VerticleBase {
     HttpServer created =
         vertx
             .createHttpServer(options(lab.settings()))
-            .connectionHandler(
-                connection -> {
-                  openConnections.incrementAndGet();
-                  var _ = connection.closeHandler(_ -> openConnections.decrementAndGet());
-                })
+            .connectionHandler(this::connected)
             .requestHandler(router);
     server = created;
     return created.listen(address(lab.settings().httpPort()));
@@ -62,6 +62,15 @@ final class HttpVerticle extends VerticleBase {
   /** Takes no new connections, and ends when the requests have, or the grace is over. */
   Future<Void> drain(Duration grace) {
     return requireNonNull(server).shutdown(grace.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private void connected(HttpConnection connection) {
+    openConnections.incrementAndGet();
+    var _ =
+        connection
+            .closeHandler(_ -> openConnections.decrementAndGet())
+            // Without this Vert.x logs as severe what clients do every day.
+            .exceptionHandler(e -> LOG.log(Level.DEBUG, "the client broke the connection", e));
   }
 
   private static SocketAddress address(int port) {

@@ -43,7 +43,7 @@ final class VertxServer implements TrafficServer {
     LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
     Vertx vertx = Vertx.vertx(options(loops));
     DownstreamCalls downstream =
-        new DownstreamCalls(context, new WebClientDownstream(vertx, context.settings()));
+        new DownstreamCalls(context, new HttpClientDownstream(vertx, context.settings()));
     Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     boolean started = false;
     try {
