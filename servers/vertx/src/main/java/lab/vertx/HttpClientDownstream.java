@@ -20,13 +20,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import lab.contract.Settings;
-import lab.contract.nonblocking.DownstreamCalls;
 
 /**
- * Vert.x's HTTP client, whose connections are each of the loop that asked for them first. Any
- * thread; no call blocks.
+ * Vert.x's HTTP client, one for each verticle: with each request its pool looks through all the
+ * connections that it has, and would take those of other loops too. Any thread; no call blocks.
  */
-final class HttpClientDownstream implements DownstreamCalls.Client {
+final class HttpClientDownstream {
   private static final Logger LOG = System.getLogger(HttpClientDownstream.class.getName());
   private static final int OK = 200;
   private static final int UNBOUNDED = -1;
@@ -47,8 +46,8 @@ final class HttpClientDownstream implements DownstreamCalls.Client {
     request = new RequestOptions().setAbsoluteURI(settings.downstreamUrl().toString());
   }
 
-  @Override
-  public CompletionStage<byte[]> get(Duration remaining) {
+  /** Returns the body of a 200; any other status is a failure. */
+  CompletionStage<byte[]> get(Duration remaining) {
     long millis = remaining.toMillis() + 1;
     // The request's own timeout begins anew with each phase, but it is what breaks the call off.
     RequestOptions options = new RequestOptions(request).setTimeout(millis);

@@ -31,18 +31,25 @@ final class HttpVerticle extends VerticleBase {
   private static final int MAX_HEAD_BYTES = 32 << 10;
 
   private final ModelContext lab;
+  private final LoopClients clients;
   private final DownstreamCalls downstream;
   private final AtomicInteger openConnections;
   private volatile @Nullable HttpServer server;
 
-  HttpVerticle(ModelContext lab, DownstreamCalls downstream, AtomicInteger openConnections) {
+  HttpVerticle(
+      ModelContext lab,
+      LoopClients clients,
+      DownstreamCalls downstream,
+      AtomicInteger openConnections) {
     this.lab = lab;
+    this.clients = clients;
     this.downstream = downstream;
     this.openConnections = openConnections;
   }
 
   @Override
   public Future<?> start() {
+    clients.add(new HttpClientDownstream(vertx, lab.settings()));
     Router router = Router.router(vertx);
     new LabRoutes(lab, vertx, downstream).addTo(router);
     HttpServer created =

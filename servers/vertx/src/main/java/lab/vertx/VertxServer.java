@@ -42,8 +42,8 @@ final class VertxServer implements TrafficServer {
     AtomicInteger openConnections = new AtomicInteger();
     LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
     Vertx vertx = Vertx.vertx(options(loops));
-    DownstreamCalls downstream =
-        new DownstreamCalls(context, new HttpClientDownstream(vertx, context.settings()));
+    LoopClients clients = new LoopClients();
+    DownstreamCalls downstream = new DownstreamCalls(context, clients);
     Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     boolean started = false;
     try {
@@ -51,7 +51,8 @@ final class VertxServer implements TrafficServer {
           vertx
               .deployVerticle(
                   () -> {
-                    HttpVerticle verticle = new HttpVerticle(context, downstream, openConnections);
+                    HttpVerticle verticle =
+                        new HttpVerticle(context, clients, downstream, openConnections);
                     verticles.add(verticle);
                     return verticle;
                   },

@@ -1,0 +1,33 @@
+package lab.vertx;
+
+import static java.util.Objects.requireNonNull;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import lab.contract.nonblocking.DownstreamCalls;
+
+/**
+ * The verticles' clients of the downstream, to be found by the thread that a call begins on: as a
+ * rule the loop of its request, or the loop of the one that gave its place away.
+ */
+final class LoopClients implements DownstreamCalls.Client {
+  private final Map<Thread, HttpClientDownstream> byLoop = new ConcurrentHashMap<>();
+
+  /** Adds the calling loop's. */
+  void add(HttpClientDownstream client) {
+    byLoop.put(Thread.currentThread(), client);
+  }
+
+  @Override
+  public CompletionStage<byte[]> get(Duration remaining) {
+    HttpClientDownstream own = byLoop.get(Thread.currentThread());
+    // No loop's thread is the one that has just raised the cap: then any loop will do.
+    return own != null ? own.get(remaining) : any().get(remaining);
+  }
+
+  private HttpClientDownstream any() {
+    return requireNonNull(byLoop.values().iterator().next());
+  }
+}
