@@ -3,6 +3,7 @@ package lab.contract.test;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
@@ -28,7 +29,6 @@ import lab.contract.Settings;
 import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RawClient.RawAnswer;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,6 +40,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * starts the model it needs; nothing here knows how the model waits.
  */
 public abstract class ContractTest {
+  /** For all test classes of the JVM; its threads are daemons. */
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
   private final FakeDownstream downstream = new FakeDownstream();
@@ -61,17 +62,22 @@ public abstract class ContractTest {
     return Set.of();
   }
 
+  /** Whether a request line without a version is HTTP/0.9 to the server, and no nonsense. */
+  protected boolean speaksHttp09() {
+    return false;
+  }
+
+  /** Whether the server closes the connection of a request that it refused for a full queue. */
+  protected boolean closesAfter503() {
+    return false;
+  }
+
   @AfterEach
   void stop() throws IOException {
     if (started != null) {
       started.close();
     }
     downstream.close();
-  }
-
-  @AfterAll
-  static void closeClient() {
-    HTTP.shutdownNow();
   }
 
   // --- routes -------------------------------------------------------------------------------
@@ -162,7 +168,8 @@ public abstract class ContractTest {
   @Test
   void metricsAreARouteToo() throws Exception {
     RawAnswer answer = get(start(), "/metrics");
-    assertThat(answer.headers().get("Content-Type")).startsWith("text/plain; version=0.0.4");
+    // The space means nothing, and some servers write the header anew.
+    assertThat(answer.headers().get("Content-Type")).matches("text/plain; ?version=0\\.0\\.4;.*");
     assertThat(answer.body()).contains("lab_server_info{");
   }
 
@@ -337,6 +344,7 @@ public abstract class ContractTest {
         "GET /health HTTP/1.1\r\nContent-Length: many\r\n\r\n"
       })
   void malformedInputIs400AndEndsTheConnection(String text) throws Exception {
+    assumeFalse(speaksHttp09() && text.startsWith("GET /health\r"), "HTTP/0.9 has no status");
     LabServer server = start();
     try (RawClient client = new RawClient(server.httpPort())) {
       assertThat(client.send(text).read().status()).isEqualTo(400);
@@ -529,7 +537,11 @@ public abstract class ContractTest {
       await(() -> mbean("WorkerPool", "QueueDepth") == 1);
       assertThat(rejected.get("/health").status()).isEqualTo(503);
       assertThat(queued.read().status()).isEqualTo(200);
-      assertThat(rejected.get("/health").status()).isEqualTo(200);
+      if (closesAfter503()) {
+        assertThat(rejected.isClosedByServer()).isTrue();
+      } else {
+        assertThat(rejected.get("/health").status()).isEqualTo(200);
+      }
     }
     assertThat(
             management(server)

@@ -1,0 +1,121 @@
+package lab.springmvc;
+
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpFilter;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import lab.contract.blocking.HandOver;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.stereotype.Component;
+import org.springframework.web.servlet.DispatcherServlet;
+
+/**
+ * What the contract asks of every route: around all others, on the request's thread. Resolves the
+ * call, refuses what is no call, counts and times, and leaves the work to the route's own handler.
+ */
+@Component
+@Order(Ordered.HIGHEST_PRECEDENCE)
+final class ContractFilter extends HttpFilter {
+  /** The request attribute with the {@link RouteCall}. */
+  static final String CALL = "lab.call";
+
+  private static final long serialVersionUID = 1;
+  private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
+
+  /** The hand-over that this thread's last request came by. */
+  private static final ThreadLocal<HandOver.@Nullable Ticket> USED = new ThreadLocal<>();
+
+  private final transient RequestMetrics requests;
+  private final String model;
+
+  ContractFilter(ModelContext context) {
+    requests = context.requests();
+    model = context.model();
+  }
+
+  @Override
+  protected void doFilter(
+      HttpServletRequest request, HttpServletResponse response, FilterChain chain) {
+    HandOver.Ticket ticket = ticket();
+    RouteCall call =
+        RouteCall.resolve(request.getMethod(), request.getServletPath(), request.getQueryString());
+    requests.begun(call.route());
+    Outcome outcome = Outcome.ABORTED;
+    try {
+      response.setHeader(ModelContext.MODEL_HEADER, model);
+      Answer refusal = ticket.rejected() ? Answer.QUEUE_FULL : call.refusal();
+      if (refusal != null) {
+        outcome = send(response, refusal);
+      } else {
+        request.setAttribute(CALL, call);
+        outcome = work(request, response, chain);
+      }
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "the client was gone before its answer", e);
+    } finally {
+      requests.ended(
+          call.route(),
+          outcome,
+          ticket.begunNanos() - ticket.handedOverNanos(),
+          System.nanoTime() - ticket.begunNanos());
+    }
+  }
+
+  /**
+   * Tomcat works on what a client sent in advance in one go with the request before: that one took
+   * the wait for a thread, and the next begins when it is read.
+   */
+  private HandOver.Ticket ticket() {
+    HandOver.Ticket ticket = HandOver.ticket();
+    if (ticket.equals(USED.get())) {
+      long now = System.nanoTime();
+      return new HandOver.Ticket(now, now, ticket.rejected());
+    }
+    USED.set(ticket);
+    return ticket;
+  }
+
+  private static Outcome work(
+      HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+      throws IOException {
+    try {
+      chain.doFilter(request, response);
+    } catch (ServletException | RuntimeException e) {
+      if (e.getCause() instanceof InterruptedException) {
+        // Stopping: the grace is over.
+        Thread.currentThread().interrupt();
+        return Outcome.ABORTED;
+      }
+      LOG.log(Level.ERROR, "a bug: " + request.getServletPath() + " failed", e);
+      return send(response, Answer.INTERNAL_ERROR);
+    }
+    // Spring itself deals with a client that was gone, and leaves this behind.
+    if (request.getAttribute(DispatcherServlet.EXCEPTION_ATTRIBUTE) instanceof IOException) {
+      return Outcome.ABORTED;
+    }
+    return response.getStatus() < 500 ? Outcome.OK : Outcome.SERVER_ERROR;
+  }
+
+  private static Outcome send(HttpServletResponse response, Answer answer) throws IOException {
+    response.setStatus(answer.status());
+    response.setContentType(answer.contentType());
+    response.setContentLength(answer.body().length);
+    if (answer.status() == 405) {
+      response.setHeader("Allow", "GET");
+    }
+    response.getOutputStream().write(answer.body());
+    response.flushBuffer();
+    return answer.outcome();
+  }
+}

@@ -1,0 +1,58 @@
+package lab.springmvc;
+
+import java.io.IOException;
+import java.util.Map;
+import lab.contract.LabServer;
+import lab.contract.ModelContext;
+import lab.contract.ServerModel;
+import lab.contract.Settings;
+import lab.contract.TrafficServer;
+import lab.spring.SpringServer;
+import org.springframework.boot.thread.Threading;
+import org.springframework.core.env.StandardEnvironment;
+
+/**
+ * Models {@code spring-mvc}, whose requests are worked on by Tomcat's pool of platform threads, and
+ * {@code spring-mvc-virtual}, where each has a virtual thread. Handlers block in both. What tells
+ * them apart is one property of Spring Boot, {@code spring.threads.virtual.enabled}.
+ */
+public final class SpringMvc {
+  public static final ServerModel PLATFORM = model("spring-mvc", false);
+  public static final ServerModel VIRTUAL = model("spring-mvc-virtual", true);
+
+  /** The one that the environment asks for, as Spring Boot reads it. */
+  public static final ServerModel MODEL =
+      Threading.VIRTUAL.isActive(new StandardEnvironment()) ? VIRTUAL : PLATFORM;
+
+  private SpringMvc() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+
+  private static ServerModel model(String name, boolean virtual) {
+    return new ServerModel() {
+      @Override
+      public String name() {
+        return name;
+      }
+
+      @Override
+      public TrafficServer start(ModelContext context) throws IOException {
+        return SpringServer.start(
+            LabApplication.class, context, properties(context.settings(), virtual));
+      }
+    };
+  }
+
+  private static Map<String, Object> properties(Settings settings, boolean virtual) {
+    String idle = settings.keepAliveTimeout().toSeconds() + "s";
+    return Map.of(
+        "spring.threads.virtual.enabled", virtual,
+        "server.tomcat.accept-count", settings.backlog(),
+        "server.tomcat.keep-alive-timeout", idle,
+        // Of a connection that has not sent a request yet, or half of one.
+        "server.tomcat.connection-timeout", idle,
+        "server.tomcat.threads.max", settings.poolSize());
+  }
+}

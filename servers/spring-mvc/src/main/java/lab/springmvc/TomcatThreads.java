@@ -1,0 +1,110 @@
+package lab.springmvc;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import lab.contract.ModelContext;
+import lab.contract.Settings;
+import lab.contract.blocking.HandOver;
+import lab.contract.blocking.WorkerPool;
+import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.threads.TaskQueue;
+import org.apache.tomcat.util.threads.TaskThreadFactory;
+import org.apache.tomcat.util.threads.ThreadPoolExecutor;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.DisposableBean;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.core.Ordered;
+import org.springframework.stereotype.Component;
+
+/**
+ * Sets on Tomcat what Spring Boot has no property for, and puts the hand-over before its threads:
+ * before the virtual ones that Spring Boot has set, or else before the pool that Tomcat would make
+ * for itself, made here the same way because it hides its own.
+ */
+@Component
+final class TomcatThreads
+    implements WebServerFactoryCustomizer<TomcatServletWebServerFactory>, Ordered, DisposableBean {
+  private final ModelContext context;
+  private @Nullable ThreadPoolExecutor pool;
+
+  TomcatThreads(ModelContext context) {
+    this.context = context;
+  }
+
+  /** After Spring Boot's own. */
+  @Override
+  public int getOrder() {
+    return LOWEST_PRECEDENCE;
+  }
+
+  @Override
+  public void customize(TomcatServletWebServerFactory factory) {
+    factory.addConnectorCustomizers(
+        connector -> customize((AbstractProtocol<?>) connector.getProtocolHandler()));
+  }
+
+  @Override
+  public void destroy() {
+    if (pool != null) {
+      var _ = pool.shutdownNow();
+    }
+  }
+
+  private void customize(AbstractProtocol<?> protocol) {
+    Settings settings = context.settings();
+    protocol.setTcpNoDelay(settings.tcpNodelay());
+    // None of Tomcat's own: file descriptors bound connections in every model.
+    protocol.setMaxConnections(-1);
+    Executor virtual = protocol.getExecutor();
+    protocol.setExecutor(
+        virtual == null ? pool(protocol) : new HandOver(virtual, () -> Integer.MAX_VALUE));
+  }
+
+  private HandOver pool(AbstractProtocol<?> protocol) {
+    TaskQueue queue = new TaskQueue();
+    String name = protocol.getName().replace("\"", "") + "-exec-";
+    ThreadPoolExecutor threads =
+        new ThreadPoolExecutor(
+            Math.min(protocol.getMinSpareThreads(), protocol.getMaxThreads()),
+            protocol.getMaxThreads(),
+            60,
+            TimeUnit.SECONDS,
+            queue,
+            new TaskThreadFactory(name, true, protocol.getThreadPriority()));
+    queue.setParent(threads);
+    pool = threads;
+    WorkerPool shown =
+        WorkerPool.publish(new Resizable(threads, protocol.getMinSpareThreads()), context);
+    return new HandOver(threads, shown::limit);
+  }
+
+  /**
+   * Tomcat's pool is no subclass of the JDK's, and starts threads beyond the spare ones only when
+   * it needs them.
+   */
+  private record Resizable(ThreadPoolExecutor pool, int spare) implements WorkerPool.Threads {
+    @Override
+    public int size() {
+      return pool.getMaximumPoolSize();
+    }
+
+    @Override
+    public void resize(int size) {
+      // Core must never exceed maximum on the way.
+      pool.setCorePoolSize(Math.min(Math.min(spare, size), pool.getMaximumPoolSize()));
+      pool.setMaximumPoolSize(size);
+      pool.setCorePoolSize(Math.min(spare, size));
+    }
+
+    @Override
+    public int active() {
+      return pool.getActiveCount();
+    }
+
+    @Override
+    public int queued() {
+      return pool.getQueue().size();
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package lab.spring;
+
+import static java.util.Objects.requireNonNull;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import lab.contract.ModelContext;
+import lab.contract.TrafficServer;
+import org.springframework.boot.Banner;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.web.server.WebServerException;
+import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.DefaultLifecycleProcessor;
+import org.springframework.context.support.GenericApplicationContext;
+
+/** A Spring Boot application from its start on a port to its graceful end. */
+public final class SpringServer implements TrafficServer {
+  private final ConfigurableApplicationContext application;
+  private final int port;
+
+  private SpringServer(ConfigurableApplicationContext application) {
+    this.application = application;
+    WebServerApplicationContext web = (WebServerApplicationContext) application;
+    port = requireNonNull(web.getWebServer()).getPort();
+  }
+
+  /**
+   * Starts an application, in which the context is a bean. Returns when it takes requests.
+   *
+   * @param own the lab's settings in Spring Boot's words, as far as only this model has them
+   */
+  public static SpringServer start(
+      Class<?> application, ModelContext context, Map<String, Object> own) throws IOException {
+    Map<String, Object> properties = new HashMap<>(own);
+    properties.put("server.port", context.settings().httpPort());
+    properties.put("server.shutdown", "graceful");
+    properties.put("logging.level.root", "warn");
+    // The contract stops the server, and is what may still have something to say then.
+    properties.put("logging.register-shutdown-hook", false);
+    try {
+      return new SpringServer(
+          new SpringApplicationBuilder(application)
+              .bannerMode(Banner.Mode.OFF)
+              .logStartupInfo(false)
+              .registerShutdownHook(false)
+              .properties(properties)
+              .initializers(
+                  (GenericApplicationContext beans) ->
+                      beans.registerBean(ModelContext.class, () -> context))
+              .run());
+    } catch (WebServerException e) {
+      throw new IOException(e);
+    }
+  }
+
+  @Override
+  public int port() {
+    return port;
+  }
+
+  /** In Spring's own order: no new connections, requests under way, the server, the beans. */
+  @Override
+  public void stop(Duration grace) {
+    application
+        .getBean(DefaultLifecycleProcessor.class)
+        .setTimeoutPerShutdownPhase(grace.toMillis());
+    application.close();
+  }
+}

@@ -1,0 +1,103 @@
+package lab.springwebflux;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.URI;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.RouteCall;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpStatusCode;
+import org.springframework.http.server.reactive.ServerHttpRequest;
+import org.springframework.http.server.reactive.ServerHttpResponse;
+import org.springframework.stereotype.Component;
+import org.springframework.web.server.ServerWebExchange;
+import org.springframework.web.server.WebFilter;
+import org.springframework.web.server.WebFilterChain;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.SignalType;
+
+/**
+ * What the contract asks of every route: around all others. Resolves the call, refuses what is no
+ * call, counts and times, and leaves the work to the route's own handler. No call blocks.
+ */
+@Component
+@Order(Ordered.HIGHEST_PRECEDENCE)
+final class ContractFilter implements WebFilter {
+  /** The request attribute with the {@link RouteCall}. */
+  static final String CALL = "lab.call";
+
+  private static final Logger LOG = System.getLogger(ContractFilter.class.getName());
+
+  private final RequestMetrics requests;
+  private final String model;
+
+  ContractFilter(ModelContext context) {
+    requests = context.requests();
+    model = context.model();
+  }
+
+  @Override
+  public Mono<Void> filter(ServerWebExchange exchange, WebFilterChain chain) {
+    long begunNanos = System.nanoTime();
+    ServerHttpRequest request = exchange.getRequest();
+    URI target = request.getURI();
+    RouteCall call =
+        RouteCall.resolve(request.getMethod().name(), target.getPath(), target.getRawQuery());
+    requests.begun(call.route());
+    exchange.getResponse().getHeaders().set(ModelContext.MODEL_HEADER, model);
+    return answer(exchange, chain, call)
+        .doFinally(
+            end ->
+                requests.ended(
+                    call.route(),
+                    outcome(end, exchange.getResponse()),
+                    0,
+                    System.nanoTime() - begunNanos));
+  }
+
+  private static Mono<Void> answer(
+      ServerWebExchange exchange, WebFilterChain chain, RouteCall call) {
+    ServerHttpResponse response = exchange.getResponse();
+    Answer refusal = call.refusal();
+    if (refusal != null) {
+      return send(response, refusal);
+    }
+    exchange.getAttributes().put(CALL, call);
+    return chain
+        .filter(exchange)
+        .onErrorResume(
+            e -> !response.isCommitted(),
+            e -> {
+              LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
+              return send(response, Answer.INTERNAL_ERROR);
+            });
+  }
+
+  /** When the client is gone, the work is cancelled, or the writing of its answer fails. */
+  private static Outcome outcome(SignalType end, ServerHttpResponse response) {
+    HttpStatusCode status = response.getStatusCode();
+    if (end != SignalType.ON_COMPLETE) {
+      return Outcome.ABORTED;
+    }
+    if (status != null && status.is4xxClientError()) {
+      return Outcome.CLIENT_ERROR;
+    }
+    return status != null && status.is5xxServerError() ? Outcome.SERVER_ERROR : Outcome.OK;
+  }
+
+  private static Mono<Void> send(ServerHttpResponse response, Answer answer) {
+    response.setRawStatusCode(answer.status());
+    HttpHeaders headers = response.getHeaders();
+    headers.set(HttpHeaders.CONTENT_TYPE, answer.contentType());
+    headers.setContentLength(answer.body().length);
+    if (answer.status() == 405) {
+      headers.set(HttpHeaders.ALLOW, "GET");
+    }
+    return response.writeWith(Mono.just(response.bufferFactory().wrap(answer.body())));
+  }
+}

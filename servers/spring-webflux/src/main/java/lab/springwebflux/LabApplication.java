@@ -1,0 +1,88 @@
+package lab.springwebflux;
+
+import io.netty.channel.ChannelOption;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.LoopThreads;
+import lab.contract.ModelContext;
+import lab.contract.Settings;
+import lab.contract.nonblocking.DownstreamCalls;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.reactor.netty.NettyServerCustomizer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.http.client.ReactorResourceFactory;
+import org.springframework.http.client.reactive.ReactorClientHttpConnector;
+import org.springframework.web.reactive.function.client.WebClient;
+import reactor.netty.http.HttpProtocol;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.ConnectionProvider;
+import reactor.netty.resources.LoopResources;
+
+/**
+ * What the application is made of beside Spring Boot's own parts. The {@link ModelContext} is a
+ * bean that the contract brought.
+ */
+@SpringBootApplication(proxyBeanMethods = false)
+class LabApplication {
+  /** Start of the loops' names, as Reactor Netty calls them. */
+  private static final String LOOPS = "reactor-http";
+
+  /** Idle connections are closed after this long; the downstream keeps them longer. */
+  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
+
+  /** Event loops and connections of this server alone, for its clients and for the downstream. */
+  @Bean
+  ReactorResourceFactory resources(ModelContext context) {
+    int loops = context.settings().loops(LoopResources.DEFAULT_IO_WORKER_COUNT);
+    ReactorResourceFactory resources = new ReactorResourceFactory();
+    resources.setUseGlobalResources(false);
+    resources.setLoopResourcesSupplier(() -> LoopResources.create(LOOPS, loops, true));
+    resources.setConnectionProviderSupplier(LabApplication::connections);
+    // Nothing comes any more: the application stops its server first.
+    resources.setShutdownQuietPeriod(Duration.ZERO);
+    return resources;
+  }
+
+  /** Obeys the lab's settings that Spring Boot has no property for. */
+  @Bean
+  NettyServerCustomizer server(ModelContext context) {
+    Settings settings = context.settings();
+    AtomicInteger open = new AtomicInteger();
+    LoopThreads.register(
+        context, LOOPS, settings.loops(LoopResources.DEFAULT_IO_WORKER_COUNT), open::get);
+    return server ->
+        server
+            .option(ChannelOption.SO_BACKLOG, settings.backlog())
+            .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
+            .doOnChannelInit(
+                (observer, channel, address) -> {
+                  open.incrementAndGet();
+                  channel.closeFuture().addListener(closed -> open.decrementAndGet());
+                });
+  }
+
+  @Bean
+  DownstreamCalls downstream(ModelContext context, ReactorResourceFactory resources) {
+    HttpClient http =
+        HttpClient.create(resources.getConnectionProvider())
+            .runOn(resources.getLoopResources())
+            .protocol(HttpProtocol.HTTP11)
+            // A call's own deadline holds for connecting too.
+            .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+            .option(ChannelOption.TCP_NODELAY, true);
+    WebClient client =
+        WebClient.builder().clientConnector(new ReactorClientHttpConnector(http)).build();
+    return new DownstreamCalls(
+        context, new WebClientDownstream(client, context.settings().downstreamUrl()));
+  }
+
+  /** Bounded by nothing of its own: the lab's cap comes first. */
+  private static ConnectionProvider connections() {
+    return ConnectionProvider.builder("downstream")
+        .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max())
+        .pendingAcquireMaxCount(-1)
+        .maxIdleTime(KEEP_IDLE)
+        .lifo()
+        .build();
+  }
+}

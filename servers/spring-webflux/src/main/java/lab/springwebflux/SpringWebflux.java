@@ -1,0 +1,43 @@
+package lab.springwebflux;
+
+import java.io.IOException;
+import java.util.Map;
+import lab.contract.LabServer;
+import lab.contract.ModelContext;
+import lab.contract.ServerModel;
+import lab.contract.TrafficServer;
+import lab.spring.SpringServer;
+
+/**
+ * Model {@code spring-webflux}: Reactor's types from the client to the downstream and back, on
+ * Reactor Netty's event loops. No request blocks its thread.
+ */
+public final class SpringWebflux {
+  public static final ServerModel MODEL =
+      new ServerModel() {
+        @Override
+        public String name() {
+          return "spring-webflux";
+        }
+
+        @Override
+        public TrafficServer start(ModelContext context) throws IOException {
+          String idle = context.settings().keepAliveTimeout().toSeconds() + "s";
+          return SpringServer.start(
+              LabApplication.class,
+              context,
+              Map.of(
+                  "server.netty.idle-timeout",
+                  idle,
+                  // A broken downstream is counted; a stack trace for each would be the load.
+                  "logging.level.reactor.netty.http.client.HttpClientConnect",
+                  "error"));
+        }
+      };
+
+  private SpringWebflux() {}
+
+  public static void main(String[] args) throws InterruptedException {
+    LabServer.main(MODEL);
+  }
+}

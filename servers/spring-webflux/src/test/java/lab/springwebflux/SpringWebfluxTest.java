@@ -1,0 +1,17 @@
+package lab.springwebflux;
+
+import lab.contract.ServerModel;
+import lab.contract.test.ContractTest;
+
+class SpringWebfluxTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return SpringWebflux.MODEL;
+  }
+
+  /** Timers fire on Reactor's threads for work that does not block. */
+  @Override
+  protected String threadName() {
+    return "parallel-";
+  }
+}
