@@ -33,7 +33,7 @@ class LabApplication {
   /** Event loops and connections of this server alone, for its clients and for the downstream. */
   @Bean
   ReactorResourceFactory resources(ModelContext context) {
-    int loops = context.settings().loops(LoopResources.DEFAULT_IO_WORKER_COUNT);
+    int loops = loops(context);
     ReactorResourceFactory resources = new ReactorResourceFactory();
     resources.setUseGlobalResources(false);
     resources.setLoopResourcesSupplier(() -> LoopResources.create(LOOPS, loops, true));
@@ -48,8 +48,7 @@ class LabApplication {
   NettyServerCustomizer server(ModelContext context) {
     Settings settings = context.settings();
     AtomicInteger open = new AtomicInteger();
-    LoopThreads.register(
-        context, LOOPS, settings.loops(LoopResources.DEFAULT_IO_WORKER_COUNT), open::get);
+    LoopThreads.register(context, LOOPS, loops(context), open::get);
     return server ->
         server
             .option(ChannelOption.SO_BACKLOG, settings.backlog())
@@ -74,6 +73,11 @@ class LabApplication {
         WebClient.builder().clientConnector(new ReactorClientHttpConnector(http)).build();
     return new DownstreamCalls(
         context, new WebClientDownstream(client, context.settings().downstreamUrl()));
+  }
+
+  /** One per CPU, as in the other models; Reactor Netty would have four at least. */
+  private static int loops(ModelContext context) {
+    return context.settings().loops(Runtime.getRuntime().availableProcessors());
   }
 
   /** Bounded by nothing of its own: the lab's cap comes first. */
