@@ -34,6 +34,7 @@ driver: ready
 
 up: ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
 	@images/host.sh step build "the lab's own images" docker compose build
+	@images/host.sh jmx
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
 	@images/host.sh where
@@ -42,7 +43,7 @@ down: ## Stop the lab and remove its containers, networks and volumes (results s
 	@images/host.sh env
 	@COMPOSE_PROFILES='*' $(COMPOSE) down --volumes --remove-orphans
 
-bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n DURATION=15s ENGINE=]
+bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n DURATION=15s ENGINE=] or TARGET=http://…
 	@images/host.sh check bench
 	@$(MAKE) up
 	@$(DRIVER) bench

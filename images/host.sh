@@ -3,6 +3,7 @@
 #
 #   host.sh env         write .lab/env: what compose needs to know of this machine
 #   host.sh facts       write .lab/host.json: what a run's manifest records of it
+#   host.sh jmx                     put the JMX exporter into .lab/jmx, for services of the user's own
 #   host.sh step LOG TEXT COMMAND…  run a step of `make up`; its output is .lab/logs/LOG.log
 #   host.sh drive VERB…             run the driver, and end it with us
 #   host.sh where       say where the running lab is to be seen
@@ -157,6 +158,26 @@ write_env() {
     } >.lab/env.part
   )
   mv .lab/env.part .lab/env
+}
+
+# What a JVM of the user's own needs to be read (docs/your-own-service.md): the exporter, out of the
+# image of a server that is there, and its rules.
+put_jmx() {
+  local page image="" id container
+  mkdir -p .lab/jmx
+  cat servers/jmx-exporter.yaml >.lab/jmx/jmx-exporter.yaml
+  for page in servers/*/MODEL.md; do
+    page=$(basename "$(dirname "$page")")
+    if has_image "concurrency-lab/$page:local"; then image=concurrency-lab/$page:local; break; fi
+  done
+  [[ -n $image ]] || return 0
+  id=$(docker image inspect --format '{{.Id}}' "$image")
+  if [[ -s .lab/jmx/jmx-exporter.jar && $(cat .lab/jmx/from 2>/dev/null) == "$id" ]]; then return 0; fi
+  container=$(docker create "$image")
+  docker cp "$container:/lab/jmx-exporter.jar" - | tar -xO >.lab/jmx/jmx-exporter.jar.part
+  docker rm "$container" >/dev/null
+  mv .lab/jmx/jmx-exporter.jar.part .lab/jmx/jmx-exporter.jar
+  printf '%s\n' "$id" >.lab/jmx/from
 }
 
 # A JSON string of whatever text comes in.
@@ -359,11 +380,12 @@ doctor() {
 case ${1-} in
   env) write_env ;;
   facts) write_facts ;;
+  jmx) put_jmx ;;
   drive) drive "${@:2}" ;;
   step) step "${@:2}" ;;
   where) where ;;
   check) check "${2:?}" ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   doctor) doctor ;;
-  *) fail "images/host.sh: '${1-}' is not one of env, facts, step, drive, where, check, need-up, doctor" ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, jmx, step, drive, where, check, need-up, doctor" ;;
 esac

@@ -19,6 +19,7 @@ from lab.config import (
     read_words,
     refuse_unknown,
     run_experiment,
+    target_notes,
 )
 from lab.density import Place as DensityPlace
 from lab.density import Plan as DensityPlan
@@ -62,10 +63,14 @@ def do(argv: Sequence[str], environ: Environ) -> int:
 
 
 def _bench(argv: Sequence[str], environ: Environ) -> int:
-    experiment = bench_experiment(read_words(argv, environ), _servers(environ), _file_limit())
+    words = read_words(argv, environ)
+    experiment = bench_experiment(words, _servers(environ), _file_limit())
+    notes = target_notes(words)
     return _in_lab(
         environ,
-        lambda place, stack, system: run(experiment, place, stack, system, _console(environ)),
+        lambda place, stack, system: run(
+            experiment, place, stack, system, _console(environ), notes
+        ),
     )
 
 

@@ -21,12 +21,15 @@ from lab.errors import LabUnreachable
 from lab.launches import settled
 from lab.process import HostCpu, Process, System
 from lab.routes import parse
+from lab.short_load import short_load
 from lab.stack import RouteWork, Stack
-from lab.types import Demand, TrialPlan
+from lab.types import Demand, Reading, TrialPlan, error_share
 
 # 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
 LIGHT_CONNECTIONS = 200
 IDLE_S = 2.0
+# For how long a single connection tells the R0 of a foreign service.
+ALONE_S = 3.0
 # The engine opens its connections meanwhile.
 LEAD_S = 1.0
 LIGHT_S = 4.0
@@ -42,12 +45,18 @@ OUTPUT = "light-load.txt"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """The counters at one moment."""
+class _Edge:
+    """The counters of CPU time at one moment; `cpu_s` of the server's process, where it tells."""
 
     at_s: float
     host: HostCpu | None
-    cpu_s: float
+    cpu_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(_Edge):
+    """All counters of a server of the lab at one moment."""
+
     work: RouteWork
 
 
@@ -87,6 +96,51 @@ def measure_demand(
     return demand_of(connections, (first, idle), (opened, closed), host_cores) if whole else None
 
 
+def demand_of_foreign(
+    plan: TrialPlan,
+    engine: Engine,
+    stack: Stack,
+    system: System,
+    raw: Path,
+    host_cores: int | None,
+) -> Demand | None:
+    """As measure_demand, for a service that is not the lab's: what was answered is what the engine
+    saw, and no more connections than the trial's, for whether it waits is not known. Before that a
+    single connection tells R0, as it waits for no other."""
+    connections = min(plan.concurrency, LIGHT_CONNECTIONS)
+
+    def read() -> _Edge:
+        return _Edge(system.monotonic(), system.host_cpu(), _cpu_s(plan.server, stack))
+
+    alone = short_load(plan, engine, system, raw, 1, round(ALONE_S), read)
+    if isinstance(alone, str) or alone.reading.raw is None or _failed(alone.reading):
+        settled(plan.server, stack, system)
+        return None
+    r0_ms = alone.reading.raw.p50_ms
+    first = read()
+    system.sleep(IDLE_S)
+    idle = first, read()
+    light = short_load(plan, engine, system, raw, connections, round(LIGHT_S), read)
+    settled(plan.server, stack, system)
+    if isinstance(light, str) or light.reading.samples < LEAST_REQUESTS or _failed(light.reading):
+        return Demand(1, alone.reading.samples, None, None, r0_ms)
+    edges = light.opened, light.closed
+    answered = light.reading.achieved_rps * (light.closed.at_s - light.opened.at_s)
+    cost = _cost(connections, answered, idle, edges, host_cores)
+    return dataclasses.replace(cost, r0_ms=r0_ms)
+
+
+def _failed(reading: Reading) -> bool:
+    return error_share(reading.counts) > MOST_FAILED
+
+
+def _cpu_s(server: str, stack: Stack) -> float | None:
+    try:
+        return stack.cpu_s(server)
+    except LabUnreachable:
+        return None
+
+
 def demand_of(
     connections: int,
     idle: tuple[_Reading, _Reading],
@@ -99,11 +153,22 @@ def demand_of(
     failed = after.work.failed - before.work.failed
     if answered < LEAST_REQUESTS or not 0 <= failed <= MOST_FAILED * answered:
         return None
-    length_s = after.at_s - before.at_s
-    server_s = _server_share(*light) - _server_share(*idle)
+    return _cost(connections, answered, idle, light, host_cores)
+
+
+def _cost(
+    connections: int,
+    answered: float,
+    idle: tuple[_Edge, _Edge],
+    light: tuple[_Edge, _Edge],
+    host_cores: int | None,
+) -> Demand:
+    """What each of the requests answered between the edges of `light` cost."""
+    length_s = light[1].at_s - light[0].at_s
+    server_s = _less(_server_share(*light), _server_share(*idle))
     host_share = _less(_host_share(*light), _host_share(*idle))
     host_s = None if host_share is None or host_cores is None else host_share * host_cores
-    if host_s is not None and host_s < server_s:
+    if host_s is not None and server_s is not None and host_s < server_s:
         host_s = None  # The machine cannot have used less than one process on it: noise.
     return Demand(
         connections=connections,
@@ -118,12 +183,14 @@ def _each(cpus: float | None, least: float, length_s: float, requests: float) ->
     return None if cpus is None or cpus < least else cpus * length_s / requests
 
 
-def _server_share(before: _Reading, after: _Reading) -> float:
+def _server_share(before: _Edge, after: _Edge) -> float | None:
     """CPU seconds per second, of the server's process."""
+    if before.cpu_s is None or after.cpu_s is None or after.cpu_s < before.cpu_s:
+        return None
     return (after.cpu_s - before.cpu_s) / (after.at_s - before.at_s)
 
 
-def _host_share(before: _Reading, after: _Reading) -> float | None:
+def _host_share(before: _Edge, after: _Edge) -> float | None:
     """The share of all its CPUs that the host itself used; what other machines took from it
     (steal) is no cost of a request."""
     if before.host is None or after.host is None:

@@ -134,7 +134,7 @@ def _leg(row: Row, raw: Path) -> Leg | str:
     except RawDataError as failure:
         return str(failure)
     return Leg(
-        started_ms=record.before.identity.start_time_ms,
+        started_ms=record.before.own_identity.start_time_ms,
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
         seen=seen,

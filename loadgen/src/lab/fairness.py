@@ -50,7 +50,10 @@ def reasons(fairness: Fairness) -> tuple[str, ...]:
 
 
 def _limits(snapshot: Snapshot) -> dict[str, Json]:
-    identity = snapshot.identity
+    identity, exported = snapshot.identity, snapshot.exported
+    if identity is None:
+        known = {"jdk": exported.jdk, "max_heap_bytes": exported.max_heap_bytes} if exported else {}
+        return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
     return {
         **snapshot.settings,
         "version": identity.version,

@@ -203,7 +203,7 @@ def _setting(
 def _server_cpu(now: Present) -> Lever | str:
     given = now.condition.host.get("SERVER_CPUS")
     # A JVM sees whole CPUs: its limit may be up to one less.
-    cpus = float(given) if given is not None else float(now.snapshot.identity.cpus)
+    cpus = float(given) if given is not None else float(now.snapshot.own_identity.cpus)
     if not 0 < cpus < now.cores:
         return f"the server may use all {now.cores} CPUs: it is the machine's"
     step = min(float(now.cores), 2 * cpus)
@@ -219,10 +219,10 @@ def _server_cpu(now: Present) -> Lever | str:
 def _garbage_collection(now: Present) -> Lever | str:
     given = now.condition.host.get("SERVER_JVM_FLAGS")
     # Those with -X come from that setting; the others from the image.
-    flags = given.split() if given is not None else list(now.snapshot.identity.jvm_flags)
+    flags = given.split() if given is not None else list(now.snapshot.own_identity.jvm_flags)
     kept = [flag for flag in flags if flag.startswith("-X")]
     sized = [flag for flag in kept if flag.startswith("-Xmx")]
-    heap = _mib(sized[-1][4:]) if sized else now.snapshot.identity.max_heap_bytes // MIB
+    heap = _mib(sized[-1][4:]) if sized else now.snapshot.own_identity.max_heap_bytes // MIB
     if not heap:
         return "this server does not tell the size of its heap"
     step = min(MOST_HEAP_MIB, 2 * heap)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from lab.process import System
 from lab.records import write_packed_lines
 from lab.stack import Stack
 from lab.types import Observation, Series, TrialRecord
+from lab.validate import around
 
 SERIES = "series.jsonl.gz"
 FORMAT = 1
@@ -29,14 +31,20 @@ WAIT_S = 15.0
 POLL_S = 0.5
 # A window so long is thinned to at most MOST_SAMPLES of each series.
 MOST_SAMPLES = 600
-JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 
 
-def selectors(server: str, route: str) -> tuple[str, ...]:
+def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
     """What is kept: everything of the measured server and of the parts around it, but request
-    times and probes of the trial's own route only."""
+    times and probes of the trial's own route only. Of a foreign service what there may be: its
+    JVM, its container, the probe."""
     path = route.partition("?")[0]
     mine = f'server="{server}"'
+    if foreign:
+        return (
+            f'{{job="jvm",{mine}}}',
+            f'{{job="loadgen",server=~"{_escaped(server)}|",route=~"{_escaped(path)}|"}}',
+            '{job="cadvisor"}',
+        )
     request = "lab_http_request_seconds_bucket"
     return (
         f'{{job="server",{mine},__name__!="{request}"}}',
@@ -45,6 +53,16 @@ def selectors(server: str, route: str) -> tuple[str, ...]:
         f'{{job="loadgen",server=~"{server}|",route=~"{path}|"}}',
         *(f'{{job="{job}"}}' for job in ("downstream", "toxiproxy", "cadvisor")),
     )
+
+
+def _escaped(text: str) -> str:
+    """As a regular expression in a string of PromQL, whatever a path is made of."""
+    return re.sub(r"[^\w/-]", lambda found: f"\\\\{found[0]}", text)
+
+
+def _jobs(record: TrialRecord) -> tuple[str, ...]:
+    """What is waited for."""
+    return (*around.jobs(record), "loadgen")
 
 
 def observe(
@@ -56,9 +74,9 @@ def observe(
     with what it kept, or why it kept nothing; None when all is well. Raises Interrupted.
     """
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
-    asked = selectors(record.plan.server, record.plan.route)
+    asked = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
     try:
-        late = _wait(record.plan.server, closes + AFTER_S, stack, system)
+        late = _wait(record.plan.server, _jobs(record), closes + AFTER_S, stack, system)
         step_s = 0 if window_s <= MOST_SAMPLES else -(-window_s // MOST_SAMPLES)
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s
@@ -108,16 +126,18 @@ def load_or_none(raw: Path) -> Observation | None:
     return load(raw) if (raw / SERIES).exists() else None
 
 
-def _wait(server: str, until: float, stack: Stack, system: System) -> tuple[str, ...]:
-    """Wait until every job was scraped at `until` or later; those that were not."""
+def _wait(
+    server: str, jobs: Sequence[str], until: float, stack: Stack, system: System
+) -> tuple[str, ...]:
+    """Wait until every one of the jobs was scraped at `until` or later; those that were not."""
     given_up = system.monotonic() + WAIT_S
     while True:
         newest: dict[str, float] = {}
         for up in stack.series(
-            f'up{{job=~"{"|".join(JOBS)}",server=~"{server}|"}}[1m]', until + 60
+            f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]', until + 60
         ):
             newest[up.labels.get("job", "")] = up.times[-1]
-        late = tuple(job for job in JOBS if newest.get(job, 0.0) < until)
+        late = tuple(job for job in jobs if newest.get(job, 0.0) < until)
         if not late or system.monotonic() >= given_up:
             return late
         system.sleep(POLL_S)

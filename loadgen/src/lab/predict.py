@@ -89,6 +89,8 @@ def predict(
 ) -> Prediction:
     """The bounds of one trial. `path` is a valid route, with its query; `host_cores` are the
     CPUs of the machine that server, generator, proxy and downstream share."""
+    if snapshot.foreign:
+        return _predict_foreign(concurrency, offered_rps, snapshot, demand, host_cores)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     bounds = []
@@ -109,10 +111,39 @@ def predict(
     return Prediction(tuple(bounds), caveats, expected_ms, demand)
 
 
+def _predict_foreign(
+    concurrency: int,
+    offered_rps: int | None,
+    snapshot: Snapshot,
+    demand: Demand | None,
+    host_cores: int | None,
+) -> Prediction:
+    """For a service that is not the lab's, all but what is offered is an estimate: R0, which has
+    its computing in it, and CPU time are measured, its limits are not known."""
+    bounds = []
+    if offered_rps is not None:
+        bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
+    r0_ms = demand.r0_ms or 0.0 if demand else 0.0
+    pool = snapshot.exported.pool_size if snapshot.exported else None
+    for resource, count in (("connections", concurrency), ("worker pool", pool)):
+        if count and r0_ms:
+            formula = f"{count} / {r0_ms / 1000:.3g} s"
+            bounds.append(Bound(resource, count * 1000 / r0_ms, formula, estimate=True))
+    if demand is not None and demand.host_cpu_s and host_cores:
+        formula = f"{host_cores:g} / {demand.host_cpu_s * 1000:.3g} ms"
+        bounds.append(Bound("host CPU", host_cores / demand.host_cpu_s, formula, estimate=True))
+    bounds.sort(key=lambda bound: bound.rps)
+    expected_ms = (
+        _response_time_ms(bounds, concurrency, offered_rps, r0_ms, None) if r0_ms else None
+    )
+    return Prediction(tuple(bounds), (), expected_ms, demand)
+
+
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
     """The CPUs the server may use. A JVM counts whole ones; a trial's own quota is known."""
     quota = condition.host.get("SERVER_CPUS")
-    return min(snapshot.identity.cpus, float(quota)) if quota else snapshot.identity.cpus
+    cpus = snapshot.own_identity.cpus
+    return min(cpus, float(quota)) if quota else cpus
 
 
 def _estimates(

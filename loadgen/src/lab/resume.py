@@ -50,9 +50,16 @@ def _facts(
         was = record.servers[server]
         for name in sorted({*was.settings, *now.settings}):
             yield f"{server}: {name}", was.settings.get(name), now.settings.get(name)
-        yield f"{server}: its JVM's flags", was.identity.jvm_flags, now.identity.jvm_flags
+        if was.identity is not None and now.identity is not None:
+            yield f"{server}: its JVM's flags", was.identity.jvm_flags, now.identity.jvm_flags
+        yield f"{server}: what its JMX exporter tells", _build(was), _build(now)
         yield "the toxics in force", was.toxics.in_force, now.toxics.in_force
         yield "the downstream's delay", was.downstream_delay_ms, now.downstream_delay_ms
+
+
+def _build(of: Snapshot) -> tuple[object, ...] | None:
+    """What a foreign JVM is; it may have been restarted."""
+    return (of.exported.jdk, of.exported.max_heap_bytes) if of.exported else None
 
 
 def _short(value: object) -> str:

@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+# The user's machine, seen from a container (compose.yaml, extra_hosts).
+THIS_MACHINE = "host.docker.internal"
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -114,6 +117,12 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("/metrics"),
 )
+
+
+def foreign(text: str) -> RouteCall:
+    """A path with an optional query on a service that is not the lab's: whether it waits, and for
+    what, is not known."""
+    return RouteCall(Route(text.partition("?")[0]), {})
 
 
 def parse(text: str) -> RouteCall:

@@ -16,7 +16,7 @@ from rich.console import Console
 from lab import design, endurance, explain, faults, planted, spike, stress
 from lab.compare import IN_CONDITIONS
 from lab.conditions import Conditions, at_start
-from lab.demand import measure_demand
+from lab.demand import demand_of_foreign, measure_demand
 from lab.derive import Trial, derive, read_trial
 from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
@@ -46,14 +46,14 @@ from lab.types import (
     TrialPlan,
     Warmth,
 )
-from lab.warm import prove_warm
+from lab.warm import prove_warm, warm_foreign
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
 WARM_CONNECTIONS = 1000
 # One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
 # What is measured once: a server, the start time of its JVM, and a route.
-Jvm = tuple[str, int, str]
+Jvm = tuple[str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ class Stages:
 
     fresh: Callable[..., object] = fresh_jvm
     warm: Callable[..., Warmth] = prove_warm
+    warm_foreign: Callable[..., Warmth] = warm_foreign
     demand: Callable[..., Demand | None] = measure_demand
+    demand_of_foreign: Callable[..., Demand | None] = demand_of_foreign
     observe: Callable[..., str | None] = observe
     panels: Callable[..., str | None] = panels
 
@@ -154,6 +156,8 @@ def run(
     """
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
+    if experiment.target is not None:
+        stack.adopt(experiment.servers[0], experiment.target)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes)
@@ -239,6 +243,8 @@ def resume(
     check_unfinished(record)
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
+    if experiment.target is not None:
+        stack.adopt(experiment.servers[0], experiment.target)
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     engine_now, cores_then = "; ".join(chosen.versions.values()), record.limits["generator_cores"]
     others = (
@@ -283,9 +289,9 @@ class Campaign:
     order: design.Design
     tools: Tools
     _launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
-    _warm: dict[tuple[str, int, str], Warmth] = field(default_factory=dict)
-    _demands: dict[tuple[str, int, str], Demand] = field(default_factory=dict)
-    _without_demand: set[tuple[str, int, str, str]] = field(default_factory=set)
+    _warm: dict[Jvm, Warmth] = field(default_factory=dict)
+    _demands: dict[Jvm, Demand] = field(default_factory=dict)
+    _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
     _predicted: set[str] = field(default_factory=set)
     _common: Fairness | None = None
 
@@ -425,8 +431,7 @@ class Campaign:
         return bool(plan.launch) and self._launched.get(plan.server) != (plan.launch, plan.arm)
 
     def _jvm(self, plan: TrialPlan, runner: Runner) -> Jvm:
-        started_ms = runner.snapshot(plan.server).identity.start_time_ms
-        return plan.server, started_ms, plan.route
+        return plan.server, runner.snapshot(plan.server).jvm_started_ms, plan.route
 
     def _warmth(self, plan: TrialPlan, key: Jvm, engine: Engine, progress: Trials) -> Warmth:
         """Proven once for each JVM and route."""
@@ -436,7 +441,9 @@ class Campaign:
                 most = plan.concurrency
             if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
                 most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
-            self._warm[key] = self.tools.stages.warm(
+            stages = self.tools.stages
+            warm = stages.warm_foreign if self.experiment.target else stages.warm
+            self._warm[key] = warm(
                 plan.server,
                 plan.url,
                 plan.route,
@@ -455,13 +462,15 @@ class Campaign:
     ) -> Demand | None:
         """What a request costs: measured once for each warm JVM and route, and again under
         another condition where it could not be told."""
-        if not warmth.steady:
+        if warmth.cold:
             return None
         tried = (*key, plan.condition.text)
         if key not in self._demands and tried not in self._without_demand:
             progress.phase(plan, "light load")
             tools = self.tools
-            demand = tools.stages.demand(
+            stages = tools.stages
+            light = stages.demand_of_foreign if self.experiment.target else stages.demand
+            demand = light(
                 plan, engine, tools.stack, tools.system, self.run_dir / "light-load", self._cores
             )
             if demand is None:

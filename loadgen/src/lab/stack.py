@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,8 +18,9 @@ import httpx
 
 from lab.errors import LabUnreachable
 from lab.records import from_json
+from lab.routes import THIS_MACHINE
 from lab.toxics import ToxicsInForce, Toxiproxy
-from lab.types import Identity, Json, Series, Snapshot, ToxicState, TrialPlan
+from lab.types import Exported, Identity, Json, Series, Snapshot, ToxicState, TrialPlan
 
 TRAFFIC_PORT = 8080
 MANAGEMENT_PORT = 8081
@@ -40,6 +42,10 @@ _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.e
 
 _PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
 _CPU = re.compile(r"(?m)^process_cpu_seconds_total ([0-9.eE+-]+)")
+_STARTED = re.compile(r"(?m)^process_start_time_seconds ([0-9.eE+]+)")
+_JDK = re.compile(r'(?m)^jvm_runtime_info\{[^}]*version="([^"]+)"')
+_POOL_SIZE = re.compile(r"(?m)^lab_worker_pool_size(?:\{[^}]*\})? ([0-9.eE+]+)$")
+_MAX_HEAP = re.compile(r'(?m)^jvm_memory_max_bytes\{area="heap",?\} (\S+)')
 _COMPILATION = re.compile(r"(?m)^jvm_compilation_time_seconds_total ([0-9.eE+-]+)")
 _WORK = re.compile(r"(?m)^(lab_http_requests_total|lab_http_request_seconds_bucket)\{(.*)\} (\S+)$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -98,6 +104,16 @@ class Target:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """A service that is not the lab's; `exporter`: a JMX exporter answers on its host, `scraped`:
+    Prometheus has it in its list."""
+
+    url: str
+    exporter: bool
+    scraped: bool
+
+
 class Stack:
     """The running lab. `transport` is the seam for tests (httpx.MockTransport)."""
 
@@ -105,6 +121,36 @@ class Stack:
         self._urls = urls
         self._transport = transport
         self._http = httpx.Client(transport=transport, timeout=DEADLINE_S, trust_env=False)
+        self._foreign: dict[str, _Foreign] = {}
+
+    def adopt(self, server: str, url: str) -> None:
+        """From now on `server` is a service that is not the lab's (foreign), at `url` (scheme,
+        host and port). Whether a JMX exporter answers on its host is asked once, here: a host with
+        a dot in its name may run anything beside the service, so there it counts only where the
+        user has listed it for Prometheus."""
+        exporter = scraped = False
+        with suppress(LabUnreachable):
+            instance = f"{server}:{EXPORTER_PORT}"
+            scraped = any(one.job == "jvm" and one.instance == instance for one in self.targets())
+        with suppress(LabUnreachable):
+            if scraped or "." not in server:
+                self._exported(server, _STARTED, "process_start_time_seconds")
+                exporter = True
+        self._foreign[server] = _Foreign(url, exporter, scraped)
+
+    def is_foreign(self, server: str) -> bool:
+        """Whether it was adopted."""
+        return server in self._foreign
+
+    def answers(self, server: str, deadline_s: float) -> bool:
+        """Whether a foreign service answers a connection within the deadline, on any path."""
+        try:
+            self._http.get(self.traffic_url(server, "/"), timeout=deadline_s)
+        except httpx.TimeoutException:
+            return False
+        except httpx.HTTPError:
+            return True
+        return True
 
     def close(self) -> None:
         """Close the connections."""
@@ -117,6 +163,9 @@ class Stack:
 
     def traffic_url(self, server: str, route: str) -> str:
         """The URL a load engine asks."""
+        foreign = self._foreign.get(server)
+        if foreign is not None:
+            return foreign.url + route
         return f"http://{server}:{TRAFFIC_PORT}{route}"
 
     def identity(self, server: str) -> Identity:
@@ -173,6 +222,15 @@ class Stack:
 
     def snapshot(self, server: str) -> Snapshot:
         """All that a trial on this server depends on. Raises LabUnreachable."""
+        foreign = self._foreign.get(server)
+        if foreign is not None:
+            return Snapshot(
+                identity=None,
+                settings={"url": foreign.url},
+                toxics=self.toxics(),
+                downstream_delay_ms=self.downstream_delay_ms(),
+                exported=self._exporter(server, foreign) if foreign.exporter else None,
+            )
         return Snapshot(
             identity=self.identity(server),
             settings=self.settings(server),
@@ -180,12 +238,35 @@ class Stack:
             downstream_delay_ms=self.downstream_delay_ms(),
         )
 
+    def _check_foreign(self, server: str, route: str) -> str | None:
+        """One request to a service that is not the lab's. Returns what is wrong with its answer
+        where the load would be answered all the same, None when all is well. Raises LabUnreachable
+        when it does not answer, or not on this path."""
+        url = self.traffic_url(server, route)
+        try:
+            answer = self._http.get(url, timeout=ROUTE_DEADLINE_S)
+        except httpx.HTTPError as failure:
+            hint = ""
+            if server == THIS_MACHINE:
+                hint = (
+                    "; on this machine it must listen on an address that containers can reach "
+                    "(0.0.0.0, or that of docker0), not only on 127.0.0.1"
+                )
+            raise LabUnreachable(f"{url} does not answer: {_text(failure)}{hint}") from None
+        if answer.status_code in (404, 405):
+            raise LabUnreachable(f"{url} answers {answer.status_code}: not served")
+        if answer.is_redirect:
+            return f"{route} answers {answer.status_code}: redirects are measured, not followed"
+        return None if answer.is_success else f"{route} answers {answer.status_code}"
+
     def check_route(self, server: str, route: str) -> str | None:
         """One request of the route: that it is served, and by the right model.
 
         Returns what is wrong with the answer where toxics may be the reason (a bad status),
         None when all is well. Raises LabUnreachable when it is not that server's route.
         """
+        if server in self._foreign:
+            return self._check_foreign(server, route)
         url = self.traffic_url(server, route)
         try:
             answer = self._http.get(url, timeout=ROUTE_DEADLINE_S)
@@ -201,7 +282,10 @@ class Stack:
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def in_flight(self, server: str) -> int:
-        """Requests the server still works on, queued ones included. Raises LabUnreachable."""
+        """Requests the server still works on, queued ones included. Raises LabUnreachable, as a
+        foreign service does not tell."""
+        if server in self._foreign:
+            raise LabUnreachable(f"{server}: what it still works on is not known")
         url = self._management(server, "/metrics")
         text = self._call(lambda: self._http.get(url), server).text
         return round(sum(float(found[1]) for found in _IN_FLIGHT.finditer(text)))
@@ -246,11 +330,13 @@ class Stack:
     def compilation_s(self, server: str) -> float:
         """JIT compile time of the server's JVM so far, as its JMX exporter tells it: summed over
         the compiler's threads, each compilation when it ends. Raises LabUnreachable."""
+        self._need_exporter(server)
         return self._exported(server, _COMPILATION, "jvm_compilation_time_seconds_total")
 
     def cpu_s(self, server: str) -> float:
         """CPU seconds the server's process used so far, as its JMX exporter tells it. Raises
         LabUnreachable."""
+        self._need_exporter(server)
         return self._exported(server, _CPU, "process_cpu_seconds_total")
 
     def work(self, server: str, route: str) -> RouteWork:
@@ -363,6 +449,28 @@ class Stack:
             raise LabUnreachable(f"prometheus: its answer to {selector} is wrong: {failure}") from (
                 None
             )
+
+    def _exporter(self, server: str, foreign: _Foreign) -> Exported:
+        url = f"http://{server}:{EXPORTER_PORT}/metrics"
+        text = self._call(lambda: self._http.get(url), server).text
+        started, jdk, heap = (one.search(text) for one in (_STARTED, _JDK, _MAX_HEAP))
+        if started is None:
+            raise LabUnreachable(f"{server}: {url} has no process_start_time_seconds")
+        most = float(heap[1]) if heap else 0.0
+        pools = _POOL_SIZE.findall(text)
+        return Exported(
+            start_time_ms=round(float(started[1]) * 1000),
+            jdk=jdk[1] if jdk else None,
+            max_heap_bytes=round(most) if most > 0 else None,
+            pool_size=round(float(pools[0])) if len(pools) == 1 else None,
+            scraped=foreign.scraped,
+        )
+
+    def _need_exporter(self, server: str) -> None:
+        """Spares a foreign service without one the wait for a deadline. Raises LabUnreachable."""
+        foreign = self._foreign.get(server)
+        if foreign is not None and not foreign.exporter:
+            raise LabUnreachable(f"{server}: no JMX exporter on port {EXPORTER_PORT}")
 
     def _exported(self, server: str, pattern: re.Pattern[str], name: str) -> float:
         url = f"http://{server}:{EXPORTER_PORT}/metrics"

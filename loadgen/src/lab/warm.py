@@ -24,13 +24,16 @@ from lab.engines.base import Engine
 from lab.errors import LabUnreachable
 from lab.launches import settled
 from lab.process import Process, System
-from lab.stack import RouteWork, Stack
+from lab.short_load import Short, short_load
+from lab.stack import EXPORTER_PORT, RouteWork, Stack
 from lab.types import TrialPlan, WarmCycle, Warmth, bucket_quantile
 
 STEP_S = 0.2
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
 STEADY_CYCLES = 3
+# Where nothing tells whether a JVM is warm: most are by then (docs/method.md).
+FIXED_WARM_S = 10.0
 # A server that answers nothing at all for so many will not.
 HOPELESS_CYCLES = 6
 # Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s and 0.00 to
@@ -70,20 +73,7 @@ def prove_warm(
     worked off what was sent. Raises EngineError where the engine cannot be started, and
     Interrupted; the engine is ended in any case.
     """
-    plan = TrialPlan(
-        trial="warm-up",
-        server=server,
-        url=url,
-        route=route,
-        engine=engine.name,
-        mode="closed",
-        concurrency=concurrency,
-        offered_rps=None,
-        predicted_rps=None,
-        duration_s=round(2 * MAX_WARM_S),
-        warmup_s=None,
-        cores=cores,
-    )
+    plan = _plan(server, url, route, concurrency, engine, cores)
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
     cycles: list[WarmCycle] = []
@@ -99,6 +89,108 @@ def prove_warm(
         shutil.rmtree(raw, ignore_errors=True)
     settled(server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
+
+
+def warm_foreign(
+    server: str,
+    url: str,
+    route: str,
+    concurrency: int,
+    engine: Engine,
+    stack: Stack,
+    system: System,
+    raw: Path,
+    cores: int,
+    progress: Callable[[float], None],
+) -> Warmth:
+    """As prove_warm, for a service that is not the lab's: each cycle is a load of its own, and
+    rates and medians are what the engine saw. Where no JMX exporter tells the JIT compile time,
+    nothing can be proven: the service is loaded for FIXED_WARM_S, and the warmth says so."""
+    plan = _plan(server, url, route, concurrency, engine, cores)
+    began_s = system.monotonic()
+
+    def load(seconds: float) -> Short[tuple[float, float | None]] | str:
+        return short_load(
+            plan,
+            engine,
+            system,
+            raw,
+            concurrency,
+            round(seconds),
+            lambda: (system.monotonic(), _compiled_s(server, stack)),
+            lambda: progress(system.monotonic() - began_s),
+        )
+
+    if _compiled_s(server, stack) is None:
+        done = load(FIXED_WARM_S)
+        why = f"nothing tells what it compiles (no JMX exporter at {server}:{EXPORTER_PORT})"
+        if isinstance(done, str):
+            why += f"; {done}"
+        settled(server, stack, system)
+        return Warmth(False, (), why, provable=False)
+    cycles: list[WarmCycle] = []
+    problem = _until_steady_in_cycles(load, cycles, began_s, concurrency)
+    settled(server, stack, system)
+    return Warmth(problem is None, tuple(cycles), problem)
+
+
+def _until_steady_in_cycles(
+    load: Callable[[float], Short[tuple[float, float | None]] | str],
+    cycles: list[WarmCycle],
+    began_s: float,
+    concurrency: int,
+) -> str | None:
+    """Load, adding to `cycles`; None once they are steady, else why they never were."""
+    while True:
+        done = load(CYCLE_S)
+        if isinstance(done, str):
+            return done
+        (from_s, before), (at_s, after) = done.opened, done.closed
+        if before is None or after is None:
+            return "its JMX exporter stopped answering meanwhile"
+        if after < before:
+            return "its JVM restarted meanwhile"
+        latency = done.reading.raw
+        cycles.append(
+            WarmCycle(
+                at_s=round(at_s - began_s, 3),
+                length_s=round(at_s - from_s, 3),
+                rps=round(done.reading.achieved_rps, 3),
+                p50_ms=round(latency.p50_ms, 3) if latency else None,
+                jit_share=round((after - before) / (at_s - from_s), 4),
+            )
+        )
+        if steady(cycles, concurrency):
+            return None
+        if at_s - began_s >= MAX_WARM_S:
+            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
+
+
+def _compiled_s(server: str, stack: Stack) -> float | None:
+    try:
+        return stack.compilation_s(server)
+    except LabUnreachable:
+        return None
+
+
+def _plan(
+    server: str, url: str, route: str, concurrency: int, engine: Engine, cores: int
+) -> TrialPlan:
+    """The load of a warm-up."""
+    return TrialPlan(
+        trial="warm-up",
+        server=server,
+        url=url,
+        route=route,
+        engine=engine.name,
+        mode="closed",
+        concurrency=concurrency,
+        offered_rps=None,
+        predicted_rps=None,
+        duration_s=round(2 * MAX_WARM_S),
+        warmup_s=None,
+        cores=cores,
+    )
 
 
 def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:

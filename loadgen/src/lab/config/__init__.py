@@ -10,6 +10,7 @@ from lab.config.experiment_file import DensityFile, run_experiment
 from lab.config.load import no_auto_rate
 from lab.config.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.config.settings import Head, Settings
+from lab.config.target import notes as target_notes
 from lab.config.words import read_servers, read_words, refuse_unknown
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "read_words",
     "refuse_unknown",
     "run_experiment",
+    "target_notes",
 ]

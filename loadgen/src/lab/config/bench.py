@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lab.config import kinds, rules
+from lab.config import kinds, rules, target
 from lab.config.load import read_load
 from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given, refuse_unknown
@@ -31,6 +31,7 @@ EXPLAIN_WORDS = {
 }
 # A step takes many trials, and each is compared with its neighbours: they can be short.
 EXPLAIN_DURATION = Given("explain: DURATION", ("5s",), by_user=False)
+BENCH_WORDS = {**LOAD_WORDS, target.WORD: target.KEY}
 LISTS = frozenset(("CONC", "SERVER", "ENGINE", "CASE"))
 
 
@@ -42,11 +43,13 @@ def bench_experiment(
     `servers` are those there are; `file_limit` is how many files one process may hold open
     (RLIMIT_NOFILE), which bounds the concurrency. Raises WordError.
     """
-    refuse_unknown(words, tuple(LOAD_WORDS), "bench")
+    refuse_unknown(words, tuple(BENCH_WORDS), "bench")
+    target.refuse_beside(words, "bench")
     if "CONC" not in words:
         raise WordError("bench: CONC is missing; give the number of connections, as CONC=2000")
-    settings = Settings("bench", given_words(words, LOAD_WORDS, "bench"))
-    load = read_load(settings, servers, file_limit)
+    settings = Settings("bench", given_words(words, BENCH_WORDS, "bench"))
+    of = target.given_target(settings)
+    load = read_load(settings, servers, file_limit, target=of)
     return Experiment(
         name=settings.one("name", rules.name, "bench"),
         servers=load.servers,
@@ -59,6 +62,7 @@ def bench_experiment(
         engines=load.engines,
         words=as_given(words),
         launches=load.launches,
+        target=of.url if of else None,
     )
 
 
@@ -68,6 +72,7 @@ def explain_experiment(
     """The words of `explain` as an Experiment; arguments as of bench_experiment. Raises
     WordError."""
     known = {word: key for word, key in LOAD_WORDS.items() if word != "LAUNCHES"} | EXPLAIN_WORDS
+    target.refuse(words, "explain")
     refuse_unknown(words, tuple(known), "explain")
     if "CONC" not in words:
         raise WordError("explain: CONC is missing; give the number of connections, as CONC=5000")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.config import cases, kinds, rules, script
+from lab.config import cases, kinds, rules, script, target
 from lab.config.bench import EXPLAIN_WORDS, LOAD_WORDS, given_words
 from lab.config.settings import Given, Head, Settings
 from lab.config.words import as_given
@@ -134,6 +134,7 @@ def run_experiment(
 
     `servers` and `file_limit` as for bench_experiment. Raises WordError.
     """
+    target.refuse(words, "run")
     path = _find(words, experiments_dir)
     file = f"{experiments_dir.name}/{path.name}"
     loaded = _load(path, file)

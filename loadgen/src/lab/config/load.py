@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lab.config import rules
 from lab.config.settings import Settings
+from lab.config.target import Target
 from lab.errors import WordError
 from lab.routes import RouteCall, parse
 from lab.types import MODES, Mode
@@ -41,15 +42,25 @@ class Load:
 
 
 def read_load(
-    settings: Settings, servers: Sequence[str], file_limit: int, modes: tuple[Mode, ...] = BOTH
+    settings: Settings,
+    servers: Sequence[str],
+    file_limit: int,
+    modes: tuple[Mode, ...] = BOTH,
+    target: Target | None = None,
 ) -> Load:
-    """The load; `modes` where none are given. Concurrency has no default: it may be empty.
+    """The load; `modes` where none are given. Concurrency has no default: it may be empty. With a
+    `target` that is the only server, what is held is what the generator holds, and an open load
+    is only where a rate was given.
 
     Connections beyond what the machine holds are refused in a word of the user's, and left
     out where a file asks for them. Raises WordError.
     """
     calls = settings.each("load.routes", parse) or (parse(DEFAULT_ROUTE),)
     given = settings.get("load.routes")
+    routes = given.texts if given else (DEFAULT_ROUTE,)
+    if target is not None:
+        calls, servers, routes = (target.call,), (target.server,), (target.route,)
+        modes = BOTH if settings.get("load.rate") else ("closed",)
     tightest = min(
         (call.route for call in calls), key=lambda r: rules.max_concurrency(r, file_limit)
     )
@@ -64,7 +75,7 @@ def read_load(
     load = Load(
         servers=settings.each("load.servers", rules.server(servers)) or tuple(servers),
         calls=calls,
-        routes=given.texts if given else (DEFAULT_ROUTE,),
+        routes=routes,
         concurrencies=concurrencies,
         modes=_modes(settings) or modes,
         rate_rps=settings.one("load.rate", rules.rate, None),

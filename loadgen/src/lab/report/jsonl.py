@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from lab.records import to_json
-from lab.types import Judgement, Measurement, Row, Verdict, Warmth
+from lab.types import Demand, Judgement, Measurement, Row, Verdict, Warmth
 
 NAME = "trials.jsonl"
 
@@ -30,16 +30,24 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
         "warmth": _warmth(record.warmth),
         "jit_share": record.jit_share,
         "bounds": to_json(record.bounds),
-        "demand": to_json(record.demand),
+        "demand": _demand(record.demand),
         "usage": to_json(record.usage),
         "peaks": to_json(record.peaks),
         "toxics": list(record.before.toxics.in_force),
-        "jvm_started_ms": record.before.identity.start_time_ms,
+        "jvm_started_ms": record.before.jvm_started_ms,
         "engine_version": record.engine_version,
         "status": record.status,
         "argv": list(record.argv),
     }
     return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _demand(demand: Demand | None) -> Any:
+    """`r0_ms` only where it was measured: of a foreign service."""
+    known = to_json(demand)
+    if demand is not None and demand.r0_ms is None:
+        del known["r0_ms"]
+    return known
 
 
 def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
@@ -48,6 +56,7 @@ def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
     last = warmth.cycles[-1] if warmth.cycles else None
     return {
         "steady": warmth.steady,
+        **({} if warmth.provable else {"provable": False}),
         "problem": warmth.problem,
         "cycles": len(warmth.cycles),
         "seconds": last.at_s if last else None,

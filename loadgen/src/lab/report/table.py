@@ -27,8 +27,8 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
-        "rates in requests/s, bound: the most the load and settings allow (–: only computing "
-        "limits), t/o: timeouts, – : the engine cannot tell. ok and errors count the whole "
+        "rates in requests/s, bound: the most the load and settings allow (–: no such "
+        "bound is known), t/o: timeouts, – : the engine cannot tell. ok and errors count the whole "
         "run, the rest its measured window."
     )
     console.print(Text(legend, style="dim"))

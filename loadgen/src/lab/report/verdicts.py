@@ -71,12 +71,13 @@ class Said:
         """What was predicted beside what was measured; empty where there is not both."""
         if self.achieved_rps is None or self.expected_rps is None:
             return ""
+        said = "estimated" if self.bound_rps is None else "predicted"
         text = (
-            f"predicted {self.expected_rps:,.0f} req/s ({self.binding}), "
+            f"{said} {self.expected_rps:,.0f} req/s ({self.binding}), "
             f"measured {self.achieved_rps:,.0f}"
         )
         if self.expected_p95_ms is not None and self.p95_ms is not None:
-            text += f"; p95 predicted {_ms(self.expected_p95_ms)}, measured {_ms(self.p95_ms)}"
+            text += f"; p95 {said} {_ms(self.expected_p95_ms)}, measured {_ms(self.p95_ms)}"
         return text
 
     @property

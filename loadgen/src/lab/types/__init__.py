@@ -36,6 +36,7 @@ from lab.types.result import (
     good_share,
 )
 from lab.types.trial import (
+    Exported,
     Fairness,
     Identity,
     Peak,
@@ -81,6 +82,7 @@ __all__ = [
     "Evidence",
     "Experiment",
     "Explain",
+    "Exported",
     "Fairness",
     "Faults",
     "Finding",

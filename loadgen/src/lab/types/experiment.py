@@ -191,6 +191,8 @@ class Experiment:
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
     * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
     * `arms`: names under which every server is measured as if it were several (A/A)
+    * `target`: scheme, host and port of a service that is not the lab's, which is then the only
+      server; None: servers of the lab
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `words` are kept as the user gave them
     """
@@ -217,6 +219,7 @@ class Experiment:
     faults: Faults | None = None
     planted: Planted | None = None
     explain: Explain | None = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -233,6 +236,8 @@ class Experiment:
             raise ValueError("launches start at 0, and arms need fresh JVMs")
         if self.scale <= 0:
             raise ValueError("scale is above 0")
+        if self.target is not None and (self.kind != "loads" or self.launches):
+            raise ValueError("a target is of kind loads, and its JVM is not the lab's to restart")
         for kind in KINDS[1:]:
             if (getattr(self, kind) is not None) != (self.kind == kind):
                 raise ValueError(f"kind {self.kind} with {kind}={getattr(self, kind)}")

@@ -40,13 +40,61 @@ class ToxicState:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What was read back from the lab about one server, before or after its trial."""
+class Exported:
+    """What the JMX exporter of a service that is not the lab's tells of its JVM.
 
-    identity: Identity
+    `pool_size`: worker threads of its one pool; None where it tells of none, or of several.
+    `scraped`: Prometheus has it in its list, so there are series of it."""
+
+    start_time_ms: int
+    jdk: str | None
+    max_heap_bytes: int | None
+    pool_size: int | None
+    scraped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was read back from the lab about one server, before or after its trial.
+
+    `identity` None: a service that is not the lab's (foreign), which has no management port; its
+    only setting is its `url`, and `exported` what a JMX exporter tells, None without one.
+    """
+
+    identity: Identity | None
     settings: Mapping[str, Json]
     toxics: ToxicState
     downstream_delay_ms: float
+    exported: Exported | None = None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a service that is not the lab's."""
+        return self.identity is None
+
+    @property
+    def own_identity(self) -> Identity:
+        """The identity of a server of the lab. Raises ValueError for a foreign service."""
+        if self.identity is None:
+            raise ValueError("a service that is not the lab's has no identity")
+        return self.identity
+
+    @property
+    def jvm_started_ms(self) -> int | None:
+        """The start time of its JVM, ms since 1970; None where nothing tells."""
+        if self.identity is not None:
+            return self.identity.start_time_ms
+        return self.exported.start_time_ms if self.exported else None
+
+    @property
+    def scraped(self) -> bool:
+        """Whether Prometheus reads the JVM of a foreign service."""
+        return self.exported is not None and self.exported.scraped
+
+    @property
+    def cpus(self) -> int | None:
+        """The CPUs its JVM sees; None of a foreign service."""
+        return self.identity.cpus if self.identity else None
 
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has none, or none of that name."""
@@ -88,7 +136,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class WarmCycle:
-    """One cycle of warm-up load, as the server itself saw it: it ended `at_s` seconds after the
+    """One cycle of warm-up load, as the server itself saw it (of a foreign service: as the engine
+    did): it ended `at_s` seconds after the
     load began, and lasted `length_s`; `jit_share` is JIT compile time per second (can exceed 1,
     as several compiler threads work at once)."""
 
@@ -101,11 +150,21 @@ class WarmCycle:
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """Whether the JVM was proven warm on a route before a trial, with the whole curve."""
+    """Whether the JVM was proven warm on a route before a trial, with the whole curve.
+
+    `provable` False: nothing tells (a foreign service without a JMX exporter). It was loaded for
+    a fixed time, which proves nothing; `problem` says why.
+    """
 
     steady: bool
     cycles: tuple[WarmCycle, ...]
     problem: str | None = None
+    provable: bool = True
+
+    @property
+    def cold(self) -> bool:
+        """It should have been proven warm and was not."""
+        return self.provable and not self.steady
 
 
 @dataclass(frozen=True, slots=True)

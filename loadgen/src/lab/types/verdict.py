@@ -64,12 +64,16 @@ AS_IT_IS = Condition()
 class Demand:
     """What one request costs, from a light load on a warm JVM: seconds of CPU per request of
     the server's process, and of the whole machine (generator, proxy and downstream share it),
-    each with what the idle lab used taken off. None where it could not be told."""
+    each with what the idle lab used taken off. None where it could not be told.
+
+    `r0_ms`: R0 of a foreign service, the median that a single connection met, which waits for no
+    other; None of the lab's servers, where it follows from what they do."""
 
     connections: int
     requests: int
     server_cpu_s: float | None
     host_cpu_s: float | None
+    r0_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from lab.types import Observation, Reading, TrialRecord
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
+# What is known of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
+JOBS_FOREIGN = ("jvm", "cadvisor")
 # The downstream answers this share of its delay too late at p95: then it is what is measured.
 LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
@@ -27,16 +29,23 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
         if record.warmth is not None:
             yield "the window's series are missing: Prometheus did not answer"
         return
-    unseen = [job for job in JOBS if not observation.covers(job)]
+    unseen = [job for job in jobs(record) if not observation.covers(job)]
     if unseen:
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
+
+
+def jobs(record: TrialRecord) -> tuple[str, ...]:
+    """What Prometheus should have seen of a trial."""
+    if not record.before.foreign:
+        return JOBS
+    return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
 
 
 def saturated(
     record: TrialRecord, reading: Reading, observation: Observation | None
 ) -> Iterator[str]:
     """Which of proxy and downstream was at its limit, if one was."""
-    if observation is None:
+    if observation is None or record.before.foreign:
         return
     late_s = observation.quantile(0.95, "lab_downstream_lag_seconds")
     if late_s is not None:

@@ -16,12 +16,12 @@ SCRIPT_SLACK_S = 0.5
 def same_server(record: TrialRecord) -> Iterator[str]:
     """What changed of the server and of all it depends on."""
     plan, before, after = record.plan, record.before, record.after
-    if before.identity.model != plan.server:
+    if before.identity is not None and before.identity.model != plan.server:
         yield f"wrong server: {before.identity.model} answered as {plan.server}"
     if after is None:
         yield f"the server could not be read back afterwards: {record.after_problem}"
         return
-    if after.identity.start_time_ms != before.identity.start_time_ms:
+    if after.jvm_started_ms != before.jvm_started_ms:
         yield "the JVM restarted during the trial"
     elif after.identity != before.identity:
         yield "the server's identity changed during the trial"
@@ -62,9 +62,22 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         )
 
 
+def not_asked(record: TrialRecord) -> Iterator[str]:
+    """What could not be held against a foreign service, for the notes."""
+    if not record.before.foreign:
+        return
+    what = ["identity", "settings", "limits", "what it calls"]
+    if record.before.exported is None:
+        what.insert(1, "restart")
+    names = ", ".join(what)
+    yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
+    if record.warmth is not None and not record.warmth.provable:
+        yield f"warm-up was not proven: {record.warmth.problem}"
+
+
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
-    if record.warmth is not None and not record.warmth.steady:
+    if record.warmth is not None and record.warmth.cold:
         yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
     if record.jit_share is not None and record.jit_share > JIT_COLD:
         yield (

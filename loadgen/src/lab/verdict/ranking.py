@@ -20,7 +20,7 @@ from lab.types import (
     Verdict,
 )
 from lab.validate import around
-from lab.verdict import downstream, machine, server
+from lab.verdict import downstream, foreign, machine, server
 from lab.verdict.seen import Seen
 
 # What a suspect needs to be named at all.
@@ -112,9 +112,11 @@ def _verdict(
     seen = Seen(measurement, judgement, reading, observation)
     missing = tuple(
         f"Prometheus did not see the whole window of {job}"
-        for job in around.JOBS
+        for job in around.jobs(measurement.record)
         if not observation.covers(job)
     )
+    if measurement.record.before.foreign:
+        missing = (*missing, *foreign.missing(seen))
     found = [one for one in (ask(seen) for ask in _STANDINGS) if one is not None]
     # Of equals the one that is asked first, which is the inner one.
     ranked = tuple(sorted(found, key=lambda one: -one.score))

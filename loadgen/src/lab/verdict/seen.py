@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.predict import response_time_ms
-from lab.routes import RouteCall, parse
+from lab.routes import RouteCall, foreign, parse
 from lab.types import (
     Evidence,
     Judgement,
@@ -44,6 +44,8 @@ class Seen:
     @cached_property
     def call(self) -> RouteCall:
         """The route with its parameters."""
+        if self.record.before.foreign:
+            return foreign(self.record.plan.route)
         return parse(self.record.plan.route)
 
     @property
@@ -58,7 +60,12 @@ class Seen:
 
     @cached_property
     def r0_s(self) -> float:
-        """R0: what one request takes when nothing waits in a queue, its computing left out."""
+        """R0: what one request takes when nothing waits in a queue, its computing left out; of a
+        foreign service what a single connection met, 0 where that is not known."""
+        if self.record.before.foreign:
+            demand = self.record.demand
+            # Three digits: one connection's median tells no more.
+            return float(f"{(demand.r0_ms or 0.0) / 1000:.3g}") if demand else 0.0
         return response_time_ms(self.call, self.record.before) / 1000
 
     @property
@@ -80,6 +87,16 @@ class Seen:
         """Length of the measured window."""
         opens, closes = self.observation.window
         return closes - opens
+
+    def waiting_beside(self, busy: Evidence) -> Evidence | None:
+        """Requests in flight, by Little's law (N = X·R, R from sending to answer), that are not
+        among the busy; None where the engine does not tell R."""
+        if self.reading.raw is None:
+            return None
+        in_flight = self.reading.achieved_rps * self.reading.raw.mean_ms / 1000
+        source = f"Little's law: achieved_rps × raw_mean_ms, less {busy.source}"
+        waiting = max(0.0, in_flight - busy.value)
+        return Evidence("requests waiting for a worker", waiting, "requests", source)
 
     def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The mean of a gauge's samples in the window, its series summed."""

@@ -49,6 +49,8 @@ def worker_pool(seen: Seen) -> Standing | None:
     )
     if size is None or active is None or size.value <= 0:
         return None
+    if queued is None and seen.record.before.foreign:
+        queued = seen.waiting_beside(active)
     request = {**mine, "route": seen.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
     held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
@@ -110,7 +112,7 @@ def carrier_threads(seen: Seen) -> Standing | None:
         return None
     used = max(0.0, min(1.0, mounted.value / wanted.value))
     waiting = value(queued) or 0.0
-    cpus = seen.record.before.identity.cpus
+    cpus = seen.record.before.own_identity.cpus
     score = 0.5 * used
     sentence = (
         f"carrier threads: {mounted.value:.1f} of {wanted.value:.0f} busy, "
@@ -140,7 +142,7 @@ def event_loop(seen: Seen) -> Standing | None:
         for loop in seen.each("loop", name, server=seen.server)
     ]
     busy = [max(0.0, min(1.0, one.value)) for one in kept(*rates)]
-    if not busy:
+    if not busy or seen.record.before.foreign:
         return None
     depth = seen.mean(
         "tasks waiting for a loop", "tasks", "lab_event_loop_queue_depth", server=seen.server
@@ -148,7 +150,7 @@ def event_loop(seen: Seen) -> Standing | None:
     cpu = seen.rate(
         "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
     )
-    mean, cpus = sum(busy) / len(busy), seen.record.before.identity.cpus
+    mean, cpus = sum(busy) / len(busy), seen.record.before.own_identity.cpus
     count = "the one loop" if len(busy) == 1 else f"{len(busy)} loops"
     sentence = f"the event loop: {count} at work {mean:.0%} of the time"
     score = 0.5 * mean
@@ -191,18 +193,20 @@ def server_cpu(seen: Seen) -> Standing | None:
     share = hit.value / periods.value if hit and periods and periods.value > 0 else None
     evidence = kept(used, quota, period, stopped, periods, hit)
     limit = quota.value / period.value if quota and period and quota.value > 0 else None
-    cpus = seen.record.before.identity.cpus
     machine = seen.peak("CPUs of the host", "CPUs", "machine_cpu_cores")
+    # A foreign service does not tell how many it sees.
+    cpus = seen.record.before.cpus
+    most = value(machine) or cpus
     # A limit that was lifted again stays as a quota of all the machine's CPUs.
-    if limit is None or limit >= (value(machine) or cpus):
+    if limit is None or (most is not None and limit >= most):
         return Standing(
             "server CPU",
-            min(1.0, used.value / cpus),
+            min(1.0, used.value / cpus) if cpus else None,
             None,
             "",
             None,
-            min(0.5, 0.3 * used.value / cpus),
-            f"the server's CPU: {used.value:.2f} of {cpus}, without a quota",
+            min(0.5, 0.3 * used.value / cpus) if cpus else 0.0,
+            f"the server's CPU: {used.value:.2f} of {cpus or 'the machine'}, without a quota",
             evidence,
         )
     usage = min(1.0, used.value / limit)

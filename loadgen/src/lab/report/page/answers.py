@@ -102,7 +102,7 @@ def prediction(of: Content) -> str:
         parts.append(
             '<p class="legend">The most requests per second that the load and the settings allow, '
             "predicted before the run: connections, threads and downstream connections, each "
-            f"over how long a request holds one. {NOTHING}: only computing limits.</p>"
+            f"over how long a request holds one. {NOTHING}: no such bound is known.</p>"
         )
     compared = [one.cells for one in of.said if one.expected_rps is not None]
     if compared:

@@ -1,0 +1,1 @@
+<%@ page session="false" %><% Thread.sleep(200); %>waited
