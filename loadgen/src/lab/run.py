@@ -442,7 +442,9 @@ class Campaign:
             if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
                 most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
             stages = self.tools.stages
-            warm = stages.warm_foreign if self.experiment.target else stages.warm
+            warm, what = stages.warm, "warming up its JVM"
+            if self.experiment.target:
+                warm, what = stages.warm_foreign, "warming up"
             self._warm[key] = warm(
                 plan.server,
                 plan.url,
@@ -453,7 +455,7 @@ class Campaign:
                 self.tools.system,
                 self.run_dir / "warm-up",
                 plan.cores,
-                lambda elapsed_s: progress.phase(plan, f"warming up its JVM, {elapsed_s:.0f} s"),
+                lambda elapsed_s: progress.phase(plan, f"{what}, {elapsed_s:.0f} s"),
             )
         return self._warm[key]
 

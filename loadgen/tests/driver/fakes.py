@@ -80,6 +80,11 @@ class FakeLab:
     failed: Callable[[float], float] = lambda at: 0.0
     cpu_s: Callable[[float], float] = lambda at: 0.1 * at
     no_exporter: bool = False
+    # Hosts of services that are not the lab's, and those whose JMX exporter Prometheus reads.
+    foreign: set[str] = dataclasses.field(default_factory=set)
+    scraped_jvms: set[str] = dataclasses.field(default_factory=set)
+    foreign_started_s: float = 1000.0
+    asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
@@ -90,6 +95,7 @@ class FakeLab:
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
+        self.asked.append((host, port))
         if host in self.down:
             raise httpx.ConnectError("refused", request=request)
         if host == "toxiproxy":
@@ -114,8 +120,14 @@ class FakeLab:
                 f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
                 f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
                 f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
+                f"process_start_time_seconds {self.foreign_started_s}\n"
+                'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
+                'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
+                'lab_worker_pool_size{connector="http-nio-8080"} 200.0\n'
             )
             return httpx.Response(200, text=text)
+        if host in self.foreign:
+            return httpx.Response(self.route_status)
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
 
@@ -218,7 +230,11 @@ class FakeLab:
             return {"data": {"version": "2.53.3"}}
         health = "down" if self.targets_down else "up"
         target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
-        return {"data": {"activeTargets": [target]}}
+        jvms = [
+            {"labels": {"job": "jvm", "instance": f"{name}:9404"}, "health": health}
+            for name in sorted(self.scraped_jvms)
+        ]
+        return {"data": {"activeTargets": [target, *jvms]}}
 
     def _samples(self, query: str, until: float) -> list[dict[str, object]]:
         """Scraped every second on the second; a query is known by its name, job and range."""

@@ -115,8 +115,6 @@ def _verdict(
         for job in around.jobs(measurement.record)
         if not observation.covers(job)
     )
-    if measurement.record.before.foreign:
-        missing = (*missing, *foreign.missing(seen))
     found = [one for one in (ask(seen) for ask in _STANDINGS) if one is not None]
     # Of equals the one that is asked first, which is the inner one.
     ranked = tuple(sorted(found, key=lambda one: -one.score))
@@ -128,6 +126,12 @@ def _verdict(
     refusing = seen.error_share >= FEW_ERRORS and measurement.record.before.setting("queue_bound")
     if missing or (refusing and name != "worker pool"):
         confidence = min(confidence, DOUBTED)
+    if measurement.record.before.foreign:
+        unknown = tuple(foreign.missing(seen))
+        missing = (*missing, *unknown)
+        # That the load had all it can have takes no evidence but R0, or the rate.
+        if unknown and name != NONE:
+            confidence = min(confidence, DOUBTED)
     return Verdict(name, round(confidence, 2), sentence, ranked, missing)
 
 
