@@ -175,6 +175,11 @@ if step smoke-up one make up; then
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
+  . .ci/own-service.sh
+  step smoke-target-wrong one refuses 'TARGET=https://x/ is not allowed' make bench TARGET=https://x/ CONC=5
+  step smoke-tomcat one tomcat
+  step smoke-nginx one outside
+  step smoke-own-service pytest inside test_own_service.py
   step smoke-doctor one make doctor
   step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
   step smoke-frameworks one frameworks

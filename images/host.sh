@@ -109,6 +109,14 @@ write_servers() {
       cp "$list" ".lab/servers/.$name.part" && mv ".lab/servers/.$name.part" ".lab/servers/$name.json"
     fi
   done
+  # Services of the user's own: for Prometheus only, they are no servers of the lab.
+  mkdir -p .lab/servers/own
+  list=${LAB_OWN_SERVERS:-prometheus/own.json}
+  if [[ ! -f $list ]]; then
+    rm -f .lab/servers/own/own.json
+  elif ! cmp -s "$list" .lab/servers/own/own.json; then
+    cp "$list" .lab/servers/own/.part && mv .lab/servers/own/.part .lab/servers/own/own.json
+  fi
 }
 
 write_env() {

@@ -127,7 +127,7 @@ def demand_of_foreign(
     edges = light.opened, light.closed
     answered = light.reading.achieved_rps * (light.closed.at_s - light.opened.at_s)
     cost = _cost(connections, answered, idle, edges, host_cores)
-    return dataclasses.replace(cost, r0_ms=r0_ms)
+    return dataclasses.replace(cost, r0_ms=r0_ms, light_rps=light.reading.achieved_rps)
 
 
 def _failed(reading: Reading) -> bool:

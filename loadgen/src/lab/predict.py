@@ -25,6 +25,8 @@ from lab.types import AS_IT_IS, Bound, Condition, Demand, Snapshot
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
 OFFERED = "offered load"
+# A light load that gets this share of connections / R0 waits for hardly anything else.
+HELD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def _predict_foreign(
     r0_ms = demand.r0_ms or 0.0 if demand else 0.0
     pool = snapshot.exported.pool_size if snapshot.exported else None
     for resource, count in (("connections", concurrency), ("worker pool", pool)):
-        if count and r0_ms:
+        if count and r0_ms and _holds_r0(demand):
             formula = f"{count} / {r0_ms / 1000:.3g} s"
             bounds.append(Bound(resource, count * 1000 / r0_ms, formula, estimate=True))
     if demand is not None and demand.host_cpu_s and host_cores:
@@ -137,6 +139,14 @@ def _predict_foreign(
     if offered_rps is None and r0_ms:  # Of an open load one connection's median tells nothing.
         expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
     return Prediction(tuple(bounds), (), expected_ms, demand)
+
+
+def _holds_r0(demand: Demand | None) -> bool:
+    """Whether count / R0 says what to expect. Not where the light load already fell far below its
+    own and no cost of a request tells why: then what limits is not known."""
+    if demand is None or not demand.r0_ms or demand.light_rps is None or demand.host_cpu_s:
+        return True
+    return demand.light_rps >= HELD * demand.connections * 1000 / demand.r0_ms
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:

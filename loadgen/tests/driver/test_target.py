@@ -263,7 +263,7 @@ def test_one_connection_tells_r0_and_a_light_load_the_cost(
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
     demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
-    assert demand.r0_ms == 200
+    assert (demand.r0_ms, demand.light_rps) == (200, 500)
     assert demand.connections == 100
     # 100 connections do 500 req/s, with half a CPU more than the idle lab uses.
     assert demand.server_cpu_s == pytest.approx(0.001, rel=0.01)
@@ -351,6 +351,13 @@ def test_all_but_what_is_offered_is_an_estimate() -> None:
     opened = predict("/x", 400, 500, foreign(None), demand, 2)
     assert (opened.rps, opened.expected_p95_ms) == (500, None)
     assert predict("/x", 400, None, foreign(None)).bounds == ()
+
+
+def test_an_r0_that_the_light_load_did_not_have_is_no_expectation() -> None:
+    slower = Demand(20, 4000, None, None, 0.13, light_rps=9000)
+    assert predict("/x", 20, None, foreign(None), slower, 2).bounds == ()
+    held = Demand(200, 4000, None, None, 200.0, light_rps=990)
+    assert predict("/x", 400, None, foreign(None), held, 2).bounds[0].rps == 2000
 
 
 def test_a_trial_without_an_exporter_is_valid_and_says_what_was_not_asked() -> None:

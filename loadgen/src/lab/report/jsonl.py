@@ -43,10 +43,10 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
 
 
 def _demand(demand: Demand | None) -> Any:
-    """`r0_ms` only where it was measured: of a foreign service."""
+    """R0 and the rate only where they were measured: of a foreign service."""
     known = to_json(demand)
     if demand is not None and demand.r0_ms is None:
-        del known["r0_ms"]
+        del known["r0_ms"], known["light_rps"]
     return known
 
 

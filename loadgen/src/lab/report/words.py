@@ -58,6 +58,8 @@ def launches(experiment: Experiment) -> str:
     """How many JVMs were measured."""
     if experiment.kind == "explain":
         return "the JVMs that ran already; intervals are over pairs of trials on them"
+    if experiment.target is not None:
+        return "the service as it ran already"
     if not experiment.launches:
         return "the JVMs that ran already; no interval without LAUNCHES=6 or more"
     count = experiment.launches

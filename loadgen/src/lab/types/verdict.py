@@ -67,13 +67,15 @@ class Demand:
     each with what the idle lab used taken off. None where it could not be told.
 
     `r0_ms`: R0 of a foreign service, the median that a single connection met, which waits for no
-    other; None of the lab's servers, where it follows from what they do."""
+    other; `light_rps` the answers per second of the light load on it. None of the lab's servers,
+    where R0 follows from what they do."""
 
     connections: int
     requests: int
     server_cpu_s: float | None
     host_cpu_s: float | None
     r0_ms: float | None = None
+    light_rps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

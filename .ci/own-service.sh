@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# Services that are not the lab's, sourced by smoke.sh: a stock Tomcat as a container of the lab, and
+# a stock nginx outside it, on the address of docker0 as a program on this machine would have it.
+# loadgen/tests/smoke/test_own_service.py then looks at what the two benches left.
+
+: "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}"
+nginx=$COMPOSE_PROJECT_NAME-nginx
+
+tomcat() {
+  COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
+    make bench TARGET='http://tomcat:8080/wait.jsp?a=1&b=2' CONC=400 DURATION=4s WARMUP=2s ENGINE=oha NAME=tomcat
+}
+
+outside() {
+  local gateway status=0
+  docker build --quiet --target nginx --tag concurrency-lab/test-nginx:local \
+    --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" .ci/own-service || return 1
+  gateway=$(docker network inspect --format '{{(index .IPAM.Config 0).Gateway}}' bridge)
+  docker run --detach --rm --name "$nginx" --publish "$gateway:28481:80" concurrency-lab/test-nginx:local || return 1
+  # Not through `make bench`: nothing is to be built or started.
+  LAB_WORDS='TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=oha NAME=nginx' \
+    images/host.sh drive bench || status=1
+  docker stop -t 2 "$nginx"
+  LAB_WORDS='TARGET=http://127.0.0.1:28481/ CONC=20' \
+    refuses 'must listen on an address that containers can reach' images/host.sh drive bench && return "$status"
+}

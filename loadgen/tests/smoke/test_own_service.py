@@ -1,0 +1,71 @@
+"""A stock Tomcat in the lab and a stock nginx outside it, as targets (`.ci/own-service.sh`)."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def trials_of(name: str) -> list[dict[str, Any]]:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
+    assert len(runs) == 1, runs
+    return [json.loads(line) for line in (runs[0] / "trials.jsonl").read_text().splitlines()]
+
+
+def series_of(trial: dict[str, Any]) -> list[dict[str, str]]:
+    path = Path(os.environ["LAB_SMOKE_RESULTS"], trial["run"], "raw", trial["trial"])
+    with gzip.open(path / "series.jsonl.gz", "rt") as file:
+        next(file)
+        return [json.loads(line)["labels"] for line in file]
+
+
+@pytest.fixture(scope="module")
+def tomcat() -> dict[str, Any]:
+    (trial,) = trials_of("tomcat")
+    return trial
+
+
+def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any]) -> None:
+    assert (tomcat["server"], tomcat["route"]) == ("tomcat", "/wait.jsp?a=1&b=2")
+    assert tomcat["mode"] == "closed"
+    assert tomcat["valid"], tomcat["reasons"]
+    assert tomcat["raw_p50_ms"] >= 200
+
+
+def test_its_jvm_was_proven_warm_and_is_known(tomcat: dict[str, Any]) -> None:
+    assert tomcat["warmth"]["steady"]
+    assert tomcat["jvm_started_ms"] > 0
+    assert tomcat["demand"]["r0_ms"] >= 200
+
+
+def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> None:
+    of_jvm = {one["__name__"] for one in series_of(tomcat) if one.get("server") == "tomcat"}
+    assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm
+    assert any(one.get("service") == "tomcat" for one in series_of(tomcat))
+    assert not any(one["job"] in ("server", "downstream", "toxiproxy") for one in series_of(tomcat))
+
+
+def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections(
+    tomcat: dict[str, Any],
+) -> None:
+    verdict = tomcat["verdict"]
+    assert verdict["bottleneck"] == "worker pool", verdict
+    assert verdict["missing"] == []
+
+
+def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said() -> None:
+    closed, opened = trials_of("nginx")
+    assert (closed["mode"], opened["mode"]) == ("closed", "open")
+    for trial in (closed, opened):
+        assert trial["server"] == "host.docker.internal"
+        assert trial["valid"], trial["reasons"]
+        assert trial["jvm_started_ms"] is None
+        assert any("warm-up was not proven" in note for note in trial["notes"])
+        missing = trial["verdict"]["missing"]
+        assert any("no JMX exporter at host.docker.internal:9404" in line for line in missing)
+        assert any("is no container of the lab" in line for line in missing)
+    assert opened["verdict"]["bottleneck"] == "none"
+    assert closed["verdict"]["confidence"] < 0.8 or closed["verdict"]["bottleneck"] == "none"
