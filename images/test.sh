@@ -330,7 +330,7 @@ FAKE
   mkdir -p "$lab/.lab/servers" && cp "$lab/prometheus/servers/frameworks.json" "$lab/.lab/servers/"
   run env FAKE_RUNNING="${FAKE_RUNNING-}" "$@" "$lab/images/host.sh" env
   if ((status == 0)); then
-    out="$(sed -n 's/^COMPOSE_PROFILES=//p' "$lab/.lab/env") $(cd "$lab/.lab/servers" && echo *)"
+    out="$(sed -n 's/^COMPOSE_PROFILES=//p' "$lab/.lab/env") $(cd "$lab/.lab/servers" && echo ./*.json | sed "s|\./||g")"
   fi
 }
 # shellcheck disable=SC2034 # used by checks, as text
@@ -354,6 +354,38 @@ profiled RESUME=a-run
 check "profiles: a run that goes on needs what it measured" '[[ $out == "$both" ]]'
 FAKE_RUNNING="loadgen helidon" profiled
 check "profiles: what is up stays up" '[[ $out == "$both" ]]'
+
+# --- services of the user's own -------------------------------------------------------------
+profiled
+own=$lab/.lab/servers/own/own.json
+check "own services: none listed, none read" '[[ $status == 0 && ! -e $own ]]'
+printf '[{"targets": ["mine"]}]' >"$lab/prometheus/own.json"
+run "$lab/images/host.sh" env
+check "own services: listed in prometheus/own.json, read by Prometheus and no server of the lab" \
+  '[[ $status == 0 && $(<"$own") == *mine* && ! -e $lab/.lab/servers/own.json ]]'
+rm "$lab/prometheus/own.json"
+run "$lab/images/host.sh" env
+check "own services: no longer listed, no longer read" '[[ $status == 0 && ! -e $own ]]'
+
+mkdir -p "$lab/servers/netty" && touch "$lab/servers/netty/MODEL.md" "$lab/servers/jmx-exporter.yaml"
+fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s\n' "$*" >>"$lab/calls"
+case "$1 ${2-}" in
+  "image inspect") if [[ $* == *Id* ]]; then echo "$FAKE_ID"; fi ;;
+  "create "*) echo made ;;
+  "cp "*) printf 'a jar' >"$lab/jmx-exporter.jar"; tar -C "$lab" -c jmx-exporter.jar ;;
+esac
+FAKE
+export FAKE_ID=sha256:one
+run "$lab/images/host.sh" jmx
+check "own services: the exporter comes out of a server's image, which leaves no container" \
+  '[[ $status == 0 && $(<"$lab/.lab/jmx/jmx-exporter.jar") == "a jar" && -e $lab/.lab/jmx/jmx-exporter.yaml && $(count "docker rm made") == 1 ]]'
+run "$lab/images/host.sh" jmx
+check "own services: once for each image" '[[ $status == 0 && $(count "docker create") == 1 ]]'
+FAKE_ID=sha256:two run "$lab/images/host.sh" jmx
+check "own services: again for another image" '[[ $status == 0 && $(count "docker create") == 2 ]]'
+unset FAKE_ID
 
 # --- host.sh drive ----------------------------------------------------------------------
 handy; at_rest "$parent"

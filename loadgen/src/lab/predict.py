@@ -136,7 +136,7 @@ def _predict_foreign(
         bounds.append(Bound("host CPU", host_cores / demand.host_cpu_s, formula, estimate=True))
     bounds.sort(key=lambda bound: bound.rps)
     expected_ms = None
-    if offered_rps is None and r0_ms:  # Of an open load one connection's median tells nothing.
+    if offered_rps is None and bounds:  # Of an open load one connection's median tells nothing.
         expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
     return Prediction(tuple(bounds), (), expected_ms, demand)
 
