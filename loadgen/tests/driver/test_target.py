@@ -461,6 +461,32 @@ def test_a_load_that_got_all_it_can_have_has_no_bottleneck_as_far_as_r0_is_known
     assert any("R0 unknown" in line for line in unknown.missing)
 
 
+def test_a_load_faster_than_its_r0_shows_that_r0_was_not_known() -> None:
+    found = judged(foreign_record(None), *CONTAINER, rps=2500, raw_ms=160)
+    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert "2,500 req/s are 125% of connections / R0" in found.missing[-1]
+
+
+def test_an_r0_on_a_full_machine_is_not_relied_on() -> None:
+    full = foreign_record(usage=Usage(1, 1, 0.99, 0, 0.1, 10))
+    found = judged(full, *TOMCAT[:-4], *TOMCAT[-1:], rps=1990, raw_ms=201)
+    assert found.bottleneck == "none"
+    assert found.confidence < HIGH
+
+
+def test_r0_is_never_more_than_what_many_connections_met(
+    outside: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
+) -> None:
+    def slow_alone(of: TrialPlan, raw: Path) -> Reading:
+        return reading(500.0, of.duration_s, raw=latency(300 if of.concurrency == 1 else 200))
+
+    engine.read = slow_alone  # type: ignore[method-assign]
+    of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
+    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    assert demand is not None
+    assert demand.r0_ms == 200
+
+
 def test_its_limits_are_those_that_it_tells() -> None:
     assert compare({"x": foreign()}).equal == {
         "url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30,

@@ -31,3 +31,8 @@ def missing(seen: Seen) -> Iterator[str]:
         yield f"{server} is no container of the lab: its CPU quota and memory unknown; see {PAGE}"
     if not seen.r0_s:
         yield "R0 unknown: a single connection got no figures before the load"
+    elif seen.beyond_r0:
+        yield (
+            f"R0 unknown: {seen.rps:,.0f} req/s are {seen.at_load_bound:.0%} of connections / R0, "
+            f"so it is less than the {seen.r0_s:g} s measured before the load"
+        )

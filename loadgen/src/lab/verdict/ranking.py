@@ -7,7 +7,7 @@ that the others wait for. What nothing full explains is unknown: a wrong name is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lab.types import (
     HIGH,
@@ -129,10 +129,16 @@ def _verdict(
     if measurement.record.before.foreign:
         unknown = tuple(foreign.missing(seen))
         missing = (*missing, *unknown)
-        # That the load had all it can have takes no evidence but R0, or the rate.
-        if unknown and name != NONE:
+        # That the load had all it can have takes no evidence but the rate, or an R0 that was not
+        # measured on a machine as full as this one.
+        sure = name == NONE and (measurement.record.plan.mode == "open" or not _any_full(ranked))
+        if (unknown or name == NONE) and not sure:
             confidence = min(confidence, DOUBTED)
     return Verdict(name, round(confidence, 2), sentence, ranked, missing)
+
+
+def _any_full(ranked: Sequence[Standing]) -> bool:
+    return any(one.score >= HIGH for one in ranked)
 
 
 def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
@@ -140,6 +146,7 @@ def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     enough = KEPT_UP if plan.mode == "open" else AT_LOAD_BOUND
     # Beside a spike there are connections whose answers are not among those measured.
     kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS and plan.spike is None
+    kept_up = kept_up and not seen.beyond_r0
     full = [one for one in ranked if one.score >= HIGH]
     if kept_up:
         # All that this load can have was had: what is full as well takes nothing away.

@@ -20,6 +20,9 @@ from lab.types import (
     good_share,
 )
 
+# Of N / R0, where R0 was measured: rounding, and the edges of a window.
+MOST_OF_R0 = 1.05
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -76,6 +79,13 @@ class Seen:
         if plan.offered_rps is not None:
             return self.rps / plan.offered_rps
         return self.rps * self.r0_s / plan.concurrency
+
+    @property
+    def beyond_r0(self) -> bool:
+        """Whether a closed load got clearly more than N / R0: then the R0 that was measured of a
+        foreign service is not its R0."""
+        of_r0 = self.record.before.foreign and self.record.plan.mode == "closed"
+        return of_r0 and self.at_load_bound > MOST_OF_R0
 
     @property
     def error_share(self) -> float:
