@@ -236,6 +236,7 @@ def test_closing_the_agent_ends_a_bench(play: Play) -> None:
         ({"CONC": "5", "NAME": "../x"}, "NAME=../x is not allowed"),
         ({"CONC": "5; id"}, "is not a number of connections"),
         ({"CONC": "5", "--help": "x"}, "unknown word --help"),
+        ({"CONC": "5", "TARGET": "http://x/"}, "control page: TARGET is not allowed"),
     ],
 )
 def test_words_a_bench_does_not_take_start_nothing(

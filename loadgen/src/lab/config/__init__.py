@@ -11,6 +11,7 @@ from lab.config.load import no_auto_rate
 from lab.config.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.config.settings import Head, Settings
 from lab.config.target import notes as target_notes
+from lab.config.target import refuse as refuse_target
 from lab.config.words import read_servers, read_words, refuse_unknown
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "no_auto_rate",
     "read_servers",
     "read_words",
+    "refuse_target",
     "refuse_unknown",
     "run_experiment",
     "target_notes",

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from lab.config import bench_experiment
+from lab.config import bench_experiment, refuse_target
 from lab.control.bench import Bench
 from lab.control.clock import WallClock
 from lab.control.knobs import Servers
@@ -210,6 +210,8 @@ class Control:
 
     async def _start_bench(self, request: Request) -> Response:
         words = await _words(request)
+        # Whom this machine loads, only its user may say, not whoever may reach a page.
+        refuse_target(words, "control page")
         bench_experiment(words, self._servers.names, self._settings.file_limit)
         async with self._changing:
             busy = await self._busy()

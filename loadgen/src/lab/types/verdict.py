@@ -67,8 +67,8 @@ class Demand:
     each with what the idle lab used taken off. None where it could not be told.
 
     `r0_ms`: R0 of a foreign service, the median that a single connection met, which waits for no
-    other; `light_rps` the answers per second of the light load on it. None of the lab's servers,
-    where R0 follows from what they do."""
+    other, or that of the light load where it is less; `light_rps` the answers per second of the
+    light load on it. None of the lab's servers, where R0 follows from what they do."""
 
     connections: int
     requests: int
