@@ -357,6 +357,7 @@ check "profiles: what is up stays up" '[[ $out == "$both" ]]'
 
 # --- services of the user's own -------------------------------------------------------------
 profiled
+# shellcheck disable=SC2034 # used by checks, as text
 own=$lab/.lab/servers/own/own.json
 check "own services: none listed, none read" '[[ $status == 0 && ! -e $own ]]'
 printf '[{"targets": ["mine"]}]' >"$lab/prometheus/own.json"
