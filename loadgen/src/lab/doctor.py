@@ -12,7 +12,7 @@ from lab.config import max_concurrency
 from lab.engines import ENGINES, Engine
 from lab.errors import LabError, LabUnreachable
 from lab.routes import ROUTES
-from lab.stack import Stack
+from lab.stack import Stack, Target
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -41,7 +41,7 @@ def examine(
         yield _ask(lambda server=server: _server(stack, server))  # type: ignore[misc]
     yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
     yield _ask(lambda: _toxics(stack))
-    yield from _prometheus(stack)
+    yield from _prometheus(stack, servers)
     agent = _ask(lambda: _agent(stack))
     yield agent if agent.level == "ok" else Finding("warn", f"no live view: {agent.text}")
     yield from _engines(engines)
@@ -87,19 +87,26 @@ def _agent(stack: Stack) -> str:
     return "agent up: live probe and trial marks"
 
 
-def _prometheus(stack: Stack) -> Iterator[Finding]:
+def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
     try:
         version, targets = stack.prometheus_version(), stack.targets()
     except LabUnreachable as failure:
         yield Finding("FAIL", str(failure))
         return
     down = [target for target in targets if not target.up]
-    level: Level = "ok" if targets and not down else "FAIL"
+    wrong = [target for target in down if not _is_own(target, servers)]
+    level: Level = "ok" if targets and not wrong else "FAIL"
     up = f"{len(targets) - len(down)} of {len(targets)} targets up"
     yield Finding(level, f"prometheus {version}, {up}")
     for target in down:
         error = target.error or "not scraped yet"
-        yield Finding("FAIL", f"target {target.job} {target.instance} is down: {error}")
+        level = "FAIL" if target in wrong else "warn"
+        yield Finding(level, f"target {target.job} {target.instance} is down: {error}")
+
+
+def _is_own(target: Target, servers: Sequence[str]) -> bool:
+    """Whether it is a service of the user's own, of prometheus/own.json."""
+    return target.job == "jvm" and target.instance.partition(":")[0] not in servers
 
 
 def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:

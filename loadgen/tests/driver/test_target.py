@@ -23,6 +23,7 @@ from driver.test_run import Bench
 from driver.test_verdict import CLOSES, OPENS, counter, gauge
 from lab.config import bench_experiment, explain_experiment, run_experiment, target_notes
 from lab.demand import demand_of_foreign
+from lab.doctor import examine
 from lab.engines import Schedule
 from lab.errors import LabError, LabUnreachable, WordError
 from lab.fairness import compare
@@ -550,6 +551,15 @@ def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(
     path.write_text(began)
     assert ready.resume() == 0
     assert len(ready.rows) == 2
+
+
+def test_an_own_service_that_is_down_is_no_failure_of_the_lab(
+    stack: Stack, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped_jvms, fake_lab.targets_down = {"my-service"}, True
+    found = [str(one) for one in examine(stack, ("a",), tmp_path, 20_000, 2, [])]
+    assert any(one.startswith("warn  target jvm my-service:9404 is down") for one in found)
+    assert any(one.startswith("FAIL  target server a is down") for one in found)
 
 
 def test_a_target_is_of_plain_loads_only() -> None:
