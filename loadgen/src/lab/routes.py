@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+# Where a JVM's JMX exporter listens.
+EXPORTER_PORT = 9404
 # The user's machine, seen from a container (compose.yaml, extra_hosts).
 THIS_MACHINE = "host.docker.internal"
 

@@ -18,13 +18,12 @@ import httpx
 
 from lab.errors import LabUnreachable
 from lab.records import from_json
-from lab.routes import THIS_MACHINE
+from lab.routes import EXPORTER_PORT, THIS_MACHINE
 from lab.toxics import ToxicsInForce, Toxiproxy
 from lab.types import Exported, Identity, Json, Series, Snapshot, ToxicState, TrialPlan
 
 TRAFFIC_PORT = 8080
 MANAGEMENT_PORT = 8081
-EXPORTER_PORT = 9404
 DEADLINE_S = 5.0
 # A route's first answer on a cold JVM, through a delay and toxics.
 ROUTE_DEADLINE_S = 30.0

@@ -24,8 +24,9 @@ from lab.engines.base import Engine
 from lab.errors import LabUnreachable
 from lab.launches import settled
 from lab.process import Process, System
+from lab.routes import EXPORTER_PORT
 from lab.short_load import Short, short_load
-from lab.stack import EXPORTER_PORT, RouteWork, Stack
+from lab.stack import RouteWork, Stack
 from lab.types import TrialPlan, WarmCycle, Warmth, bucket_quantile
 
 STEP_S = 0.2

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lab.routes import EXPORTER_PORT
 from lab.verdict.seen import Seen
 
 PAGE = "docs/your-own-service.md"
-EXPORTER_PORT = 9404
 
 
 def missing(seen: Seen) -> Iterator[str]:
