@@ -12,9 +12,9 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import lab.contract.LabServer;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
+import lab.contract.test.RunningServer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -52,7 +52,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void theOldProtocolClosesUnlessAskedToStay() throws Exception {
-    LabServer server = start();
+    RunningServer server = start();
     try (Peer peer = new Peer(server)) {
       peer.send("GET /health HTTP/1.0\r\n\r\n");
       assertThat(peer.readToEnd()).startsWith("HTTP/1.1 200 ").contains("Connection: close");
@@ -115,7 +115,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void answersWaitForAClientThatDoesNotRead() throws Exception {
-    LabServer server = start();
+    RunningServer server = start();
     int requests = 3_000;
     try (Peer slow = new Peer(server);
         Peer other = new Peer(server)) {
@@ -151,7 +151,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void beyondTheMostIdleAConnectionIsClosedAfterItsAnswer() throws Exception {
-    LabServer server = start("LAB_KEEP_ALIVE_MAX_IDLE", "1");
+    RunningServer server = start("LAB_KEEP_ALIVE_MAX_IDLE", "1");
     try (Peer first = new Peer(server)) {
       first.send("GET /health HTTP/1.1\r\n\r\n");
       assertThat(first.readAnswer()).doesNotContain("Connection: close");
@@ -166,7 +166,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void beyondTheBoundRequestsInFlightAreAnswered503() throws Exception {
-    LabServer server = start("LAB_QUEUE_BOUND", "2");
+    RunningServer server = start("LAB_QUEUE_BOUND", "2");
     try (Peer first = new Peer(server);
         Peer second = new Peer(server);
         Peer rejected = new Peer(server)) {
@@ -189,7 +189,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void connectionsAreDealtOutToAllLoops() throws Exception {
-    LabServer server = start("LAB_LOOPS", "3");
+    RunningServer server = start("LAB_LOOPS", "3");
     Set<String> threads = new HashSet<>();
     for (int i = 0; i < 6; i++) {
       try (Peer peer = new Peer(server)) {
@@ -202,7 +202,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void downstreamPlacesAreSharedByAllLoops() throws Exception {
-    LabServer server = start("LAB_LOOPS", "2", "LAB_DOWNSTREAM_CONNECTIONS", "1");
+    RunningServer server = start("LAB_LOOPS", "2", "LAB_DOWNSTREAM_CONNECTIONS", "1");
     List<Peer> peers = new ArrayList<>();
     try {
       for (int i = 0; i < 20; i++) {
@@ -224,7 +224,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void blockingTheLoopMakesWaitsFollowEachOther() throws Exception {
-    LabServer server = start("LAB_BLOCK_THE_LOOP", "true");
+    RunningServer server = start("LAB_BLOCK_THE_LOOP", "true");
     int clients = 5;
     List<Peer> peers = new ArrayList<>();
     long begun = System.nanoTime();
@@ -245,7 +245,7 @@ class EventLoopTest extends ContractTest {
     assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(clients * 50_000_000L);
   }
 
-  private static String metrics(LabServer server) throws IOException {
+  private static String metrics(RunningServer server) throws IOException {
     try (Peer peer = new Peer(server.managementPort())) {
       peer.send("GET /metrics HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
       return peer.readToEnd();
@@ -257,7 +257,7 @@ class EventLoopTest extends ContractTest {
     private final Socket socket;
     private final InputStream in;
 
-    Peer(LabServer server) throws IOException {
+    Peer(RunningServer server) throws IOException {
       this(server.httpPort());
     }
 

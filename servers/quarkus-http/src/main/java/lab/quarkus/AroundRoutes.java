@@ -1,0 +1,67 @@
+package lab.quarkus;
+
+import io.quarkus.vertx.http.runtime.filters.Filters;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import io.vertx.ext.web.RoutingContext;
+import jakarta.enterprise.event.Observes;
+import jakarta.inject.Singleton;
+import lab.contract.Answer;
+import lab.contract.ModelContext;
+import lab.contract.Outcome;
+import lab.contract.RouteCall;
+
+/**
+ * The one filter around all routes, on the event loop: resolves the request, refuses what is not to
+ * be answered, names the model, counts and times.
+ */
+@Singleton
+final class AroundRoutes {
+  private static final int FIRST = 10_000;
+
+  private final ModelContext context;
+
+  AroundRoutes(ModelContext context) {
+    this.context = context;
+  }
+
+  void register(@Observes Filters filters) {
+    filters.register(this::handle, FIRST);
+  }
+
+  private void handle(RoutingContext request) {
+    RouteCall call =
+        RouteCall.resolve(
+            request.request().method().name(), request.normalizedPath(), request.request().query());
+    Exchange exchange = Exchange.open(request, call, context.requests());
+    HttpServerResponse response = request.response();
+    response.putHeader(ModelContext.MODEL_HEADER, context.model());
+    request.addEndHandler(
+        end -> exchange.end(end.succeeded() ? outcome(response) : Outcome.ABORTED));
+    Answer refusal = call.refusal();
+    if (refusal == null) {
+      request.next();
+    } else {
+      exchange.begin();
+      refuse(response, refusal);
+    }
+  }
+
+  private static void refuse(HttpServerResponse response, Answer refusal) {
+    response.setStatusCode(refusal.status());
+    response.putHeader(HttpHeaders.CONTENT_TYPE, refusal.contentType());
+    if (refusal.status() == 405) {
+      response.putHeader(HttpHeaders.ALLOW, "GET");
+    }
+    var _ = response.end(Buffer.buffer(refusal.body()));
+  }
+
+  private static Outcome outcome(HttpServerResponse response) {
+    int status = response.getStatusCode();
+    if (status < 400) {
+      return Outcome.OK;
+    }
+    return status < 500 ? Outcome.CLIENT_ERROR : Outcome.SERVER_ERROR;
+  }
+}

@@ -1,0 +1,54 @@
+package lab.quarkus;
+
+import static java.util.Objects.requireNonNull;
+
+import io.vertx.ext.web.RoutingContext;
+import lab.contract.Outcome;
+import lab.contract.RequestMetrics;
+import lab.contract.Route;
+import lab.contract.RouteCall;
+
+/**
+ * One request, as {@link AroundRoutes} keeps it beside Quarkus' own. Its calls come one after the
+ * other, whatever their threads.
+ */
+public final class Exchange {
+  private static final String KEY = Exchange.class.getName();
+
+  private final RouteCall call;
+  private final RequestMetrics metrics;
+  private final long receivedNanos = System.nanoTime();
+  private long begunNanos;
+
+  private Exchange(RouteCall call, RequestMetrics metrics) {
+    this.call = call;
+    this.metrics = metrics;
+  }
+
+  static Exchange open(RoutingContext request, RouteCall call, RequestMetrics metrics) {
+    Exchange exchange = new Exchange(call, metrics);
+    request.put(KEY, exchange);
+    return exchange;
+  }
+
+  /** The work on a request begins, on this thread: what went before was the phase {@code queue}. */
+  public static RouteCall begin(RoutingContext request) {
+    Exchange exchange = requireNonNull(request.<Exchange>get(KEY));
+    exchange.begin();
+    return exchange.call;
+  }
+
+  void begin() {
+    begunNanos = System.nanoTime();
+    metrics.begun(call.route());
+  }
+
+  /** The answer is written, or never will be. */
+  void end(Outcome outcome) {
+    if (begunNanos == 0) {
+      begin();
+    }
+    Route route = call.route();
+    metrics.ended(route, outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);
+  }
+}

@@ -1,0 +1,16 @@
+package lab.quarkus;
+
+import jakarta.enterprise.inject.Produces;
+import jakarta.inject.Singleton;
+import lab.contract.ModelContext;
+
+/** What the contract gives a model, for injection. */
+final class LabBeans {
+  private LabBeans() {}
+
+  @Produces
+  @Singleton
+  static ModelContext context() {
+    return QuarkusHttp.current().context();
+  }
+}

@@ -1,0 +1,70 @@
+package lab.quarkus;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import lab.contract.LabServer;
+import lab.contract.Settings;
+import org.eclipse.microprofile.config.spi.ConfigSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The lab's settings as Quarkus' configuration: the source it asks first. What does not depend on
+ * them is in {@code microprofile-config.properties}; MODEL.md names each with its default.
+ */
+public final class LabConfig implements ConfigSource {
+  /** Above system properties and environment: the lab's settings are the only ones. */
+  private static final int ORDINAL = 1000;
+
+  /**
+   * The most that Quarkus' client can have: it gives Vert.x the same number for HTTP/1 and HTTP/2,
+   * whose product must fit an int. With more, no connection is ever opened.
+   */
+  private static final int MOST_POOLED = 46_340;
+
+  private final Map<String, String> properties =
+      QuarkusHttp.isStarted() ? of(QuarkusHttp.current().context().settings()) : Map.of();
+
+  @Override
+  public Set<String> getPropertyNames() {
+    return properties.keySet();
+  }
+
+  @Override
+  public @Nullable String getValue(String propertyName) {
+    return properties.get(propertyName);
+  }
+
+  @Override
+  public String getName() {
+    return "the lab's settings";
+  }
+
+  @Override
+  public int getOrdinal() {
+    return ORDINAL;
+  }
+
+  /** Event loops that there will be: as in the other models, one per CPU unless set. */
+  static int loops(Settings settings) {
+    return settings.loops(Runtime.getRuntime().availableProcessors());
+  }
+
+  private static Map<String, String> of(Settings settings) {
+    String loops = Integer.toString(loops(settings));
+    Map<String, String> map = new HashMap<>();
+    map.put("quarkus.http.port", Integer.toString(settings.httpPort()));
+    map.put("quarkus.http.accept-backlog", Integer.toString(settings.backlog()));
+    map.put("quarkus.http.idle-timeout", settings.keepAliveTimeout().toString());
+    map.put("quarkus.http.io-threads", loops);
+    map.put("quarkus.vertx.event-loops-pool-size", loops);
+    map.put("quarkus.shutdown.timeout", LabServer.STOP_GRACE.toString());
+    map.put("quarkus.rest-client.downstream.url", settings.downstreamUrl().toString());
+    map.put("quarkus.rest-client.downstream.connection-pool-size", Integer.toString(MOST_POOLED));
+    // Each call has a deadline of its own; these are only what it can never be more than.
+    String longest = Integer.toString(Settings.DOWNSTREAM_TIMEOUT_MS.max());
+    map.put("quarkus.rest-client.downstream.connect-timeout", longest);
+    map.put("quarkus.rest-client.downstream.read-timeout", longest);
+    return Map.copyOf(map);
+  }
+}

@@ -1,0 +1,37 @@
+package lab.quarkusreactive;
+
+import io.smallrye.mutiny.TimeoutException;
+import jakarta.enterprise.inject.Produces;
+import jakarta.inject.Singleton;
+import java.time.Duration;
+import java.util.concurrent.CompletionStage;
+import lab.contract.DownstreamOutcome;
+import lab.contract.ModelContext;
+import lab.contract.nonblocking.DownstreamCalls;
+import lab.quarkus.DownstreamAnswers;
+
+/** What the routes are made of and is no bean by itself. */
+final class ReactiveBeans {
+  private ReactiveBeans() {}
+
+  @Produces
+  @Singleton
+  static DownstreamCalls downstream(ModelContext context, DownstreamAnswers answers) {
+    return new DownstreamCalls(
+        context,
+        new DownstreamCalls.Client() {
+          @Override
+          public CompletionStage<byte[]> get(Duration remaining) {
+            return answers.get(remaining).subscribeAsCompletionStage();
+          }
+
+          @Override
+          public DownstreamOutcome outcomeOf(Throwable failure) {
+            // Mutiny's own, which is none of java.util.concurrent's.
+            return failure instanceof TimeoutException
+                ? DownstreamOutcome.TIMEOUT
+                : DownstreamCalls.Client.super.outcomeOf(failure);
+          }
+        });
+  }
+}

@@ -1,0 +1,25 @@
+package lab.quarkusreactive;
+
+import java.nio.file.Path;
+import lab.contract.ServerModel;
+import lab.contract.test.ContractTest;
+import lab.contract.test.InItsOwnJvm;
+import lab.contract.test.Launcher;
+
+/** Runs what was packaged: Quarkus is what its build makes of the classes. */
+class QuarkusReactiveTest extends ContractTest {
+  @Override
+  protected ServerModel model() {
+    return QuarkusReactive.MODEL;
+  }
+
+  @Override
+  protected Launcher launcher() {
+    return new InItsOwnJvm(Path.of("target", "app", "server.jar"));
+  }
+
+  @Override
+  protected String threadName() {
+    return "vert.x-eventloop-thread-";
+  }
+}

@@ -1,0 +1,5 @@
+/** Model {@code quarkus-virtual}; see MODEL.md. */
+@NullMarked
+package lab.quarkusvirtual;
+
+import org.jspecify.annotations.NullMarked;
