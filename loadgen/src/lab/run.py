@@ -23,6 +23,7 @@ from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
 from lab.hands import Hands
 from lab.launches import fresh_jvm
+from lab.leftovers import clear_proxy
 from lab.load import Runner
 from lab.measure import measure
 from lab.observe import observe
@@ -294,6 +295,7 @@ class Campaign:
     _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
     _predicted: set[str] = field(default_factory=set)
     _common: Fairness | None = None
+    _last: str | None = None
 
     def go(self, rows: list[Row]) -> int:
         """Every trial that is left after `rows`; then the derived files, and the table."""
@@ -351,6 +353,7 @@ class Campaign:
     def _trial(self, plan: TrialPlan, runner: Runner, progress: Trials) -> Trial:
         tools = self.tools
         engine = tools.chosen.engines[plan.engine]
+        self._clear(plan, progress)
         self._prepare(plan, runner, progress)
         self._fresh(plan, progress)
         jvm = self._jvm(plan, runner)
@@ -373,6 +376,14 @@ class Campaign:
         tools.conditions.free_generator()
         self._observe(raw, progress)
         return read_trial(self.run_dir.name, raw, tools.all_engines)
+
+    def _clear(self, plan: TrialPlan, progress: Trials) -> None:
+        """No server finds what another one left with Toxiproxy."""
+        if plan.server != self._last and not self.experiment.target:
+            said = clear_proxy(self.tools.stack, self.tools.system)
+            if said is not None:
+                progress.warn(said)
+        self._last = plan.server
 
     def _prepare(self, plan: TrialPlan, runner: Runner, progress: Trials) -> None:
         """Where a JVM is to be warmed up: only what that JVM must be started with is in force.

@@ -40,6 +40,7 @@ MODEL_HEADER = "Lab-Model"
 _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
 
 _PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
+_DESCRIPTORS = re.compile(r"(?m)^process_(open|max)_fds ([0-9.eE+]+)")
 _CPU = re.compile(r"(?m)^process_cpu_seconds_total ([0-9.eE+-]+)")
 _STARTED = re.compile(r"(?m)^process_start_time_seconds ([0-9.eE+]+)")
 _JDK = re.compile(r'(?m)^jvm_runtime_info\{[^}]*version="([^"]+)"')
@@ -213,6 +214,41 @@ class Stack:
     def toxiproxy(self) -> Toxiproxy:
         """To change toxics; the caller closes it."""
         return Toxiproxy(self._urls.toxiproxy, self._transport)
+
+    def proxy_files_used(self) -> float:
+        """The share of Toxiproxy's descriptors that is in use. Raises LabUnreachable."""
+        url = f"{self._urls.toxiproxy}/metrics"
+        text = self._call(lambda: self._http.get(url), "toxiproxy").text
+        known = {name: float(value) for name, value in _DESCRIPTORS.findall(text)}
+        if len(known) < 2 or not known["max"]:
+            raise LabUnreachable(f"toxiproxy: {url} does not tell its descriptors")
+        return known["open"] / known["max"]
+
+    def proxy_answers(self, deadline_s: float) -> bool:
+        """Whether every proxy that is up answers a request in time, whatever it says. Raises
+        LabUnreachable when Toxiproxy itself does not tell which there are."""
+        host = httpx.URL(self._urls.toxiproxy).host
+        with self.toxiproxy() as toxiproxy:
+            proxies = toxiproxy.in_force().proxies
+        for proxy in proxies:
+            port = proxy.listen.rpartition(":")[2]
+            try:
+                if proxy.enabled:
+                    self._http.get(f"http://{host}:{port}/", timeout=deadline_s)
+            except httpx.HTTPError:
+                return False
+        return True
+
+    def cut_proxies(self) -> None:
+        """Close every connection through Toxiproxy: each proxy that is up is taken down and up
+        again; its toxics stay. Raises LabUnreachable."""
+        with self.toxiproxy() as toxiproxy:
+            for proxy in toxiproxy.in_force().proxies:
+                if proxy.enabled:
+                    try:
+                        toxiproxy.enable(proxy.name, enabled=False)
+                    finally:
+                        toxiproxy.enable(proxy.name, enabled=True)
 
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""

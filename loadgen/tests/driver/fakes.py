@@ -57,6 +57,9 @@ class FakeLab:
     enabled: bool = True
     toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
     toxiproxy_stuck: bool = False
+    # Its descriptors, and whether its proxy accepts nothing any more.
+    proxy_files: int = 12
+    proxy_deaf: bool = False
     in_flight: int = 0
     agent_up: bool = True
     down: set[str] = dataclasses.field(default_factory=set)
@@ -132,6 +135,13 @@ class FakeLab:
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
 
     def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
+        if request.url.port == 8666:
+            if self.proxy_deaf:
+                raise httpx.ReadTimeout("slow", request=request)
+            return httpx.Response(200)
+        if request.url.path == "/metrics":
+            text = f"process_open_fds {self.proxy_files}\nprocess_max_fds 20000\n"
+            return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
             if self.toxiproxy_stuck:
@@ -144,6 +154,8 @@ class FakeLab:
             self.toxics.append(body)
         elif request.method == "POST" and "enabled" in body:
             self.enabled = body["enabled"]
+            if not self.enabled:
+                self.proxy_files, self.proxy_deaf = 12, False
         elif request.method == "POST":
             self.toxics = [
                 toxic | body if toxic["name"] == name else toxic for toxic in self.toxics

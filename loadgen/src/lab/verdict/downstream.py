@@ -14,6 +14,8 @@ FELT = 0.05
 TOXIC_SHARE = 0.5
 # A call longer than its prediction by this share has waited for what is not predicted.
 EXCESS = 0.25
+# A proxy needs two for each connection, and stops accepting for good when it has none.
+DESCRIPTORS_FULL = 0.98
 # The downstream answers so much of its delay too late at p95.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
@@ -104,6 +106,11 @@ def toxiproxy(seen: Seen) -> Standing | None:
     sentence = "Toxiproxy: " + (
         f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
     )
+    files = seen.peak("open descriptors", "descriptors", "process_open_fds", job="toxiproxy")
+    most = seen.peak("allowed", "descriptors", "process_max_fds", job="toxiproxy")
+    if files and most and most.value and files.value >= DESCRIPTORS_FULL * most.value:
+        score = 0.95
+        sentence = f"Toxiproxy: {files.value:.0f} of its {most.value:.0f} descriptors in use"
     if toxics:
         names = "; ".join(toxics)
         share = value(failed) or 0.0
@@ -123,7 +130,7 @@ def toxiproxy(seen: Seen) -> Standing | None:
         value(failed),
         min(1.0, score),
         sentence,
-        kept(taken, failed, used),
+        kept(taken, failed, used, files, most),
     )
 
 

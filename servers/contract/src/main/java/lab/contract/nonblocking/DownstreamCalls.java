@@ -8,6 +8,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BiConsumer;
 import lab.contract.Answer;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
@@ -100,24 +101,27 @@ public final class DownstreamCalls {
     @Override
     protected void granted() {
       long begunNanos = System.nanoTime();
-      Duration remaining = Duration.ofNanos(askedNanos + timeoutNanos - begunNanos);
-      if (!remaining.isPositive()) {
-        end(DownstreamOutcome.TIMEOUT, begunNanos, null);
-        return;
+      CompletableFuture<byte[]> asked = ask(askedNanos + timeoutNanos - begunNanos);
+      BiConsumer<byte @Nullable [], @Nullable Throwable> end =
+          (body, failure) ->
+              end(
+                  failure == null ? DownstreamOutcome.OK : client.outcomeOf(unwrap(failure)),
+                  begunNanos,
+                  body);
+      // A call's end grants its place to the next: those that end at once, as when thousands that
+      // waited are late, would be one in the other on this stack.
+      var _ = asked.isDone() ? asked.whenCompleteAsync(end) : asked.whenComplete(end);
+    }
+
+    private CompletableFuture<byte[]> ask(long remainingNanos) {
+      if (remainingNanos <= 0) {
+        return CompletableFuture.failedFuture(new TimeoutException());
       }
-      CompletionStage<byte[]> asked;
       try {
-        asked = client.get(remaining);
+        return client.get(Duration.ofNanos(remainingNanos)).toCompletableFuture();
       } catch (RuntimeException e) {
-        asked = CompletableFuture.failedStage(e);
+        return CompletableFuture.failedFuture(e);
       }
-      var _ =
-          asked.whenComplete(
-              (body, failure) ->
-                  end(
-                      failure == null ? DownstreamOutcome.OK : client.outcomeOf(unwrap(failure)),
-                      begunNanos,
-                      body));
     }
 
     private void tooLate() {
