@@ -30,6 +30,8 @@ class LabApplication {
   /** Idle connections are closed after this long; the downstream keeps them longer. */
   private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
 
+  private static final Duration EVICT_EVERY = Duration.ofSeconds(5);
+
   /** Event loops and connections of this server alone, for its clients and for the downstream. */
   @Bean
   ReactorResourceFactory resources(ModelContext context) {
@@ -86,6 +88,8 @@ class LabApplication {
         .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max())
         .pendingAcquireMaxCount(-1)
         .maxIdleTime(KEEP_IDLE)
+        // Without this only a call looks for connections that have been idle too long.
+        .evictInBackground(EVICT_EVERY)
         .lifo()
         .build();
   }
