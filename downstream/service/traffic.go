@@ -22,6 +22,9 @@ func (WallClock) Now() time.Time { return time.Now() }
 // Sleep blocks the calling goroutine.
 func (WallClock) Sleep(wait time.Duration) { time.Sleep(wait) }
 
+// idleTimeout is how long a connection may wait for its next request.
+const idleTimeout = 75 * time.Second
+
 // NewTraffic is the server of the traffic port:
 //
 //	GET /        200 after the delay
@@ -54,6 +57,9 @@ func NewTraffic(delay *Delay, metrics *Metrics, clock Clock) *fasthttp.Server {
 				refuse(request, fasthttp.StatusNotFound, `{"error":"not found; there are / and /health"}`)
 			}
 		},
+		// Longer than the lab's own clients keep one (60 s), and shorter than some frameworks' do:
+		// what they leave would use up Toxiproxy's descriptors, two for each.
+		IdleTimeout: idleTimeout,
 		// What a caller does not read need not be written.
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,

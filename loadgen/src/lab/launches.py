@@ -58,8 +58,9 @@ def settled(server: str, stack: Stack, system: System) -> bool:
         return stack.answers(server, SETTLE_S)
     while system.monotonic() < until:
         try:
-            # The live probe may have one request under way; a queue has many.
-            if stack.in_flight(server) <= 1:
+            # The live probe may have one request under way; a queue has many. On event loops a
+            # request ends when its client leaves, but its downstream call goes on.
+            if stack.in_flight(server) <= 1 and stack.leased(server) <= 1:
                 return True
         except LabUnreachable:
             return True

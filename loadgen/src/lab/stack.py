@@ -40,6 +40,7 @@ MODEL_HEADER = "Lab-Model"
 _IN_FLIGHT = re.compile(r"(?m)^lab_http_requests_in_flight(?:\{[^}]*\})? ([0-9.eE+-]+)")
 
 _PROCESS = re.compile(r"(?m)^process_(resident_memory_bytes|open_fds) ([0-9.eE+]+)")
+_LEASED = re.compile(r"(?m)^lab_downstream_connections_leased ([0-9.eE+]+)")
 _DESCRIPTORS = re.compile(r"(?m)^process_(open|max)_fds ([0-9.eE+]+)")
 _CPU = re.compile(r"(?m)^process_cpu_seconds_total ([0-9.eE+-]+)")
 _STARTED = re.compile(r"(?m)^process_start_time_seconds ([0-9.eE+]+)")
@@ -324,6 +325,13 @@ class Stack:
         url = self._management(server, "/metrics")
         text = self._call(lambda: self._http.get(url), server).text
         return round(sum(float(found[1]) for found in _IN_FLIGHT.finditer(text)))
+
+    def leased(self, server: str) -> int:
+        """Downstream calls under way, as the server's JMX exporter tells it; 0 where it does not.
+        Raises LabUnreachable."""
+        url = f"http://{server}:{EXPORTER_PORT}/metrics"
+        found = _LEASED.search(self._call(lambda: self._http.get(url), server).text)
+        return round(float(found[1])) if found else 0
 
     def restart(self, server: str) -> None:
         """Tell the server's JVM to end; Docker starts the next. Raises LabUnreachable."""

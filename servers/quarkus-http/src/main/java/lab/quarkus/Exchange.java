@@ -9,8 +9,8 @@ import lab.contract.Route;
 import lab.contract.RouteCall;
 
 /**
- * One request, as {@link AroundRoutes} keeps it beside Quarkus' own. Its calls come one after the
- * other, whatever their threads.
+ * One request, as {@link AroundRoutes} keeps it beside Quarkus' own. Any thread: a client may be
+ * gone, which ends it on the loop, before the work begins on a thread of its own.
  */
 public final class Exchange {
   private static final String KEY = Exchange.class.getName();
@@ -19,6 +19,7 @@ public final class Exchange {
   private final RequestMetrics metrics;
   private final long receivedNanos = System.nanoTime();
   private long begunNanos;
+  private boolean ended;
 
   private Exchange(RouteCall call, RequestMetrics metrics) {
     this.call = call;
@@ -38,16 +39,19 @@ public final class Exchange {
     return exchange.call;
   }
 
-  void begin() {
+  synchronized void begin() {
     begunNanos = System.nanoTime();
-    metrics.begun(call.route());
+    if (!ended) {
+      metrics.begun(call.route());
+    }
   }
 
   /** The answer is written, or never will be. */
-  void end(Outcome outcome) {
+  synchronized void end(Outcome outcome) {
     if (begunNanos == 0) {
       begin();
     }
+    ended = true;
     Route route = call.route();
     metrics.ended(route, outcome, begunNanos - receivedNanos, System.nanoTime() - begunNanos);
   }

@@ -17,8 +17,9 @@ public final class LabConfig implements ConfigSource {
   private static final int ORDINAL = 1000;
 
   /**
-   * The most that Quarkus' client can have: it gives Vert.x the same number for HTTP/1 and HTTP/2,
-   * whose product must fit an int. With more, no connection is ever opened.
+   * The most that Quarkus' client can have: with 60,000 no connection was ever opened, with this
+   * one they are. It is the root of the largest int, as if sizes for HTTP/1 and HTTP/2 were
+   * multiplied somewhere; the source was not looked at.
    */
   private static final int MOST_POOLED = 46_340;
 
@@ -61,10 +62,13 @@ public final class LabConfig implements ConfigSource {
     map.put("quarkus.shutdown.timeout", LabServer.STOP_GRACE.toString());
     map.put("quarkus.rest-client.downstream.url", settings.downstreamUrl().toString());
     map.put("quarkus.rest-client.downstream.connection-pool-size", Integer.toString(MOST_POOLED));
-    // Each call has a deadline of its own; these are only what it can never be more than.
-    String longest = Integer.toString(Settings.DOWNSTREAM_TIMEOUT_MS.max());
-    map.put("quarkus.rest-client.downstream.connect-timeout", longest);
-    map.put("quarkus.rest-client.downstream.read-timeout", longest);
+    // Each call has a deadline of its own, which does not end an attempt to connect.
+    map.put(
+        "quarkus.rest-client.downstream.connect-timeout",
+        Long.toString(settings.downstreamTimeout().toMillis()));
+    map.put(
+        "quarkus.rest-client.downstream.read-timeout",
+        Integer.toString(Settings.DOWNSTREAM_TIMEOUT_MS.max()));
     return Map.copyOf(map);
   }
 }

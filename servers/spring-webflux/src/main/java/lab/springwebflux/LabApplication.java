@@ -68,8 +68,10 @@ class LabApplication {
         HttpClient.create(resources.getConnectionProvider())
             .runOn(resources.getLoopResources())
             .protocol(HttpProtocol.HTTP11)
-            // A call's own deadline holds for connecting too.
-            .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
+            // A call's own deadline ends the call, not an attempt to connect.
+            .option(
+                ChannelOption.CONNECT_TIMEOUT_MILLIS,
+                (int) context.settings().downstreamTimeout().toMillis())
             .option(ChannelOption.TCP_NODELAY, true);
     WebClient client =
         WebClient.builder().clientConnector(new ReactorClientHttpConnector(http)).build();

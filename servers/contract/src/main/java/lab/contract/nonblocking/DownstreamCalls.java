@@ -82,6 +82,7 @@ public final class DownstreamCalls {
 
   private final class Call extends ConnectionCap.Waiter {
     private final CompletableFuture<Answer> answer = new CompletableFuture<>();
+    private final CompletableFuture<@Nullable Void> late = new CompletableFuture<>();
     private final long askedNanos = System.nanoTime();
     private final long timeoutNanos;
 
@@ -93,13 +94,15 @@ public final class DownstreamCalls {
       if (cap.enter(this)) {
         granted();
       } else {
-        CompletableFuture.delayedExecutor(timeoutNanos, TimeUnit.NANOSECONDS, Runnable::run)
-            .execute(this::tooLate);
+        var _ =
+            late.completeOnTimeout(null, timeoutNanos, TimeUnit.NANOSECONDS).thenRun(this::tooLate);
       }
     }
 
     @Override
     protected void granted() {
+      // Takes its timer with it.
+      late.cancel(false);
       long begunNanos = System.nanoTime();
       CompletableFuture<byte[]> asked = ask(askedNanos + timeoutNanos - begunNanos);
       BiConsumer<byte @Nullable [], @Nullable Throwable> end =
@@ -132,8 +135,16 @@ public final class DownstreamCalls {
     }
 
     private void end(DownstreamOutcome outcome, long begunNanos, byte @Nullable [] body) {
-      cap.leave();
       metrics.ended(outcome, begunNanos - askedNanos, System.nanoTime() - begunNanos);
+      // The next call begins on this thread: not before this one is answered.
+      try {
+        complete(outcome, body);
+      } finally {
+        cap.leave();
+      }
+    }
+
+    private void complete(DownstreamOutcome outcome, byte @Nullable [] body) {
       answer.complete(
           outcome == DownstreamOutcome.OK && body != null
               ? Answer.ok(body)
