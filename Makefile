@@ -4,6 +4,15 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# An address is taken as it is given: make would expand a $ of it, and run what $(shell …) says,
+# and the words below would lose its quotes. So it is looked at before anything expands it.
+APART := $(addsuffix x,$$ " ' ` \)
+ifeq ($(origin TARGET),command line)
+ifneq ($(strip $(foreach one,$(APART:x=),$(findstring $(one),$(value TARGET)))),)
+$(error TARGET: allowed is http://host[:port]/path?query without $$, quotes and backslashes (write %24, %22, %27, %60, %5C))
+endif
+endif
+
 # The words of a verb (CONC=2000 …) are make's own variables, handed on as they were given:
 # the driver checks every one of them and refuses what it does not know. Names of .env are
 # settings of the lab, not words of a verb.

@@ -133,6 +133,15 @@ def test_unreadable_quotes_are_refused() -> None:
         read_words([], {"LAB_WORDS": "CONC='5"})
 
 
+@pytest.mark.parametrize("text", ["'x y'", '"x"', "$(x)", r"\x", "it's"])
+def test_an_address_that_would_be_changed_on_its_way_is_refused(text: str) -> None:
+    with pytest.raises(WordError, match="allowed: no \\$, quote or backslash"):
+        read_words([], {"LAB_WORDS": f"CONC=5 TARGET=http://a/{text}"})
+    # What make puts before a blank is its own; other words may be quoted.
+    given = {"LAB_WORDS": r"TARGET=http://a\ b/ NAME='a b'"}
+    assert read_words([], given) == {"TARGET": "http://a b/", "NAME": "a b"}
+
+
 def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
     (tmp_path / "core.json").write_text('[{"targets": ["z", "b"]}, {"targets": ["c"]}]')
     (tmp_path / "a-profile.json").write_text('[{"targets": ["a"]}]')

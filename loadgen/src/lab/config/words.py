@@ -20,6 +20,7 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
     are left out. A word of the command line wins. Raises WordError.
     """
     settings = set(environ.get("LAB_SETTING_NAMES", "").split())
+    _refuse_changed(environ.get("LAB_WORDS", ""))
     try:
         from_make = shlex.split(environ.get("LAB_WORDS", ""))
     except ValueError as failure:
@@ -31,6 +32,17 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
             words[key] = value
     words.update(_split(word) for word in argv)
     return words
+
+
+def _refuse_changed(from_make: str) -> None:
+    """Raises WordError for an address that would not be read as it was given: make and the shell's
+    rules take quotes, backslashes and $ out of a word."""
+    for word in re.findall(r"(?:\\.|\S)+", from_make):
+        if word.startswith("TARGET=") and re.search(r"[\"'$]|\\(?!\s)", word):
+            raise WordError(
+                f"{word} is not an address; allowed: no $, quote or backslash in it (write %24, "
+                "%22, %27, %5C), and quotes of the shell around it"
+            )
 
 
 def _split(word: str) -> tuple[str, str]:
