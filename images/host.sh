@@ -168,6 +168,14 @@ write_env() {
   mv .lab/env.part .lab/env
 }
 
+# copy_jmx IMAGE: its exporter, as .lab/jmx/jmx-exporter.jar.part. Leaves no container, whatever happens.
+copy_jmx() (
+  container=$(docker create "$1" 2>/dev/null) || return 1
+  trap 'docker rm --force "$container" >/dev/null 2>&1 || true' EXIT
+  docker cp "$container:/lab/jmx-exporter.jar" - 2>/dev/null | tar -xO >.lab/jmx/jmx-exporter.jar.part 2>/dev/null \
+    && [[ -s .lab/jmx/jmx-exporter.jar.part ]]
+)
+
 # What a JVM of the user's own needs to be read (docs/your-own-service.md): the exporter, out of the
 # image of a server that is there, and its rules.
 put_jmx() {
@@ -181,11 +189,13 @@ put_jmx() {
   [[ -n $image ]] || return 0
   id=$(docker image inspect --format '{{.Id}}' "$image")
   if [[ -s .lab/jmx/jmx-exporter.jar && $(cat .lab/jmx/from 2>/dev/null) == "$id" ]]; then return 0; fi
-  container=$(docker create "$image")
-  docker cp "$container:/lab/jmx-exporter.jar" - | tar -xO >.lab/jmx/jmx-exporter.jar.part
-  docker rm "$container" >/dev/null
-  mv .lab/jmx/jmx-exporter.jar.part .lab/jmx/jmx-exporter.jar
-  printf '%s\n' "$id" >.lab/jmx/from
+  if copy_jmx "$image"; then
+    mv .lab/jmx/jmx-exporter.jar.part .lab/jmx/jmx-exporter.jar
+    printf '%s\n' "$id" >.lab/jmx/from
+  else
+    rm -f .lab/jmx/jmx-exporter.jar.part
+    say "lab: warning: no JMX exporter for services of your own: it could not be copied out of $image"
+  fi
 }
 
 # A JSON string of whatever text comes in.

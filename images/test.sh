@@ -375,17 +375,20 @@ printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "image inspect") if [[ $* == *Id* ]]; then echo "$FAKE_ID"; fi ;;
   "create "*) echo made ;;
-  "cp "*) printf 'a jar' >"$lab/jmx-exporter.jar"; tar -C "$lab" -c jmx-exporter.jar ;;
+  "cp "*) [[ -z ${FAKE_CP_FAILS-} ]] || exit 1; printf 'a jar' >"$lab/jmx-exporter.jar"; tar -C "$lab" -c jmx-exporter.jar ;;
 esac
 FAKE
 export FAKE_ID=sha256:one
 run "$lab/images/host.sh" jmx
 check "own services: the exporter comes out of a server's image, which leaves no container" \
-  '[[ $status == 0 && $(<"$lab/.lab/jmx/jmx-exporter.jar") == "a jar" && -e $lab/.lab/jmx/jmx-exporter.yaml && $(count "docker rm made") == 1 ]]'
+  '[[ $status == 0 && $(<"$lab/.lab/jmx/jmx-exporter.jar") == "a jar" && -e $lab/.lab/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
 run "$lab/images/host.sh" jmx
 check "own services: once for each image" '[[ $status == 0 && $(count "docker create") == 1 ]]'
 FAKE_ID=sha256:two run "$lab/images/host.sh" jmx
 check "own services: again for another image" '[[ $status == 0 && $(count "docker create") == 2 ]]'
+FAKE_ID=sha256:three FAKE_CP_FAILS=1 run "$lab/images/host.sh" jmx
+check "own services: without an exporter make up goes on, with one line, and leaves no container" \
+  '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $lab/.lab/jmx/jmx-exporter.jar.part && -s $lab/.lab/jmx/jmx-exporter.jar ]]'
 unset FAKE_ID
 
 # --- host.sh drive ----------------------------------------------------------------------
