@@ -10,6 +10,7 @@ collection does.
 from __future__ import annotations
 
 import dataclasses
+import math
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +29,13 @@ from lab.types import Demand, Reading, TrialPlan, error_share
 # 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
 LIGHT_CONNECTIONS = 200
 IDLE_S = 2.0
-# For how long a single connection tells the R0 of a foreign service.
+# For how long a single connection tells the R0 of a foreign service. A mean of fewer answers than
+# LEAST_ALONE says little: then once more, for as long as they take by the first try.
 ALONE_S = 3.0
+LEAST_ALONE = 20
+MOST_ALONE_S = 15.0
+# Nothing is quicker among others than alone: where it was, the mean alone is not R0.
+QUICKER = 0.95
 # The engine opens its connections meanwhile.
 LEAD_S = 1.0
 LIGHT_S = 4.0
@@ -106,30 +112,58 @@ def demand_of_foreign(
 ) -> Demand | None:
     """As measure_demand, for a service that is not the lab's: what was answered is what the engine
     saw, and no more connections than the trial's, for whether it waits is not known. Before that a
-    single connection tells R0, as it waits for no other."""
+    single connection tells R0, as it waits for no other: the mean, as N = X·R is one of means."""
     connections = min(plan.concurrency, LIGHT_CONNECTIONS)
 
     def read() -> _Edge:
         return _Edge(system.monotonic(), system.host_cpu(), _cpu_s(plan.server, stack))
 
-    alone = short_load(plan, engine, system, raw, 1, round(ALONE_S), read)
-    if isinstance(alone, str) or alone.reading.raw is None or _failed(alone.reading):
+    alone = _alone(plan, engine, system, raw)
+    if alone is None or alone.raw is None or _failed(alone):
         settled(plan.server, stack, system)
         return None
-    r0_ms = alone.reading.raw.p50_ms
+    r0_ms: float | None = alone.raw.mean_ms
+    problem = None
+    if alone.samples < LEAST_ALONE:
+        r0_ms, problem = None, f"a single connection got {alone.samples} answers"
+        problem += f" before the load, and a mean needs {LEAST_ALONE}"
     first = read()
     system.sleep(IDLE_S)
     idle = first, read()
     light = short_load(plan, engine, system, raw, connections, round(LIGHT_S), read)
     settled(plan.server, stack, system)
     if isinstance(light, str) or light.reading.samples < LEAST_REQUESTS or _failed(light.reading):
-        return Demand(1, alone.reading.samples, None, None, r0_ms)
+        return Demand(1, alone.samples, None, None, r0_ms, r0_problem=problem)
     edges = light.opened, light.closed
     answered = light.reading.achieved_rps * (light.closed.at_s - light.opened.at_s)
     cost = _cost(connections, answered, idle, edges, host_cores)
-    if light.reading.raw is not None:  # Among others none is quicker than alone, but by chance.
-        r0_ms = min(r0_ms, light.reading.raw.p50_ms)
-    return dataclasses.replace(cost, r0_ms=r0_ms, light_rps=light.reading.achieved_rps)
+    if r0_ms is not None and light.reading.raw is not None:
+        among_ms = light.reading.raw.mean_ms
+        if among_ms < QUICKER * r0_ms:
+            problem = (
+                f"{connections} connections were answered in {among_ms:.3g} ms on average, sooner "
+                f"than a single one in {r0_ms:.3g} ms"
+            )
+            r0_ms = None
+    return dataclasses.replace(
+        cost, r0_ms=r0_ms, light_rps=light.reading.achieved_rps, r0_problem=problem
+    )
+
+
+def _alone(plan: TrialPlan, engine: Engine, system: System, raw: Path) -> Reading | None:
+    """What a single connection met; None where that gave no figures."""
+    first = short_load(plan, engine, system, raw, 1, round(ALONE_S), system.monotonic)
+    if isinstance(first, str):
+        return None
+    said = first.reading
+    if said.raw is None or _failed(said) or said.samples >= LEAST_ALONE:
+        return said
+    # A quarter more than they take.
+    needed_s = math.ceil(1.25 * LEAST_ALONE * said.raw.mean_ms / 1000)
+    if not ALONE_S < needed_s <= MOST_ALONE_S:
+        return said
+    more = short_load(plan, engine, system, raw, 1, needed_s, system.monotonic)
+    return said if isinstance(more, str) else more.reading
 
 
 def _failed(reading: Reading) -> bool:

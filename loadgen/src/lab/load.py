@@ -5,7 +5,7 @@ What happened goes to `trial.json` beside the engine's own output; nothing is co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -86,6 +86,8 @@ class Runner:
         self._system = system
         self._watcher = watcher
         self._agent_lost = False
+        # What the trial's server did under its light load, where that is foreign.
+        self._light_rps: float | None = None
         # From this many connections on, no start is a good one.
         self._hopeless: int | None = None
 
@@ -100,6 +102,7 @@ class Runner:
         warmth: Warmth | None = None,
         peak_engine: Engine | None = None,
         prediction: Prediction | None = None,
+        known: Sequence[str] = (),
     ) -> None:
         """Run one trial; its raw folder, which must not be there before, is complete when this
         returns.
@@ -107,12 +110,14 @@ class Runner:
         `before` is the server as it was read back just now, `unequal` what makes the
         comparison it belongs to unfair, `warmth` the proof that its JVM is warm, `peak_engine`
         who makes the peaks of a spike (None: the trial's own engine), `prediction` what is
-        expected of it. Raises EngineError, WordError, RawDataError, or Interrupted after every
-        engine was ended.
+        expected of it, `known` notes from before. Raises EngineError, WordError,
+        RawDataError, or Interrupted after every engine was ended.
         """
         raw.mkdir(parents=True)
         schedule = engine.schedule(plan, raw)
-        notes: list[str] = []
+        notes = [*known]
+        demand = prediction.demand if prediction else None
+        self._light_rps = demand.light_rps if demand else None
         with self._marks(plan, schedule):
             if schedule.warm_up is not None:
                 self._warm_up(plan, schedule, raw)
@@ -162,7 +167,7 @@ class Runner:
                 starts=start.tries,
                 script=script.done,
                 bounds=prediction.holding if prediction else (),
-                demand=prediction.demand if prediction else None,
+                demand=demand,
                 expected_p95_ms=prediction.expected_p95_ms if prediction else None,
             ),
         )
@@ -310,7 +315,8 @@ class Runner:
         if self._agent_lost:
             return
         try:
-            self._stack.mark(self._run, plan, phase, schedule.total_s + OVERTIME_S)
+            expires_s = schedule.total_s + OVERTIME_S
+            self._stack.mark(self._run, plan, phase, expires_s, self._light_rps)
         except LabUnreachable as failure:
             self._lose_agent(failure)
 

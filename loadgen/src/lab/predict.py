@@ -20,11 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.routes import RouteCall, parse
-from lab.types import AS_IT_IS, Bound, Condition, Demand, Snapshot
+from lab.types import AS_IT_IS, OFFERED, Bound, Condition, Demand, Snapshot
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
-OFFERED = "offered load"
 # A light load that gets this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
 
@@ -136,7 +135,7 @@ def _predict_foreign(
         bounds.append(Bound("host CPU", host_cores / demand.host_cpu_s, formula, estimate=True))
     bounds.sort(key=lambda bound: bound.rps)
     expected_ms = None
-    if offered_rps is None and bounds:  # Of an open load one connection's median tells nothing.
+    if offered_rps is None and bounds:  # Of an open load one connection's mean tells nothing.
         expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
     return Prediction(tuple(bounds), (), expected_ms, demand)
 

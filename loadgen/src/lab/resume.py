@@ -39,6 +39,17 @@ def unlike(
             )
 
 
+def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:
+    """What nothing tells of a run on a service that is not the lab's, for its notes."""
+    for server, now in snapshots.items():
+        if not now.foreign:
+            continue
+        yield f"resumed: whether {server} is the same build is not known"
+        was = record.servers[server].jvm_started_ms
+        if was is not None and now.jvm_started_ms is not None and was != now.jvm_started_ms:
+            yield f"resumed: {server} was restarted since the run began, as its JMX exporter tells"
+
+
 def _facts(
     record: Manifest, host: Mapping[str, Json], snapshots: Mapping[str, Snapshot]
 ) -> Iterator[tuple[str, object, object]]:

@@ -33,7 +33,7 @@ from lab.process import System
 from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
-from lab.resume import check_unfinished, put_away, unlike, without_series
+from lab.resume import check_unfinished, put_away, unlike, unsure, without_series
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
 from lab.types import (
@@ -158,7 +158,7 @@ def run(
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
     if experiment.target is not None:
-        stack.adopt(experiment.servers[0], experiment.target)
+        stack.adopt(experiment.servers[0], experiment.target, experiment.routes[0])
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes)
@@ -245,7 +245,7 @@ def resume(
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)
     if experiment.target is not None:
-        stack.adopt(experiment.servers[0], experiment.target)
+        stack.adopt(experiment.servers[0], experiment.target, experiment.routes[0])
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     engine_now, cores_then = "; ".join(chosen.versions.values()), record.limits["generator_cores"]
     others = (
@@ -255,12 +255,15 @@ def resume(
     unlike(record, read_object(place.host_file), snapshots, others)
     for folder in put_away(run_dir):
         console.print(f"an unfinished trial was put away as {folder}", highlight=False)
+    for line in (unknown := tuple(unsure(record, snapshots))):
+        console.print(line, highlight=False)
+    notes = tuple(dict.fromkeys((*record.notes, *unknown)))
     rows = list(derive(run_dir, engines, live=True).rows)
     order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
     console.print(
         f"results/{run_dir.name}: {len(rows)} trials are there, going on", highlight=False
     )
-    record = dataclasses.replace(record, status="running", ended_at=None)
+    record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
     tools = _tools(chosen, engines, stages, stack, system, console, place)
     return Campaign(run_dir, record, experiment, order, tools).go(rows)
@@ -372,10 +375,20 @@ class Campaign:
             raw,
             warmth,
             prediction=prediction,
+            known=self._answers(plan),
         )
         tools.conditions.free_generator()
         self._observe(raw, progress)
         return read_trial(self.run_dir.name, raw, tools.all_engines)
+
+    def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
+        """What a target said before the run that is no success, for the notes of its trials."""
+        said = f"warning: {plan.server}: {plan.route} answers "
+        return tuple(
+            note.removeprefix("warning: ")
+            for note in self.record.notes
+            if self.experiment.target and note.startswith(said)
+        )
 
     def _clear(self, plan: TrialPlan, progress: Trials) -> None:
         """No server finds what another one left with Toxiproxy."""
@@ -523,7 +536,8 @@ class Campaign:
         """The derived files of what there is, and what a reader wants first."""
         console = self.tools.console
         derived = derive(self.run_dir, self.tools.all_engines, live=True)
-        table.render(console, rows, table.grouped(derived.notes))
+        foreign = self.experiment.target is not None
+        table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
         verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)
         for line in derived.lines:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,8 +28,12 @@ MANAGEMENT_PORT = 8081
 DEADLINE_S = 5.0
 # A route's first answer on a cold JVM, through a delay and toxics.
 ROUTE_DEADLINE_S = 30.0
+# A foreign service's first answer may be a stream that never ends: no more is read of it.
+BODY_DEADLINE_S = 10.0
+BODY_BYTES = 1 << 20
 AGENT_DEADLINE_S = 2.0
-# The most of a server's bound that the live probe may use: what a trial may miss (99 % kept).
+# The most of a server's bound (of a foreign service: of what its light load did) that the live
+# probe may use: what a trial may miss (99 % kept).
 PROBE_SHARE = 0.01
 # The counter is read at the edges of a trial's window: late is worse than not at all.
 COMPILATION_DEADLINE_S = 2.0
@@ -45,7 +50,7 @@ _DESCRIPTORS = re.compile(r"(?m)^process_(open|max)_fds ([0-9.eE+]+)")
 _CPU = re.compile(r"(?m)^process_cpu_seconds_total ([0-9.eE+-]+)")
 _STARTED = re.compile(r"(?m)^process_start_time_seconds ([0-9.eE+]+)")
 _JDK = re.compile(r'(?m)^jvm_runtime_info\{[^}]*version="([^"]+)"')
-_POOL_SIZE = re.compile(r"(?m)^lab_worker_pool_size(?:\{[^}]*\})? ([0-9.eE+]+)$")
+_POOL_SIZE = re.compile(r"(?m)^lab_worker_pool_size(?:\{[^}]*\})? ([0-9.eE+-]+)$")
 _MAX_HEAP = re.compile(r'(?m)^jvm_memory_max_bytes\{area="heap",?\} (\S+)')
 _COMPILATION = re.compile(r"(?m)^jvm_compilation_time_seconds_total ([0-9.eE+-]+)")
 _WORK = re.compile(r"(?m)^(lab_http_requests_total|lab_http_request_seconds_bucket)\{(.*)\} (\S+)$")
@@ -107,10 +112,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """A service that is not the lab's; `exporter`: a JMX exporter answers on its host, `scraped`:
-    Prometheus has it in its list."""
+    """A service that is not the lab's; `exporter`: a JMX exporter answers on its host, and
+    `scraped`: Prometheus has it in its list."""
 
     url: str
+    route: str
     exporter: bool
     scraped: bool
 
@@ -124,29 +130,32 @@ class Stack:
         self._http = httpx.Client(transport=transport, timeout=DEADLINE_S, trust_env=False)
         self._foreign: dict[str, _Foreign] = {}
 
-    def adopt(self, server: str, url: str) -> None:
+    def adopt(self, server: str, url: str, route: str = "/") -> None:
         """From now on `server` is a service that is not the lab's (foreign), at `url` (scheme,
-        host and port). Whether a JMX exporter answers on its host is asked once, here: a host with
-        a dot in its name may run anything beside the service, so there it counts only where the
-        user has listed it for Prometheus."""
+        host and port), asked on `route`. Whether a JMX exporter answers on its host is asked once,
+        here: a host may run other JVMs beside the service, so it counts only where the user has
+        listed the host for Prometheus."""
         exporter = scraped = False
         with suppress(LabUnreachable):
             instance = f"{server}:{EXPORTER_PORT}"
             scraped = any(one.job == "jvm" and one.instance == instance for one in self.targets())
         with suppress(LabUnreachable):
-            if scraped or "." not in server:
+            if scraped:
                 self._exported(server, _STARTED, "process_start_time_seconds")
                 exporter = True
-        self._foreign[server] = _Foreign(url, exporter, scraped)
+        self._foreign[server] = _Foreign(url, route, exporter, scraped)
 
     def is_foreign(self, server: str) -> bool:
         """Whether it was adopted."""
         return server in self._foreign
 
     def answers(self, server: str, deadline_s: float) -> bool:
-        """Whether a foreign service answers a connection within the deadline, on any path."""
+        """Whether a foreign service begins to answer its route within the deadline, whatever it
+        says."""
+        url = self.traffic_url(server, self._foreign[server].route)
         try:
-            self._http.get(self.traffic_url(server, "/"), timeout=deadline_s)
+            with self._http.stream("GET", url, timeout=deadline_s):
+                pass
         except httpx.TimeoutException:
             return False
         except httpx.HTTPError:
@@ -280,7 +289,8 @@ class Stack:
         when it does not answer, or not on this path."""
         url = self.traffic_url(server, route)
         try:
-            answer = self._http.get(url, timeout=ROUTE_DEADLINE_S)
+            with self._http.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
+                ended = _ends(answer, time.monotonic() + BODY_DEADLINE_S)
         except httpx.HTTPError as failure:
             hint = ""
             if server == THIS_MACHINE:
@@ -293,7 +303,14 @@ class Stack:
             raise LabUnreachable(f"{url} answers {answer.status_code}: not served")
         if answer.is_redirect:
             return f"{route} answers {answer.status_code}: redirects are measured, not followed"
-        return None if answer.is_success else f"{route} answers {answer.status_code}"
+        if not answer.is_success:
+            return f"{route} answers {answer.status_code}"
+        if not ended:
+            return (
+                f"{route} still answers after {BODY_DEADLINE_S:.0f} s: requests that do not end "
+                "in the window are not counted"
+            )
+        return None
 
     def check_route(self, server: str, route: str) -> str | None:
         """One request of the route: that it is served, and by the right model.
@@ -398,9 +415,21 @@ class Stack:
                 buckets.append((float(labels["le"]), float(value)))
         return RouteWork(requests, tuple(sorted(buckets)), failed)
 
-    def mark(self, run: str, plan: TrialPlan, phase: str, expires_s: float) -> None:
+    def mark(
+        self,
+        run: str,
+        plan: TrialPlan,
+        phase: str,
+        expires_s: float,
+        light_rps: float | None = None,
+    ) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
-        `expires_s`, should the driver die. Raises LabUnreachable."""
+        `expires_s`, should the driver die. `light_rps` is what a foreign service did under its
+        light load: without, nothing tells how little a probe may send, and none is sent. Raises
+        LabUnreachable."""
+        most_rps = plan.predicted_rps
+        if plan.server in self._foreign:
+            most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
         mark = {
             "run": run,
             "trial": plan.trial,
@@ -413,7 +442,7 @@ class Stack:
             "offered_rps": plan.offered_rps,
             "phase": phase,
             "url": plan.url,
-            "probe_rps": None if plan.predicted_rps is None else PROBE_SHARE * plan.predicted_rps,
+            "probe_rps": None if most_rps is None else PROBE_SHARE * most_rps,
             "expires_s": expires_s,
         }
         url = f"{self._urls.agent}/trial"
@@ -500,12 +529,12 @@ class Stack:
         if started is None:
             raise LabUnreachable(f"{server}: {url} has no process_start_time_seconds")
         most = float(heap[1]) if heap else 0.0
-        pools = _POOL_SIZE.findall(text)
+        pools = [float(size) for size in _POOL_SIZE.findall(text)]
         return Exported(
             start_time_ms=round(float(started[1]) * 1000),
             jdk=jdk[1] if jdk else None,
             max_heap_bytes=round(most) if most > 0 else None,
-            pool_size=round(float(pools[0])) if len(pools) == 1 else None,
+            pool_size=round(pools[0]) if len(pools) == 1 and pools[0] > 0 else None,
             scraped=foreign.scraped,
         )
 
@@ -513,7 +542,9 @@ class Stack:
         """Spares a foreign service without one the wait for a deadline. Raises LabUnreachable."""
         foreign = self._foreign.get(server)
         if foreign is not None and not foreign.exporter:
-            raise LabUnreachable(f"{server}: no JMX exporter on port {EXPORTER_PORT}")
+            raise LabUnreachable(
+                f"{server}: no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
+            )
 
     def _exported(self, server: str, pattern: re.Pattern[str], name: str) -> float:
         url = f"http://{server}:{EXPORTER_PORT}/metrics"
@@ -565,6 +596,23 @@ def toxic_state(in_force: ToxicsInForce) -> ToxicState:
         added_latency_ms=in_force.added_latency_ms,
         unpredicted=in_force.unpredicted,
     )
+
+
+def _ends(answer: httpx.Response, until_s: float) -> bool:
+    """Whether the answer's body ends before `until_s` (of time.monotonic), as far as it is read:
+    one of more than BODY_BYTES counts as one that does. Raises httpx.HTTPError, but not for a
+    body that pauses until then."""
+    read = 0
+    try:
+        for chunk in answer.iter_raw():
+            read += len(chunk)
+            if read > BODY_BYTES:
+                return True
+            if time.monotonic() >= until_s:
+                return False
+    except httpx.ReadTimeout:
+        return False
+    return True
 
 
 def _text(failure: Exception) -> str:

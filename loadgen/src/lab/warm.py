@@ -124,7 +124,8 @@ def warm_foreign(
 
     if _compiled_s(server, stack) is None:
         done = load(FIXED_WARM_S)
-        why = f"nothing tells what it compiles (no JMX exporter at {server}:{EXPORTER_PORT})"
+        why = f"nothing tells what it compiles (no JMX exporter at {server}:{EXPORTER_PORT} "
+        why += "that prometheus/own.json lists)"
         if isinstance(done, str):
             why += f"; {done}"
         settled(server, stack, system)

@@ -97,6 +97,21 @@ def test_a_trial_of_little_capacity_is_probed_less(
     assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08)
 
 
+def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
+    bench = Bench(clock, ok)
+
+    async def run() -> None:
+        await bench.probe.start(replace(TRIAL, probe_rps=0))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        # It is no probe that broke down: the agent's health looks at this.
+        assert bench.probe.running
+        await bench.probe.stop()
+
+    asyncio.run(run())
+    assert clock.waits == 0
+
+
 def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
     async def never(request: httpx.Request) -> httpx.Response:
         await asyncio.Event().wait()

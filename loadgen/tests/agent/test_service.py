@@ -188,7 +188,7 @@ def test_health_tells_when_a_background_task_has_died() -> None:
         ({"concurrency": 0}, "concurrency=0: allowed whole numbers from 1"),
         ({"concurrency": True}, "concurrency=True: allowed whole numbers from 1"),
         ({"offered_rps": -1}, "offered_rps=-1: allowed null or above 0"),
-        ({"probe_rps": 0}, "probe_rps=0: allowed null or above 0"),
+        ({"probe_rps": -1}, "probe_rps=-1: allowed null or from 0"),
         ({"server": ""}, "server='': allowed text of 1..200 characters"),
         ({"url": "ftp://x"}, "url='ftp://x': allowed http://host[:port]/path"),
         ({"expires_s": 0}, "expires_s=0: allowed above 0 to 86400"),

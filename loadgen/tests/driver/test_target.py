@@ -3,8 +3,11 @@
 import dataclasses
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from driver.fakes import (
@@ -31,13 +34,14 @@ from lab.observe import selectors
 from lab.predict import predict
 from lab.run import Place
 from lab.short_load import LEAD_S, short_load
-from lab.stack import Stack
+from lab.stack import BODY_BYTES, Stack, Urls
 from lab.types import (
     HIGH,
     Demand,
     Experiment,
     Exported,
     Judgement,
+    Latency,
     Observation,
     Reading,
     Series,
@@ -108,7 +112,10 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
         ({"TARGET": "http://u:p@a/"}, "is not an address"),
         ({"TARGET": "http://a:0/"}, "port 0 is not allowed; allowed: 1..65535"),
         ({"TARGET": "http://[fe80::1]/"}, "allowed: a host name or an IPv4 address"),
-        ({"TARGET": "http://a/" + "x" * 200}, "is not an address"),
+        ({"TARGET": "http://a/$(x)"}, "is not an address"),
+        ({"TARGET": "http://a/" + "x" * 200}, "212 characters as it is asked (http://a:80/…)"),
+        # What is asked is longer than what was given.
+        ({"TARGET": "http://localhost/" + "x" * 180}, "asked (http://host.docker.internal:80/…)"),
         ({"CONC": "19001"}, "19001 is more than this machine holds"),
     ],
 )
@@ -149,6 +156,54 @@ def test_a_snapshot_has_what_an_exporter_tells(outside: Stack, fake_lab: FakeLab
     assert outside.traffic_url("my-service", "/x") == f"{URL}/x"
     # Nobody asks a management port that it does not have.
     assert ("my-service", 8081) not in fake_lab.asked
+
+
+def test_an_exporter_that_is_not_listed_proves_nothing(outside: Stack, fake_lab: FakeLab) -> None:
+    fake_lab.scraped_jvms = set()
+    outside.adopt("my-service", URL)
+    assert outside.snapshot("my-service").exported is None
+    with pytest.raises(LabUnreachable, match=r"that prometheus/own\.json lists"):
+        outside.cpu_s("my-service")
+
+
+def test_an_answer_that_never_ends_is_not_read_to_its_end(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless(httpx.SyncByteStream):
+        def __init__(self, chunk: bytes) -> None:
+            self.chunk, self.read = chunk, 0
+
+        def __iter__(self) -> Iterator[bytes]:
+            while True:
+                self.read += len(self.chunk)
+                yield self.chunk
+
+    paths: list[str] = []
+
+    def stack_of(stream: Endless) -> Stack:
+        def answer(request: httpx.Request) -> httpx.Response:
+            if request.url.host != "my-service":
+                return fake_lab.answer(request)
+            paths.append(request.url.path)
+            return httpx.Response(200, stream=stream)
+
+        made = Stack(Urls.read({}), httpx.MockTransport(answer))
+        made.adopt("my-service", URL, "/events")
+        return made
+
+    large = Endless(b"x" * 1000)
+    assert stack_of(large).check_route("my-service", "/events") is None
+    assert large.read < BODY_BYTES + 10_000
+    seconds = iter(range(1000))
+    monkeypatch.setattr("lab.stack.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    slow = Endless(b".")
+    stack = stack_of(slow)
+    assert "/events still answers after 10 s" in (stack.check_route("my-service", "/events") or "")
+    assert slow.read <= 20
+    # Whether it answers at all is asked where it was loaded.
+    paths.clear()
+    assert stack.answers("my-service", 1.0)
+    assert paths == ["/events"]
 
 
 def test_without_an_exporter_none_is_asked_again(stack: Stack, fake_lab: FakeLab) -> None:
@@ -260,7 +315,8 @@ def test_without_an_exporter_it_is_loaded_for_a_fixed_time_which_proves_nothing(
 def test_one_connection_tells_r0_and_a_light_load_the_cost(
     outside: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, tmp_path: Path
 ) -> None:
-    fake_lab.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 15))
+    # One connection for 3 s is too little at 200 ms each, so there is a second try.
+    fake_lab.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
     demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
@@ -438,8 +494,8 @@ def test_without_an_exporter_nothing_is_named_with_confidence_and_it_is_said_why
     found = judged(foreign_record(None), *CONTAINER)
     assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
     assert found.missing == (
-        "no JMX exporter at my-service:9404: heap, GC, descriptors and pool unknown; "
-        "see docs/your-own-service.md",
+        "no JMX exporter at my-service:9404 that prometheus/own.json lists: heap, GC, descriptors "
+        "and pool unknown; see docs/your-own-service.md",
     )
     full = judged(foreign_record(None, usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER)
     assert full.bottleneck == "host CPU"
@@ -475,7 +531,12 @@ def test_an_r0_on_a_full_machine_is_not_relied_on() -> None:
     assert found.confidence < HIGH
 
 
-def test_r0_is_never_more_than_what_many_connections_met(
+def lone(raw_ms: float, samples: int) -> Reading:
+    """What a single connection met."""
+    return reading(samples / 3, 3, raw=latency(raw_ms), samples=samples)
+
+
+def test_r0_is_unknown_where_many_connections_met_less(
     outside: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
 ) -> None:
     def slow_alone(of: TrialPlan, raw: Path) -> Reading:
@@ -485,7 +546,116 @@ def test_r0_is_never_more_than_what_many_connections_met(
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
     demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
-    assert demand.r0_ms == 200
+    assert demand.r0_ms is None
+    assert "in 200 ms on average, sooner than a single one in 300 ms" in (demand.r0_problem or "")
+    # What the light load did is known all the same.
+    assert demand.light_rps == 500
+    of_trial = foreign_record(None, demand=demand)
+    said = judge(measurement(of_trial, reading(2000, raw=latency(200))), observation())
+    assert any(note.startswith("R0 unknown: 100 connections") for note in said.notes)
+    found = judged(of_trial, *CONTAINER, rps=2000, raw_ms=200)
+    assert found.bottleneck == "unknown"
+    assert any(line.startswith("R0 unknown: 100 connections") for line in found.missing)
+    assert predict("/x", 400, None, foreign(None), demand, 2).bounds == ()
+
+
+def test_r0_of_a_few_answers_is_unknown(
+    outside: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
+) -> None:
+    def slow(of: TrialPlan, raw: Path) -> Reading:
+        return lone(2000, 2) if of.concurrency == 1 else reading(25, of.duration_s)
+
+    engine.read = slow  # type: ignore[method-assign]
+    of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=50)
+    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    assert demand is not None
+    assert demand.r0_ms is None
+    assert demand.r0_problem == (
+        "a single connection got 2 answers before the load, and a mean needs 20"
+    )
+
+
+def test_a_service_of_two_speeds_is_not_said_to_have_given_all(
+    outside: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
+) -> None:
+    # 60 % take 100 ms, 40 % take 1 ms: 60.4 ms on average, so 50 connections may have 828 req/s.
+    mixed = Latency(60.4, 100, 100, 100, 100)
+
+    def two_speeds(of: TrialPlan, raw: Path) -> Reading:
+        return reading(of.concurrency / 0.0604, of.duration_s, raw=mixed)
+
+    engine.read = two_speeds  # type: ignore[method-assign]
+    of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=50)
+    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    assert demand is not None
+    assert demand.r0_ms == 60.4
+    of_trial = foreign_record(None, concurrency=50, demand=demand)
+    found = judged(of_trial, *CONTAINER, rps=500, raw_ms=100)
+    assert found.bottleneck == "unknown"
+    assert "60% of N / R0" in found.sentence
+    assert judged(of_trial, *CONTAINER, rps=820, raw_ms=61).bottleneck == "none"
+
+
+def test_a_pool_that_gave_more_than_its_size_over_r0_is_doubted() -> None:
+    found = judged(foreign_record(r0_ms=300.0), *TOMCAT, rps=1000, raw_ms=400)
+    assert found.bottleneck == "worker pool"
+    assert found.confidence <= 0.6
+    assert "1,000 req/s are 150% of workers / R0" in found.missing[-1]
+
+
+def without(*names: str) -> tuple[Series, ...]:
+    """What Prometheus has of TOMCAT, but for these."""
+    return tuple(one for one in TOMCAT if one.labels["__name__"] not in names)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((200.0, 10.0), "my-service:9404 tells of 2 connectors: which of their pools serves"),
+        ((-1.0, 200.0), "my-service:9404 tells of 2 connectors: which of their pools serves"),
+        ((-1.0,), "my-service:9404 tells of a pool of -1 worker threads, as a shared executor"),
+        ((), "my-service:9404 tells of no pool of worker threads"),
+    ],
+)
+def test_pools_that_cannot_be_told_apart_are_missing(sizes: tuple[float, ...], says: str) -> None:
+    pools = [
+        gauge("lab_worker_pool_size", size, server="my-service", connector=str(number))
+        for number, size in enumerate(sizes)
+    ]
+    found = judged(foreign_record(), *without("lab_worker_pool_size"), *pools)
+    assert found.bottleneck == "unknown"
+    assert any(line.startswith(says) for line in found.missing)
+    assert not any(one.resource == "worker pool" for one in found.ranked)
+
+
+def test_a_jvm_that_never_told_its_descriptors_is_not_said_to_have_none_left() -> None:
+    found = judged(foreign_record(), *without("process_open_fds", "process_max_fds"), rps=500)
+    assert found.bottleneck == "unknown"
+    assert any("tells of no file descriptors" in line for line in found.missing)
+
+
+def test_the_quotas_of_several_containers_are_no_quota() -> None:
+    def quota(container: str) -> Series:
+        return gauge("container_spec_cpu_quota", 30_000, service="my-service", id=container)
+
+    period = gauge("container_spec_cpu_period", 100_000, service="my-service", id="1")
+    one = judged(foreign_record(), *TOMCAT, quota("1"), period)
+    assert any(standing.resource == "server CPU" for standing in one.ranked)
+    two = judged(foreign_record(), *TOMCAT, quota("1"), quota("2"), period)
+    assert not any(standing.resource == "server CPU" for standing in two.ranked)
+    assert any("my-service is 2 containers with a CPU quota each" in line for line in two.missing)
+
+
+def test_an_exporter_that_may_be_another_s_is_said_to_be_taken_for_the_service_s() -> None:
+    def notes(server: str, *series: Series) -> tuple[str, ...]:
+        of = dataclasses.replace(plan("closed", server=server, predicted_rps=None), concurrency=400)
+        whole = measurement(foreign_record(plan=of), reading(2000, raw=latency(200)))
+        return judge(whole, Observation((OPENS, CLOSES), (gauge("up", 1), *series))).notes
+
+    taken = "the JMX exporter on {}:9404 is taken for that of port 8080"
+    assert taken.format("my-service") in notes("my-service")
+    assert not any("is taken for" in one for one in notes("my-service", *CONTAINER))
+    assert taken.format("a.b") in notes("a.b", *CONTAINER)
 
 
 def test_its_limits_are_those_that_it_tells() -> None:
@@ -533,6 +703,58 @@ def test_a_bench_of_a_target_leaves_the_same_files(ready: Bench, fake_lab: FakeL
     assert ("my-service", 8081) not in fake_lab.asked
     for name in ("report.html", "REPORT.md"):
         assert "my-service" in (ready.run_dir / name).read_text()
+
+
+def test_the_probe_takes_one_percent_of_what_the_light_load_did(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0
+    # 200 connections did 1,000 req/s.
+    assert fake_lab.probe_rates == {10.0}
+    fake_lab.probe_rates.clear()
+    assert ready.run(**TARGETED) == 0
+    # No more than one percent of what is offered, either.
+    assert fake_lab.probe_rates == {10.0, 5.0}
+
+
+def test_nothing_is_probed_where_the_light_load_told_nothing(
+    outside: Stack, fake_lab: FakeLab
+) -> None:
+    outside.mark("run", plan("closed", server="my-service", predicted_rps=None), "warmup", 60)
+    assert fake_lab.probe_rates == {0.0}
+
+
+def test_a_redirect_is_a_note_of_every_trial(ready: Bench, fake_lab: FakeLab) -> None:
+    fake_lab.route_status = 302
+    ready.run(**TARGETED)
+    for line in (ready.run_dir / "trials.jsonl").read_text().splitlines():
+        notes = json.loads(line)["notes"]
+        assert any(note.startswith("my-service: /x?a=1 answers 302: redirects") for note in notes)
+
+
+def test_resumed_it_may_be_another_build_and_a_restart_is_said(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.system.interrupt_at = 110.0
+    with pytest.raises(LabError):
+        ready.run(**TARGETED)
+    ready.system.interrupt_at = None
+    fake_lab.foreign_started_s = 2000.0
+    assert ready.resume() == 0
+    notes = ready.manifest["notes"]
+    assert isinstance(notes, list)
+    assert "resumed: whether my-service is the same build is not known" in notes
+    assert any("my-service was restarted since the run began" in note for note in notes)
+
+
+def test_only_a_hard_bound_is_called_a_prediction(ready: Bench) -> None:
+    # Two runs, as verdicts that say the same of several loads are one line.
+    assert ready.run(**{**TARGETED, "modes": ("closed",)}) == 0
+    assert ready.run(**{**TARGETED, "modes": ("open",)}) == 0
+    text = ready.text.getvalue()
+    assert "estimated 1,000 req/s (connections)" in text
+    assert "predicted 500 req/s (offered load)" in text
+    assert "no such bound is known" in re.sub(r"\s+", " ", text)
 
 
 def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(

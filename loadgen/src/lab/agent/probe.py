@@ -102,7 +102,10 @@ class Probe:
         await asyncio.gather(sender, return_exceptions=True)
 
     async def _send(self, trial: Trial) -> None:
-        rate_rps = min(self._settings.rate_rps, trial.probe_rps or math.inf)
+        most_rps = math.inf if trial.probe_rps is None else trial.probe_rps
+        if not most_rps:
+            await asyncio.Event().wait()  # Until it is stopped: nothing may be sent.
+        rate_rps = min(self._settings.rate_rps, most_rps)
         in_flight: set[asyncio.Task[None]] = set()
         async with self._new_client() as client:
             try:

@@ -25,7 +25,8 @@ class TrialRefused(ValueError):  # noqa: N818 - it is what happens to the reques
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One announced trial. ``offered_rps`` is None where nothing is offered (closed);
-    ``probe_rps`` is the most that the probe may send, None where nothing limits it."""
+    ``probe_rps`` is the most that the probe may send, 0 for nothing at all, None where nothing
+    limits it."""
 
     run: str
     trial: str
@@ -52,8 +53,8 @@ class Trial:
             raise TrialRefused(f"concurrency={self.concurrency!r}: allowed whole numbers from 1")
         if self.offered_rps is not None and not _positive(self.offered_rps):
             raise TrialRefused(f"offered_rps={self.offered_rps!r}: allowed null or above 0")
-        if self.probe_rps is not None and not _positive(self.probe_rps):
-            raise TrialRefused(f"probe_rps={self.probe_rps!r}: allowed null or above 0")
+        if not (self.probe_rps is None or _is_zero(self.probe_rps) or _positive(self.probe_rps)):
+            raise TrialRefused(f"probe_rps={self.probe_rps!r}: allowed null or from 0")
         url = urlsplit(self.url)
         if url.scheme != "http" or not url.hostname:
             raise TrialRefused(f"url={self.url!r}: allowed http://host[:port]/path")
@@ -92,6 +93,10 @@ def parse_announcement(body: object) -> Announcement:
     return Announcement(
         Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
     )
+
+
+def _is_zero(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and number == 0
 
 
 def _positive(number: object) -> TypeGuard[float]:

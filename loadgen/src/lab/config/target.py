@@ -48,7 +48,7 @@ def target(text: str) -> Target:
             f"{text} is not allowed: TLS was not tried with every load engine; allowed: {SHAPE}"
         )
     found = _URL.fullmatch(rest) if scheme == "http" else None
-    if found is None or len(text) > LONGEST:
+    if found is None:
         raise ValueError(f"{text} is not an address; allowed: {SHAPE}, at most {LONGEST}")
     host, port = found["host"].lower(), int(found["port"] or 80)
     if not 1 <= port <= 65535:
@@ -62,7 +62,13 @@ def target(text: str) -> Target:
         host = THIS_MACHINE
     if host.startswith("["):
         raise ValueError(f"{text} is not allowed; allowed: a host name or an IPv4 address")
-    return Target(f"http://{host}:{port}", host, found["route"] or "/", note)
+    url, route = f"http://{host}:{port}", found["route"] or "/"
+    if len(url + route) > LONGEST:
+        raise ValueError(
+            f"{text} is not allowed: {len(url + route)} characters as it is asked ({url}/…); "
+            f"allowed: at most {LONGEST}"
+        )
+    return Target(url, host, route, note)
 
 
 def given_target(settings: Settings) -> Target | None:

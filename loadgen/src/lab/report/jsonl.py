@@ -43,10 +43,12 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
 
 
 def _demand(demand: Demand | None) -> Any:
-    """R0 and the rate only where they were measured: of a foreign service."""
+    """R0 and the rate only where they were measured: of a foreign service; and why not."""
     known = to_json(demand)
-    if demand is not None and demand.r0_ms is None:
-        del known["r0_ms"], known["light_rps"]
+    if demand is not None and demand.r0_problem is None:
+        del known["r0_problem"]
+        if demand.r0_ms is None and demand.light_rps is None:
+            del known["r0_ms"], known["light_rps"]
     return known
 
 

@@ -16,7 +16,13 @@ WIDER = 140
 NOTHING = "–"
 
 
-def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
+# What a missing bound means, of the lab's own servers and of a service that is not.
+UNBOUND = ("only computing limits", "no such bound is known")
+
+
+def render(
+    console: Console, rows: Sequence[Row], notes: Sequence[str], *, foreign: bool = False
+) -> None:
     """Print the rows, what the columns mean, the reasons of invalid trials, and the notes."""
     if not rows:
         return
@@ -27,9 +33,9 @@ def render(console: Console, rows: Sequence[Row], notes: Sequence[str]) -> None:
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
-        "rates in requests/s, bound: the most the load and settings allow (–: no such "
-        "bound is known), t/o: timeouts, – : the engine cannot tell. ok and errors count the whole "
-        "run, the rest its measured window."
+        "rates in requests/s, bound: the most the load and settings allow "
+        f"(–: {UNBOUND[foreign]}), t/o: timeouts, – : the engine cannot tell. ok and errors count "
+        "the whole run, the rest its measured window."
     )
     console.print(Text(legend, style="dim"))
     for row in rows:

@@ -7,6 +7,7 @@ condition of its own (planted, explain) they are told apart by their names.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import statistics
 from collections import Counter
@@ -19,7 +20,7 @@ from rich.text import Text
 from lab.cells import Cell, lane_of
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds
-from lab.types import HIGH, UNKNOWN, Kind, Row, Verdict
+from lab.types import HIGH, OFFERED, UNKNOWN, Kind, Row, Verdict
 
 # In these kinds the same load is measured under several conditions.
 BY_NAME: tuple[Kind, ...] = ("planted", "explain")
@@ -42,6 +43,7 @@ class Said:
     `confidence` is "high" where most of its trials say so with HIGH or more, else "low"; empty
     for an unknown bottleneck. `agree` of `trials` have this `bottleneck`, `others` are what the
     rest say. Latencies are those of `Row`: raw in a closed load, corrected in an open one.
+    `estimate`: of a service that is not the lab's, whose every bound but its offered load is one.
     """
 
     load: str
@@ -57,6 +59,7 @@ class Said:
     achieved_rps: float | None
     expected_p95_ms: float | None
     p95_ms: float | None
+    estimate: bool = False
 
     @property
     def text(self) -> str:
@@ -71,7 +74,7 @@ class Said:
         """What was predicted beside what was measured; empty where there is not both."""
         if self.achieved_rps is None or self.expected_rps is None:
             return ""
-        said = "estimated" if self.bound_rps is None else "predicted"
+        said = "estimated" if self.estimate else "predicted"
         text = (
             f"{said} {self.expected_rps:,.0f} req/s ({self.binding}), "
             f"measured {self.achieved_rps:,.0f}"
@@ -99,9 +102,13 @@ class Said:
 
 
 def said(
-    rows: Sequence[Row], verdicts: Sequence[tuple[str, Verdict]], kind: Kind
+    rows: Sequence[Row],
+    verdicts: Sequence[tuple[str, Verdict]],
+    kind: Kind,
+    *,
+    foreign: bool = False,
 ) -> tuple[Said, ...]:
-    """Every load, as they first appear."""
+    """Every load, as they first appear; `foreign`: of a service that is not the lab's."""
     names = texts.cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
     of_trial = dict(verdicts)
     groups: dict[str, list[Row]] = {}
@@ -111,9 +118,12 @@ def said(
             # The trial's name without its number and launch.
             load = re.sub(r"-l\d+$", "", row.trial.partition("-")[2]) or row.trial
         groups.setdefault(load, []).append(row)
-    return tuple(
+    whole = (
         _said(load, group, [of_trial[row.trial] for row in group if row.trial in of_trial])
         for load, group in groups.items()
+    )
+    return tuple(
+        dataclasses.replace(one, estimate=foreign and one.binding != OFFERED) for one in whole
     )
 
 

@@ -51,7 +51,8 @@ class Content:
     @property
     def said(self) -> tuple[Said, ...]:
         """What limited each load, with what was predicted of it."""
-        return said(self.rows, self.verdicts, self.experiment.kind)
+        foreign = self.experiment.target is not None
+        return said(self.rows, self.verdicts, self.experiment.kind, foreign=foreign)
 
 
 def launches(experiment: Experiment) -> str:

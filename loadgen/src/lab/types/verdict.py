@@ -26,6 +26,8 @@ RESOURCES = (
 # Answers that are not a resource.
 NONE = "none"
 UNKNOWN = "unknown"
+# The bound that an open load has by itself.
+OFFERED = "offered load"
 # From here on a verdict is meant to be relied on.
 HIGH = 0.8
 
@@ -66,9 +68,10 @@ class Demand:
     the server's process, and of the whole machine (generator, proxy and downstream share it),
     each with what the idle lab used taken off. None where it could not be told.
 
-    `r0_ms`: R0 of a foreign service, the median that a single connection met, which waits for no
-    other, or that of the light load where it is less; `light_rps` the answers per second of the
-    light load on it. None of the lab's servers, where R0 follows from what they do."""
+    `r0_ms`: R0 of a foreign service, the mean that a single connection met, which waits for no
+    other; None where it could not be told, `r0_problem` says why. `light_rps` the answers per
+    second of the light load on it. None of the lab's servers, where R0 follows from what they
+    do."""
 
     connections: int
     requests: int
@@ -76,6 +79,7 @@ class Demand:
     host_cpu_s: float | None
     r0_ms: float | None = None
     light_rps: float | None = None
+    r0_problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lab.routes import EXPORTER_PORT
 from lab.types import Observation, Reading, TrialRecord
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
@@ -23,7 +24,8 @@ _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 
 
 def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
-    """What is not known, for the notes."""
+    """What is not known, or taken for granted, for the notes."""
+    yield from _taken(record, observation)
     if observation is None:
         # Versions without a warm-up proof stored no series at all.
         if record.warmth is not None:
@@ -32,6 +34,20 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
     unseen = [job for job in jobs(record) if not observation.covers(job)]
     if unseen:
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
+
+
+def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """An exporter on a host that may run other things beside the service: whose it is was not
+    told."""
+    server, before = record.plan.server, record.before
+    if not before.foreign or before.exported is None:
+        return
+    container = observation is not None and observation.series(
+        "container_cpu_usage_seconds_total", service=server
+    )
+    if "." in server or not container:
+        port = str(before.settings.get("url", "")).rpartition(":")[2]
+        yield f"the JMX exporter on {server}:{EXPORTER_PORT} is taken for that of port {port}"
 
 
 def jobs(record: TrialRecord) -> tuple[str, ...]:

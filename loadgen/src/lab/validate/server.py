@@ -73,6 +73,15 @@ def not_asked(record: TrialRecord) -> Iterator[str]:
     yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
     if record.warmth is not None and not record.warmth.provable:
         yield f"warm-up was not proven: {record.warmth.problem}"
+    if record.demand is not None and record.demand.r0_problem is not None:
+        yield f"R0 unknown: {unknown_r0(record)}"
+
+
+def unknown_r0(record: TrialRecord) -> str:
+    """Why R0 of a foreign service is not known, where it is not."""
+    if record.demand is not None and record.demand.r0_problem is not None:
+        return record.demand.r0_problem
+    return "a single connection got no figures before the load"
 
 
 def warm(record: TrialRecord) -> Iterator[str]:

@@ -127,7 +127,7 @@ def _verdict(
     if missing or (refusing and name != "worker pool"):
         confidence = min(confidence, DOUBTED)
     if measurement.record.before.foreign:
-        unknown = tuple(foreign.missing(seen))
+        unknown = tuple(foreign.missing(seen, ranked))
         missing = (*missing, *unknown)
         # That the load had all it can have takes no evidence but the rate, or an R0 that was not
         # measured on a machine as full as this one.

@@ -67,7 +67,7 @@ class Seen:
         foreign service what a single connection met, 0 where that is not known."""
         if self.record.before.foreign:
             demand = self.record.demand
-            # Three digits: one connection's median tells no more.
+            # Three digits: one connection's mean tells no more.
             return float(f"{(demand.r0_ms or 0.0) / 1000:.3g}") if demand else 0.0
         return response_time_ms(self.call, self.record.before) / 1000
 

@@ -8,7 +8,8 @@ full, and something waited for it (or failed for want of it).
 from __future__ import annotations
 
 from lab.types import Standing
-from lab.verdict.seen import Seen, kept, value
+from lab.verdict.foreign import foreign_pool_unknown, foreign_quotas
+from lab.verdict.seen import MOST_OF_R0, Seen, kept, value
 
 # A resource in use for this share of its capacity is full: samples and edges lose the rest.
 FULL = 0.95
@@ -49,7 +50,10 @@ def worker_pool(seen: Seen) -> Standing | None:
     )
     if size is None or active is None or size.value <= 0:
         return None
-    if queued is None and seen.record.before.foreign:
+    foreign = seen.record.before.foreign
+    if foreign and foreign_pool_unknown(seen) is not None:
+        return None
+    if queued is None and foreign:
         queued = seen.waiting_beside(active)
     request = {**mine, "route": seen.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
@@ -75,7 +79,9 @@ def worker_pool(seen: Seen) -> Standing | None:
         if seen.r0_s > 0:
             bound = size.value / seen.r0_s
             explained = seen.rps / bound
-            if explained >= EXPLAINED:
+            if foreign and explained > MOST_OF_R0:
+                score = 0.6  # R0 was measured, and it is not what a worker is held for.
+            elif explained >= EXPLAINED:
                 score = 0.97
             elif held is not None and seen.rps * held.value >= EXPLAINED * size.value:
                 # Held longer than predicted: a pool all the same, but something makes it so.
@@ -181,7 +187,7 @@ def server_cpu(seen: Seen) -> Standing | None:
     CPUs are the machine's: see machine.host_cpu."""
     mine = {"service": seen.server}
     used = seen.rate("CPU of the server", "CPUs", "container_cpu_usage_seconds_total", **mine)
-    if used is None:
+    if used is None or (seen.record.before.foreign and len(foreign_quotas(seen)) > 1):
         return None
     quota = seen.peak("CPU quota", "µs", "container_spec_cpu_quota", **mine)
     period = seen.peak("CPU period", "µs", "container_spec_cpu_period", **mine)
@@ -332,6 +338,10 @@ def _none_left(seen: Seen) -> Standing | None:
     threads = seen.samples("jvm_threads_current", server=seen.server)
     counted = seen.samples("process_open_fds", job="jvm", server=seen.server)
     if not threads.value or counted.value > COUNTED * threads.value:
+        return None
+    # A JVM that is not the lab's may never tell them, for reasons of its own.
+    told = seen.observation.series("process_open_fds", job="jvm", server=seen.server)
+    if seen.record.before.foreign and not told:
         return None
     return Standing(
         "file descriptors",

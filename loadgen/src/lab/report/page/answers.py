@@ -12,7 +12,7 @@ from lab.report import verdicts, words
 from lab.report.page.by_load import Place
 from lab.report.page.chart import Drawn
 from lab.report.page.markup import bullets, folded, inline, prose, table
-from lab.report.table import NOTHING
+from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
 
 # More cells than these are too many to read before anything else.
@@ -98,11 +98,12 @@ def prediction(of: Content) -> str:
         parts = ["<p>No hypothesis was written down for this run.</p>"]
     header, rows = _bounds(of)
     if rows:
+        unbound = UNBOUND[of.experiment.target is not None]
         parts.append(table("Predicted bounds", header, rows, names=len(header) - _lanes(of)))
         parts.append(
             '<p class="legend">The most requests per second that the load and the settings allow, '
             "predicted before the run: connections, threads and downstream connections, each "
-            f"over how long a request holds one. {NOTHING}: no such bound is known.</p>"
+            f"over how long a request holds one. {NOTHING}: {unbound}.</p>"
         )
     compared = [one.cells for one in of.said if one.expected_rps is not None]
     if compared:
