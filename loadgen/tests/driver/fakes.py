@@ -130,7 +130,7 @@ class FakeLab:
             )
             return httpx.Response(200, text=text)
         if host in self.foreign:
-            return httpx.Response(self.route_status)
+            return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
         model = self.answering_model or self.identities[host].model
         return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
 
