@@ -13,6 +13,8 @@ tomcat() {
 
 outside() {
   local gateway status=0
+  # Tomcat is in no compose file here, which is no concern of the line that is asked for.
+  local -x COMPOSE_IGNORE_ORPHANS=true
   docker build --quiet --target nginx --tag concurrency-lab/test-nginx:local \
     --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" .ci/own-service || return 1
   gateway=$(docker network inspect --format '{{(index .IPAM.Config 0).Gateway}}' bridge)
