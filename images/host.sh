@@ -3,7 +3,7 @@
 #
 #   host.sh env         write .lab/env: what compose needs to know of this machine
 #   host.sh facts       write .lab/host.json: what a run's manifest records of it
-#   host.sh jmx                     put the JMX exporter into .lab/jmx, for services of the user's own
+#   host.sh jmx         put the JMX exporter into .lab/jmx, for services of the user's own
 #   host.sh step LOG TEXT COMMAND…  run a step of `make up`; its output is .lab/logs/LOG.log
 #   host.sh drive VERB…             run the driver, and end it with us
 #   host.sh where       say where the running lab is to be seen

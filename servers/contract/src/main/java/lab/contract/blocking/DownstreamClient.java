@@ -14,9 +14,10 @@ public interface DownstreamClient extends AutoCloseable {
    * @param deadlineNanos until when the last byte must be read, by {@link System#nanoTime}
    * @throws java.net.SocketTimeoutException at the deadline
    * @throws java.net.ConnectException when the connection was refused
-   * @throws IOException on any other status, and whatever else goes wrong
+   * @throws DownstreamException on any other status; where that is not to be had, IOException
+   * @throws IOException whatever else goes wrong
    */
-  byte[] get(long deadlineNanos) throws IOException, InterruptedException;
+  byte[] get(long deadlineNanos) throws IOException, DownstreamException, InterruptedException;
 
   /** Closes what is idle. */
   @Override

@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import lab.contract.DownstreamOutcome;
 import lab.contract.ModelContext;
 import lab.contract.blocking.DownstreamConnection.Reply;
 import lab.contract.blocking.DownstreamConnection.StaleException;
@@ -43,10 +44,10 @@ final class SocketClient implements DownstreamClient {
   }
 
   @Override
-  public byte[] get(long deadlineNanos) throws IOException {
+  public byte[] get(long deadlineNanos) throws IOException, DownstreamException {
     Reply reply = exchange(deadlineNanos);
     if (reply.status() != 200) {
-      throw new IOException("status " + reply.status());
+      throw new DownstreamException(DownstreamOutcome.ERROR);
     }
     return reply.body();
   }
