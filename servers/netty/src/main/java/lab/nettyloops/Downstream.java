@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.net.URI;
 import lab.contract.DownstreamMetrics;
+import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
 import lab.contract.nonblocking.ConnectionCap;
@@ -16,7 +17,7 @@ final class Downstream {
   private final ByteBuf request;
   private final DownstreamMetrics metrics;
   private final ConnectionCap cap;
-  private volatile int timeoutMs;
+  private final DownstreamTimeout timeout;
 
   Downstream(ModelContext context) {
     Settings settings = context.settings();
@@ -34,10 +35,7 @@ final class Downstream {
             Unpooled.directBuffer(text.length).writeBytes(text).asReadOnly());
     metrics = context.downstream();
     cap = new ConnectionCap(settings.downstreamConnections());
-    timeoutMs = (int) settings.downstreamTimeout().toMillis();
-    context.mbeans().register("DownstreamConnections", cap);
-    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
-    context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
+    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
   }
 
   DownstreamAddress address() {
@@ -59,6 +57,6 @@ final class Downstream {
 
   /** The deadline of a call that begins now. */
   int timeoutMs() {
-    return timeoutMs;
+    return timeout.ms();
   }
 }

@@ -6,8 +6,8 @@ import java.net.SocketTimeoutException;
 import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
+import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
-import lab.contract.Settings;
 
 /**
  * Calls the downstream on the caller's own thread, by the rules that hold for every model: so many
@@ -17,17 +17,13 @@ public final class BlockingDownstream implements AutoCloseable {
   private final DownstreamClient client;
   private final DownstreamMetrics metrics;
   private final ConnectionCap cap;
-  private volatile int timeoutMs;
+  private final DownstreamTimeout timeout;
 
   BlockingDownstream(ModelContext context, DownstreamClient client) {
-    Settings settings = context.settings();
     this.client = client;
     metrics = context.downstream();
-    cap = new ConnectionCap(settings.downstreamConnections());
-    timeoutMs = (int) settings.downstreamTimeout().toMillis();
-    context.mbeans().register("DownstreamConnections", cap);
-    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
-    context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
+    cap = new ConnectionCap(context.settings().downstreamConnections());
+    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
   }
 
   /**
@@ -35,7 +31,7 @@ public final class BlockingDownstream implements AutoCloseable {
    * connecting, asking, and reading the last byte.
    */
   byte[] call() throws DownstreamException, InterruptedException {
-    long timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+    long timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeout.ms());
     long asked = System.nanoTime();
     if (!cap.enter(timeoutNanos)) {
       metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked, 0);

@@ -12,8 +12,8 @@ import java.util.function.BiConsumer;
 import lab.contract.Answer;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
+import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
-import lab.contract.Settings;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,17 +57,13 @@ public final class DownstreamCalls {
   private final Client client;
   private final DownstreamMetrics metrics;
   private final ConnectionCap cap;
-  private volatile int timeoutMs;
+  private final DownstreamTimeout timeout;
 
   public DownstreamCalls(ModelContext context, Client client) {
-    Settings settings = context.settings();
     this.client = client;
     metrics = context.downstream();
-    cap = new ConnectionCap(settings.downstreamConnections());
-    timeoutMs = (int) settings.downstreamTimeout().toMillis();
-    context.mbeans().register("DownstreamConnections", cap);
-    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, cap::getCap, cap::resize);
-    context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, () -> timeoutMs, ms -> timeoutMs = ms);
+    cap = new ConnectionCap(context.settings().downstreamConnections());
+    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
   }
 
   /**
@@ -75,7 +71,7 @@ public final class DownstreamCalls {
    * fails, and comes on whichever thread ended it: the client's, a timer's, or this one.
    */
   public CompletableFuture<Answer> call() {
-    Call call = new Call(TimeUnit.MILLISECONDS.toNanos(timeoutMs));
+    Call call = new Call(TimeUnit.MILLISECONDS.toNanos(timeout.ms()));
     call.start();
     return call.answer;
   }
