@@ -43,9 +43,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(
     demand = measured(stack, system, engine, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
     assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
-    assert system.elapsed_s == pytest.approx(
-        IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5
-    )
+    assert system.elapsed_s == pytest.approx(IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5)
     assert system.processes[0].stopped_early
     assert not raw.exists()
 

@@ -151,8 +151,8 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
     assert prediction.bounds[0].formula == "0.4 / 0.5 ms"
     assert prediction.bounds[0].rps == pytest.approx(800)
     # That of .env is read back from the server's container.
-    seen = snapshot(settings={**SETTINGS, "cpu_quota": 1.5})
-    assert predict("/", 2000, None, seen, LIGHT, 2).bounds[0].formula == "1.5 / 0.5 ms"
+    seen = snapshot(settings={**SETTINGS, "cpu_quota": 0.5})
+    assert predict("/", 2000, None, seen, LIGHT, 2).bounds[0].formula == "0.5 / 0.5 ms"
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:

@@ -53,8 +53,7 @@ final class ContainerLimits {
   private static int count(String cpuset) {
     return Stream.of(cpuset.split(",", -1))
         .map(range -> range.split("-", -1))
-        .mapToInt(
-            ends -> Integer.parseInt(ends[ends.length - 1]) - Integer.parseInt(ends[0]) + 1)
+        .mapToInt(ends -> Integer.parseInt(ends[ends.length - 1]) - Integer.parseInt(ends[0]) + 1)
         .sum();
   }
 

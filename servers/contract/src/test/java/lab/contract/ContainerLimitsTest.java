@@ -18,7 +18,9 @@ class ContainerLimitsTest {
     write("cpuset.cpus.effective", "0-1\n");
     assertThat(limits().asMap())
         .containsExactly(
-            entry("cpu_quota", 1.5), entry("memory_limit_bytes", 2147483648L), entry("cpuset", "0-1"));
+            entry("cpu_quota", 1.5),
+            entry("memory_limit_bytes", 2147483648L),
+            entry("cpuset", "0-1"));
   }
 
   @Test

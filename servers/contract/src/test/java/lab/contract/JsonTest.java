@@ -18,7 +18,8 @@ class JsonTest {
     map.put("list", List.of(1, 2L, 1.5, true));
     map.put("nothing", null);
     assertThat(Json.write(map))
-        .isEqualTo("{\"text\":\"a \\\"b\\\" \\\\ \\u000a\",\"list\":[1,2,1.5,true],\"nothing\":null}");
+        .isEqualTo(
+            "{\"text\":\"a \\\"b\\\" \\\\ \\u000a\",\"list\":[1,2,1.5,true],\"nothing\":null}");
   }
 
   @Test
