@@ -29,6 +29,7 @@ CONDITIONS = Planted(
         for at, (name, server, load) in enumerate([
             ("small-pool", "a", 100), ("connection-cap", "a", 100), ("short-deadline", "a", 100),
             ("narrow-proxy", "a", 200), ("slow-downstream", "b", 100), ("nothing", "b", 200),
+            *((f"healthy-{number}-virtual-threads", "b", 100) for number in range(8)),
         ])
     )
 )  # fmt: skip

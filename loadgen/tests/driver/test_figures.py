@@ -172,7 +172,8 @@ def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
     for chart in drawn:
         assert len({(key.hue, key.style) for key in chart.keys}) == len(chart.keys)
     assert [one.name[-7:] for one in drawn] == ["-part-1", "-part-2"]
-    assert drawn[1].title.endswith("raw (2 of 2)")
+    assert drawn[1].title == "Closed, 100 connections"
+    assert drawn[1].load == "raw (2 of 2)"
 
 
 def test_conditions_of_one_load_are_rows_with_their_own_values_and_bounds() -> None:

@@ -83,7 +83,8 @@ def _figure(
     name = f"percentiles-{slug(cell.route)}-{cell.engine}-{slug(names[cell])}"
     chart = Chart(
         name=f"{name}-part-{part[0]}" if part else name,
-        title=f"{_load(cell, names)}: {kind}{f' ({part[0]} of {part[1]})' if part else ''}",
+        title=_load(cell, names),
+        load=f"{kind} ({part[0]} of {part[1]})" if part else kind,
         alt=f"Latency by rank. {'. '.join(text for _, _, text in drawn)}.",
         x=scale.ranks(beyond),
         y=scale.fitting(ms, "", scale.milliseconds),

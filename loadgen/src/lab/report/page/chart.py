@@ -49,7 +49,7 @@ class Whisker:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """One chart; `name` is unique on its page, `alt` says in words what it shows, `load` stands
-    under the title of a row chart, `marks` are upright lines at an x, with a short text above."""
+    under the title, `marks` are upright lines at an x, with a short text above."""
 
     name: str
     title: str
@@ -91,13 +91,13 @@ class Drawn:
 
 def draw(chart: Chart) -> Drawn:
     """A chart of values against values."""
-    left = 8.0 + max((CHAR_PX * len(text) for _, text in chart.y.ticks), default=20.0)
-    right, top = chart.width - 14.0, 22.0
+    left = 12.0 + max((CHAR_PX * len(text) for _, text in chart.y.ticks), default=20.0)
+    right, top = chart.width - 14.0, 39.0 if chart.load else 22.0
     keys, below = legend(chart.keys, 2.0, top + 4, chart.width)
     unit = chart.y.label
     top = below + (26.0 if unit else 13.0)
     bottom = top + chart.plot_height
-    parts = [text_at(2, 14, chart.title, "b"), keys]
+    parts = [text_at(2, 14, chart.title, "b"), text_at(2, 31, chart.load, "s"), keys]
     if unit:
         parts.append(text_at(2, top - 13, unit, "s"))
     parts += _frame(chart, left, right, top, bottom)
