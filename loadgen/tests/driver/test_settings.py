@@ -117,7 +117,13 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
 
 def test_a_cpu_limit_is_seen_as_far_as_a_jvm_sees_it(tmp_path: Path) -> None:
     one = dataclasses.replace(server(), identity=dataclasses.replace(USUAL, cpus=1))
-    assert again(content(tmp_path, a=one))[1] == ("CPUs its JVM sees=1 (a)",)
+    of = content(tmp_path, a=one)
+    assert again(of)[1] == ("CPUs its JVM sees=1 (a)",)
+    given = dataclasses.replace(of.manifest, settings=("SERVER_CPUS=0.4",))
+    assert again(dataclasses.replace(of, manifest=given)) == (
+        "make bench CONC=100 SERVER_CPUS=0.4",
+        (),
+    )
 
 
 @pytest.mark.parametrize(

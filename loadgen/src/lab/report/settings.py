@@ -25,6 +25,7 @@ JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"
 DOWNSTREAM_DELAY_MS = 200
 # LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
 ONE_LOOP = "event-loop"
+_CPUS = "CPUs its JVM sees"
 # What start.sh gives every JVM besides its SERVER_JVM_FLAGS.
 OWN_FLAGS = ("--enable-preview", "-Dsun.net.httpserver.", "-javaagent:/lab/")
 
@@ -39,8 +40,8 @@ class Changed:
 
 
 def changed(of: Manifest) -> Changed:
-    """What differed from the lab's defaults when the run began; of a service that is not the
-    lab's nothing is known."""
+    """What differed from the lab's defaults when the run began: what was given to make and is
+    not read back, and what was read back. Of a service that is not the lab's nothing is."""
     cores = of.host.get("cores")
     seen: dict[str, dict[str, tuple[str, str]]] = {}
     toxics: dict[str, None] = {}
@@ -48,8 +49,10 @@ def changed(of: Manifest) -> Changed:
         for name, value, default in _settings(snapshot, cores):
             seen.setdefault(name, {})[server] = (value, default)
         toxics |= dict.fromkeys(snapshot.toxics.in_force)
-    words, others = [], []
+    words, others = list(of.settings), []
     for name, values in seen.items():
+        if name == _CPUS and any(word.startswith("SERVER_CPU") for word in of.settings):
+            continue
         other = [server for server, (value, default) in values.items() if value != default]
         if other and name.isupper() and len({value for value, _ in values.values()}) == 1:
             words.append(f"{name}={values[other[0]][0]}")
@@ -77,8 +80,8 @@ def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if isinstance(cores, int):
-        # SERVER_CPUS or SERVER_CPUSET: which cannot be told.
-        yield "CPUs its JVM sees", str(identity.cpus), str(cores)
+        # SERVER_CPUS or SERVER_CPUSET: which cannot be told, unless it was given to make.
+        yield _CPUS, str(identity.cpus), str(cores)
 
 
 def text(value: Json) -> str:
