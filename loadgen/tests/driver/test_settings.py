@@ -126,6 +126,11 @@ def test_a_cpu_limit_is_seen_as_far_as_a_jvm_sees_it(tmp_path: Path) -> None:
     )
 
 
+def test_of_a_service_that_is_not_the_lab_s_nothing_is_known(tmp_path: Path) -> None:
+    foreign = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
+    assert again(content(tmp_path, a=foreign)) == ("make bench CONC=100", ())
+
+
 @pytest.mark.parametrize(
     ("changes", "question"),
     [

@@ -46,6 +46,8 @@ def changed(of: Manifest) -> Changed:
     seen: dict[str, dict[str, tuple[str, str]]] = {}
     toxics: dict[str, None] = {}
     for server, snapshot in of.servers.items():
+        if snapshot.foreign:
+            continue
         for name, value, default in _settings(snapshot, cores):
             seen.setdefault(name, {})[server] = (value, default)
         toxics |= dict.fromkeys(snapshot.toxics.in_force)
@@ -64,9 +66,7 @@ def changed(of: Manifest) -> Changed:
 
 def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
     """(name, value, default) of each; those of .env have the names that they have there."""
-    identity = of.identity
-    if identity is None:
-        return
+    identity = of.own_identity
     for name, (word, default) in DEFAULTS.items():
         value = of.settings.get(name)
         if value is not None:
