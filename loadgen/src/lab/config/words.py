@@ -40,9 +40,7 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
 def given_settings(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The settings of the lab among make's words that a run must keep as they were given, since
     nothing tells of them afterwards. Raises WordError."""
-    return tuple(
-        f"{key}={value}" for key, value in _from_make(environ) if key in _NOT_READ_BACK
-    )
+    return tuple(f"{key}={value}" for key, value in _from_make(environ) if key in _NOT_READ_BACK)
 
 
 def _from_make(environ: Mapping[str, str]) -> list[tuple[str, str]]:
