@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import json
 import re
@@ -10,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from driver.drawn import Drawing, answered
 from driver.fakes import FakeEngine, judged_row
@@ -18,7 +20,7 @@ from lab import panels
 from lab.cells import loads
 from lab.derive import derive
 from lab.measure import measure
-from lab.report import manifest, markdown
+from lab.report import manifest, markdown, verdicts
 from lab.report.page.html import html
 from lab.report.page.markup import long_table, table
 from lab.report.page.trials import Shown, trials
@@ -259,9 +261,8 @@ def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
     assert not (run_dir / "figures").exists()
 
 
-def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
+def predict_a_closed(folder: Path, **changes: object) -> None:
+    """Gives the first trial bounds, and what they follow from."""
     path = folder / "raw" / "01-a-closed" / "trial.json"
     record = json.loads(path.read_text())
     record["bounds"] = [
@@ -272,7 +273,13 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
         "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
     }  # fmt: skip
     record["expected_p95_ms"] = 204.1
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(record | changes))
+
+
+def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    predict_a_closed(folder)
     text = made(folder)
     page = Page(text)
     assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
@@ -284,6 +291,24 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert report.index("## What limited") < report.index("## Predicted and measured")
     row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
     assert row in report
+
+
+def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(1, ("a",))[:1])
+    predict_a_closed(folder, toxic_changes=["at 12:00"])
+    derived = derive(folder, [Drawing()])
+    assert derived.rows[0].achieved_rps
+    console = io.StringIO()
+    verdicts.render(Console(file=console, width=120), derived.said)
+    report = (folder / "REPORT.md").read_text()
+    page = Page((folder / "report.html").read_text()).text
+    for text in (console.getvalue(), report, page):
+        assert "(no valid trial)" in text
+        assert ", measured" not in text
+    row = "| a, closed 100 | 500 | 490 | host CPU | no valid trial | – | 204 | – | 0 of 1 |"
+    assert row in report
+    assert "a, closed 100 500 490 host CPU no valid trial – 204 – 0 of 1" in page
 
 
 def test_answers_stand_under_the_question(run_dir: Path) -> None:
