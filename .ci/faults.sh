@@ -53,12 +53,15 @@ planted() {
   wait "$bench" && return "$status"
 }
 
-# Two servers with unlike limits. Each row of a comparison that is not fair is invalid.
+# Two servers with unlike limits, of which a JVM knows one and its container the other. Each row of
+# a comparison that is not fair is invalid.
 unequal() {
   local status=0
-  manage PATCH "$faulty" /settings '{"downstream_timeout_ms": 9000}' || return 1
+  manage PATCH "$faulty" /settings '{"downstream_timeout_ms": 9000}' &&
+    docker update --cpus 0.9 "$(container_of "$faulty")" || return 1
   make bench SERVER=fixed-pool,"$faulty" CONC=60 MODE=closed DURATION=2s WARMUP=1s ENGINE=oha NAME=unequal || status=1
-  manage PATCH "$faulty" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
+  docker update --cpus "$(docker info --format '{{.NCPU}}')" "$(container_of "$faulty")" &&
+    manage PATCH "$faulty" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
 }
 
 # Another server has the name: refused before there is any load. Not through `make bench`, which

@@ -28,6 +28,8 @@ from lab.types import Demand, Reading, TrialPlan, error_share
 
 # 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
 LIGHT_CONNECTIONS = 200
+# Under more load a request costs less, as work is done in larger batches (docs/method.md).
+MOST_CONNECTIONS = 1000
 IDLE_S = 2.0
 # For how long a single connection tells the R0 of a foreign service. A mean of fewer answers than
 # LEAST_ALONE says little: then once more, for as long as they take by the first try.
@@ -36,8 +38,9 @@ LEAST_ALONE = 20
 MOST_ALONE_S = 15.0
 # Nothing is quicker among others than alone: where it was, the mean alone is not R0.
 QUICKER = 0.95
-# The engine opens its connections meanwhile.
+# The engine opens its connections meanwhile: wrk2 those of a thread 5 ms apart, with two threads.
 LEAD_S = 1.0
+LEAD_EACH_S = 0.0025
 LIGHT_S = 4.0
 # CPU clocks tick every 10 ms: of fewer requests they say little.
 LEAST_REQUESTS = 50
@@ -66,31 +69,39 @@ class _Reading(_Edge):
     work: RouteWork
 
 
+def light_connections(plan: TrialPlan, most: int) -> int:
+    """How many connections tell what a request of a server of the lab costs under loads up to
+    `most` connections."""
+    if parse(plan.route).wait_ms == 0:
+        # A request that only computes keeps a CPU busy by itself: no more than were asked for.
+        return min(plan.concurrency, LIGHT_CONNECTIONS)
+    return max(LIGHT_CONNECTIONS, min(most, MOST_CONNECTIONS))
+
+
 def measure_demand(
     plan: TrialPlan,
+    most: int,
     engine: Engine,
     stack: Stack,
     system: System,
     raw: Path,
     host_cores: int | None,
 ) -> Demand | None:
-    """Wait IDLE_S, then load the plan's route for LIGHT_S with LIGHT_CONNECTIONS, closed.
+    """Wait IDLE_S, then load the plan's route for LIGHT_S, closed, with light_connections.
 
-    `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `host_cores`
+    `most` are the connections of the run's largest load on this server. `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `host_cores`
     are the machine's CPUs, None where nobody knows. Returns when the server has worked off what
     was sent; None where the server does not tell, its JVM restarted, the load ended by itself,
     too little was answered, or too much failed. Raises EngineError where the engine cannot be
     started, and Interrupted; the engine is ended in any case.
     """
-    # A request that only computes keeps a CPU busy by itself: then no more than were asked for.
-    waits = parse(plan.route).wait_ms != 0
-    connections = LIGHT_CONNECTIONS if waits else min(plan.concurrency, LIGHT_CONNECTIONS)
+    connections = light_connections(plan, most)
     try:
         first = _read(plan, stack, system)
         system.sleep(IDLE_S)
         idle = _read(plan, stack, system)
         with _load(plan, connections, engine, system, raw) as running:
-            system.sleep(LEAD_S)
+            system.sleep(LEAD_S + LEAD_EACH_S * connections)
             opened = _read(plan, stack, system)
             system.sleep(LIGHT_S)
             closed = _read(plan, stack, system)
@@ -104,6 +115,7 @@ def measure_demand(
 
 def demand_of_foreign(
     plan: TrialPlan,
+    most: int,
     engine: Engine,
     stack: Stack,
     system: System,
@@ -111,7 +123,8 @@ def demand_of_foreign(
     host_cores: int | None,
 ) -> Demand | None:
     """As measure_demand, for a service that is not the lab's: what was answered is what the engine
-    saw, and no more connections than the trial's, for whether it waits is not known. Before that a
+    saw, and no more connections than the trial's, however many are to come (`most`), for whether
+    it waits is not known. Before that a
     single connection tells R0, as it waits for no other: the mean, as N = X·R is one of means."""
     connections = min(plan.concurrency, LIGHT_CONNECTIONS)
 

@@ -202,8 +202,9 @@ def _setting(
 
 def _server_cpu(now: Present) -> Lever | str:
     given = now.condition.host.get("SERVER_CPUS")
-    # A JVM sees whole CPUs: its limit may be up to one less.
-    cpus = float(given) if given is not None else float(now.snapshot.own_identity.cpus)
+    quota = float(given) if given is not None else now.snapshot.cpu_quota
+    # A JVM sees whole CPUs: a quota that is not told may be up to one less.
+    cpus = quota if quota is not None else float(now.snapshot.own_identity.cpus)
     if not 0 < cpus < now.cores:
         return f"the server may use all {now.cores} CPUs: it is the machine's"
     step = min(float(now.cores), 2 * cpus)
@@ -212,7 +213,7 @@ def _server_cpu(now: Present) -> Lever | str:
         _host(now, SERVER_CPUS=f"{now.cores:g}"),
         f"SERVER_CPUS {cpus:g} → {step:g}",
         f"SERVER_CPUS={now.cores:g}",
-        None if given is None else step / cpus,
+        None if quota is None else step / cpus,
     )
 
 

@@ -149,10 +149,12 @@ def _holds_r0(demand: Demand | None) -> bool:
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
-    """The CPUs the server may use. A JVM counts whole ones; a trial's own quota is known."""
-    quota = condition.host.get("SERVER_CPUS")
+    """The CPUs the server may use. A JVM counts whole ones; its container's quota is read back,
+    and that of a trial's condition is known without it."""
+    given = condition.host.get("SERVER_CPUS")
+    quota = float(given) if given else snapshot.cpu_quota
     cpus = snapshot.own_identity.cpus
-    return min(cpus, float(quota)) if quota else cpus
+    return min(cpus, quota) if quota else cpus
 
 
 def _estimates(

@@ -463,9 +463,7 @@ class Campaign:
     def _warmth(self, plan: TrialPlan, key: Jvm, engine: Engine, progress: Trials) -> Warmth:
         """Proven once for each JVM and route."""
         if key not in self._warm:
-            most = max(self.experiment.concurrencies)
-            if self.experiment.kind in IN_CONDITIONS:
-                most = plan.concurrency
+            most = self._most(plan)
             if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
                 most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
             stages = self.tools.stages
@@ -486,6 +484,12 @@ class Campaign:
             )
         return self._warm[key]
 
+    def _most(self, plan: TrialPlan) -> int:
+        """The connections of the largest load to come on the plan's server."""
+        if self.experiment.kind in IN_CONDITIONS:
+            return plan.concurrency
+        return max(self.experiment.concurrencies)
+
     def _demand(
         self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth, progress: Trials
     ) -> Demand | None:
@@ -500,7 +504,13 @@ class Campaign:
             stages = tools.stages
             light = stages.demand_of_foreign if self.experiment.target else stages.demand
             demand = light(
-                plan, engine, tools.stack, tools.system, self.run_dir / "light-load", self._cores
+                plan,
+                self._most(plan),
+                engine,
+                tools.stack,
+                tools.system,
+                self.run_dir / "light-load",
+                self._cores,
             )
             if demand is None:
                 self._without_demand.add(tried)

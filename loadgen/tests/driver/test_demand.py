@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driver.fakes import FakeEngine, FakeLab, FakeSystem, plan
-from lab.demand import IDLE_S, LEAD_S, LIGHT_S, measure_demand
+from lab.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
 from lab.errors import Interrupted
 from lab.stack import Stack
 from lab.types import Demand
@@ -33,7 +33,7 @@ def measured(
     route: str = "/downstream",
 ) -> Demand | None:
     of = dataclasses.replace(plan("open"), concurrency=20, route=route)
-    return measure_demand(of, engine, stack, system, raw, 4)
+    return measure_demand(of, 20, engine, stack, system, raw, 4)
 
 
 def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(
@@ -43,7 +43,7 @@ def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(
     demand = measured(stack, system, engine, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
     assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
-    assert system.elapsed_s == pytest.approx(IDLE_S + LEAD_S + LIGHT_S, abs=0.5)
+    assert system.elapsed_s == pytest.approx(IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5)
     assert system.processes[0].stopped_early
     assert not raw.exists()
 
@@ -54,6 +54,22 @@ def test_what_only_computes_gets_no_more_connections_than_its_trial(
     demand = measured(stack, system, engine, raw, "/compute")
     assert demand is not None
     assert demand.connections == 20
+
+
+@pytest.mark.parametrize(
+    ("route", "most", "connections"),
+    [
+        ("/downstream", 20, 200),
+        ("/downstream", 500, 500),
+        ("/downstream", 5000, 1000),
+        ("/compute", 5000, 20),
+    ],
+)
+def test_what_waits_is_loaded_like_the_largest_load_to_come_up_to_a_thousand(
+    route: str, most: int, connections: int
+) -> None:
+    of = dataclasses.replace(plan("open"), concurrency=20, route=route)
+    assert light_connections(of, most) == connections
 
 
 def test_a_machine_that_seems_to_use_less_than_one_process_on_it_is_noise(

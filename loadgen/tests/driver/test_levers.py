@@ -159,6 +159,8 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
     assert (found.step, found.lift) == (host(SERVER_CPUS="0.8"), host(SERVER_CPUS="4"))
     assert (found.step_text, found.at_most) == ("SERVER_CPUS 0.4 → 0.8", 2)
     # What the JVM says of a limit that the lab was started with.
+    read = pulled("server CPU", settings={"cpu_quota": 1.5})
+    assert (read.step_text, read.at_most) == ("SERVER_CPUS 1.5 → 3", 2)
     seen = pulled("server CPU", cpus=1)
     assert (seen.step, seen.at_most) == (host(SERVER_CPUS="2"), None)
     assert pulled("server CPU", host(SERVER_CPUS="3")).step == host(SERVER_CPUS="4")

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from driver.fakes import snapshot
+from driver.fakes import SETTINGS, snapshot
 from lab.predict import auto_rate_rps, predict, response_time_ms
 from lab.routes import parse
 from lab.types import Condition, Demand, Snapshot, ToxicState
@@ -150,6 +150,9 @@ def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -
     prediction = predict("/", 2000, None, snapshot(), LIGHT, 2, limited)
     assert prediction.bounds[0].formula == "0.4 / 0.5 ms"
     assert prediction.bounds[0].rps == pytest.approx(800)
+    # That of .env is read back from the server's container.
+    seen = snapshot(settings={**SETTINGS, "cpu_quota": 0.5})
+    assert predict("/", 2000, None, seen, LIGHT, 2).bounds[0].formula == "0.5 / 0.5 ms"
 
 
 def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:

@@ -318,7 +318,7 @@ def test_one_connection_tells_r0_and_a_light_load_the_cost(
     # One connection for 3 s is too little at 200 ms each, so there is a second try.
     fake_lab.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
-    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    demand = demand_of_foreign(of, 100, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
     assert (demand.r0_ms, demand.light_rps) == (200, 500)
     assert demand.connections == 100
@@ -336,7 +336,7 @@ def test_where_most_fails_neither_is_told(
 
     engine.read = failing  # type: ignore[method-assign]
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x")
-    assert demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2) is None
+    assert demand_of_foreign(of, 100, engine, outside, system, tmp_path / "light", 2) is None
 
 
 def test_an_engine_that_needs_its_own_warm_up_gets_it(system: FakeSystem, tmp_path: Path) -> None:
@@ -544,7 +544,7 @@ def test_r0_is_unknown_where_many_connections_met_less(
 
     engine.read = slow_alone  # type: ignore[method-assign]
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=100)
-    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    demand = demand_of_foreign(of, 100, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
     assert demand.r0_ms is None
     assert "in 200 ms on average, sooner than a single one in 300 ms" in (demand.r0_problem or "")
@@ -567,7 +567,7 @@ def test_r0_of_a_few_answers_is_unknown(
 
     engine.read = slow  # type: ignore[method-assign]
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=50)
-    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    demand = demand_of_foreign(of, 100, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
     assert demand.r0_ms is None
     assert demand.r0_problem == (
@@ -586,7 +586,7 @@ def test_a_service_of_two_speeds_is_not_said_to_have_given_all(
 
     engine.read = two_speeds  # type: ignore[method-assign]
     of = plan("closed", server="my-service", url=f"{URL}/x", route="/x", concurrency=50)
-    demand = demand_of_foreign(of, engine, outside, system, tmp_path / "light", 2)
+    demand = demand_of_foreign(of, 100, engine, outside, system, tmp_path / "light", 2)
     assert demand is not None
     assert demand.r0_ms == 60.4
     of_trial = foreign_record(None, concurrency=50, demand=demand)

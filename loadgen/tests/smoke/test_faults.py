@@ -37,3 +37,4 @@ def test_unequal_limits_make_every_row_invalid() -> None:
     for row in rows:
         assert row["valid"] == "false"
         assert "downstream_timeout_ms" in row["invalid_reasons"]
+        assert "cpu_quota" in row["invalid_reasons"]

@@ -96,6 +96,13 @@ class Snapshot:
         """The CPUs its JVM sees; None of a foreign service."""
         return self.identity.cpus if self.identity else None
 
+    @property
+    def cpu_quota(self) -> float | None:
+        """The CPU limit of the server's container, in CPUs; None without one, or where nothing
+        tells. A JVM rounds it up to whole CPUs."""
+        value = self.settings.get("cpu_quota")
+        return float(value) if isinstance(value, int | float) and value > 0 else None
+
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has none, or none of that name."""
         value = self.settings.get(name)

@@ -20,6 +20,7 @@ public final class Json {
       case String text -> quote(text);
       case Integer number -> number.toString();
       case Long number -> number.toString();
+      case Double number when Double.isFinite(number) -> number.toString();
       case Boolean flag -> flag.toString();
       case Map<?, ?> map ->
           map.entrySet().stream()

@@ -11,6 +11,7 @@ import java.lang.management.MemoryPoolMXBean;
 import java.lang.management.MemoryType;
 import java.lang.management.MemoryUsage;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -28,6 +29,7 @@ final class ManagementServer implements AutoCloseable {
 
   private final Identity identity;
   private final Knobs knobs;
+  private final ContainerLimits limits = new ContainerLimits(Path.of("/sys/fs/cgroup"));
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
   private final HttpServer server;
@@ -93,9 +95,11 @@ final class ManagementServer implements AutoCloseable {
   }
 
   private Answer settings() {
+    Map<String, Object> settings = new LinkedHashMap<>(knobs.inForce());
+    settings.putAll(limits.asMap());
     Map<String, Object> body = new LinkedHashMap<>();
     body.put("model", identity.model());
-    body.put("settings", knobs.inForce());
+    body.put("settings", settings);
     return Answer.ok(body);
   }
 
