@@ -49,6 +49,8 @@ def test_the_defaults_are_those_of_the_file() -> None:
     of_file = dict(re.findall(r"^(\w+)=(.*)$", (REPO / ".env").read_text(), re.MULTILINE))
     ours = {word: settings.text(default) for word, default in settings.DEFAULTS.values()}
     ours["SERVER_JVM_FLAGS"] = settings.JVM_FLAGS
+    ours["SERVER_MEMORY"] = settings.SERVER_MEMORY
+    ours |= {"SERVER_CPUS": "0", "SERVER_CPUSET": ""}
     ours["DOWNSTREAM_DELAY_MS"] = str(settings.DOWNSTREAM_DELAY_MS)
     assert ours == {name: of_file[name] for name in ours}
     assert of_file["LOOPS"] == "0"
@@ -115,15 +117,35 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
     assert "not brought back by these words: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
 
 
-def test_a_cpu_limit_is_seen_as_far_as_a_jvm_sees_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limits", "words_of"),
+    [
+        ({}, ""),
+        ({"cpu_quota": 1.5}, " SERVER_CPUS=1.5"),
+        ({"memory_limit_bytes": 3 * 2**29}, " SERVER_MEMORY=1536m"),
+        ({"memory_limit_bytes": None}, " SERVER_MEMORY=0"),
+        ({"cpuset": "1"}, " SERVER_CPUSET=1"),
+        ({"cpuset": "0,3"}, ""),
+        ({"cpuset": None}, ""),
+    ],
+)
+def test_limits_of_the_container_are_words(
+    tmp_path: Path, limits: dict[str, Any], words_of: str
+) -> None:
+    usual = {"cpu_quota": None, "memory_limit_bytes": 2**31, "cpuset": "0-1"}
+    of = content(tmp_path, a=server(**{**usual, **limits}))
+    assert again(of) == (f"make bench CONC=100{words_of}", ())
+
+
+def test_older_servers_only_tell_the_cpus_of_their_jvm(tmp_path: Path) -> None:
     one = dataclasses.replace(server(), identity=dataclasses.replace(USUAL, cpus=1))
-    of = content(tmp_path, a=one)
-    assert again(of)[1] == ("CPUs its JVM sees=1 (a)",)
-    given = dataclasses.replace(of.manifest, settings=("SERVER_CPUS=0.4",))
-    assert again(dataclasses.replace(of, manifest=given)) == (
-        "make bench CONC=100 SERVER_CPUS=0.4",
-        (),
-    )
+    assert again(content(tmp_path, a=one))[1] == ("CPUs its JVM sees=1 (a)",)
+
+
+def test_what_was_given_and_is_not_read_back_is_a_word(tmp_path: Path) -> None:
+    of = content(tmp_path)
+    given = dataclasses.replace(of.manifest, settings=("NOFILE=300",))
+    assert again(dataclasses.replace(of, manifest=given))[0] == "make bench CONC=100 NOFILE=300"
 
 
 def test_of_a_service_that_is_not_the_lab_s_nothing_is_known(tmp_path: Path) -> None:

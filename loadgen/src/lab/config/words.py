@@ -13,9 +13,6 @@ from lab.errors import LabUnreachable, WordError
 _SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
 # Settings of .env on which figures depend, and that no server tells of.
 _NOT_READ_BACK = (
-    "SERVER_CPUS",
-    "SERVER_CPUSET",
-    "SERVER_MEMORY",
     "NOFILE",
     "LOADGEN_CPUSET",
     "TOXIPROXY_CPUSET",

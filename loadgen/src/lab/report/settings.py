@@ -22,10 +22,10 @@ DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
     }
 )
 JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"
+SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
 # LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
 ONE_LOOP = "event-loop"
-_CPUS = "CPUs its JVM sees"
 # What start.sh gives every JVM besides its SERVER_JVM_FLAGS.
 OWN_FLAGS = ("--enable-preview", "-Dsun.net.httpserver.", "-javaagent:/lab/")
 
@@ -53,8 +53,6 @@ def changed(of: Manifest) -> Changed:
         toxics |= dict.fromkeys(snapshot.toxics.in_force)
     words, others = list(of.settings), []
     for name, values in seen.items():
-        if name == _CPUS and any(word.startswith("SERVER_CPU") for word in of.settings):
-            continue
         other = [server for server, (value, default) in values.items() if value != default]
         if other and name.isupper() and len({value for value, _ in values.values()}) == 1:
             words.append(f"{name}={values[other[0]][0]}")
@@ -79,9 +77,33 @@ def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
     yield "DOWNSTREAM_DELAY_MS", f"{of.downstream_delay_ms:g}", str(DOWNSTREAM_DELAY_MS)
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
-    if isinstance(cores, int):
-        # SERVER_CPUS or SERVER_CPUSET: which cannot be told, unless it was given to make.
-        yield _CPUS, str(identity.cpus), str(cores)
+    if "cpu_quota" in of.settings:
+        yield from _of_container(of, cores)
+    elif isinstance(cores, int):
+        # SERVER_CPUS or SERVER_CPUSET: older servers did not tell which.
+        yield "CPUs its JVM sees", str(identity.cpus), str(cores)
+
+
+def _of_container(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
+    yield "SERVER_CPUS", f"{of.cpu_quota or 0:g}", "0"
+    yield "SERVER_MEMORY", _size(of.setting("memory_limit_bytes") or 0), SERVER_MEMORY
+    cpuset = of.settings.get("cpuset")
+    if isinstance(cpuset, str) and isinstance(cores, int):
+        yield "SERVER_CPUSET", "" if _count(cpuset) == cores else cpuset, ""
+
+
+def _size(count: int) -> str:
+    """Bytes as Docker takes them; 0 is no limit."""
+    for unit, factor in (("g", 2**30), ("m", 2**20), ("k", 2**10)):
+        if count and count % factor == 0:
+            return f"{count // factor}{unit}"
+    return str(count)
+
+
+def _count(cpuset: str) -> int:
+    """How many CPUs a list like 0-1,4 has."""
+    ends = [part.split("-") for part in cpuset.split(",")]
+    return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)
 
 
 def text(value: Json) -> str:
