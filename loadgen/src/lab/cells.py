@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,7 +30,8 @@ class Cell:
 
 
 def lane_of(row: Row) -> str:
-    """What a trial says something about: its server, as server@arm where that is in arms."""
+    """What a trial says something about: its server, as server@arm where that is in arms (of an
+    A/A comparison, or of conditions that were changed on purpose)."""
     return f"{row.server}@{row.arm}" if row.arm else row.server
 
 
@@ -53,6 +54,13 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
     """The median over launches; None where no valid row has a value."""
     values = per_launch(rows, metric)
     return median_of(values) if values else None
+
+
+def bound_of(bounds: Iterable[float | None]) -> float | None:
+    """The bound of several trials of one load: one that a trial really had, the middle one where
+    they had several (the lower of two); None where none had any."""
+    known = [bound for bound in bounds if bound is not None]
+    return statistics.median_low(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
 
 def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
     both = (*closed, *opened)
-    bounds = [row.predicted_rps for row in closed or opened if row.predicted_rps is not None]
+    bounds = [row.predicted_rps for row in closed or opened]
     errors = [
         count
         for row in both
@@ -115,7 +123,7 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         engine=both[0].engine,
         concurrency=both[0].concurrency,
         offered_rps=rate,
-        bound_rps=statistics.median(bounds) if bounds else None,
+        bound_rps=bound_of(bounds),
         closed_rps=median_per_launch(closed, "achieved_rps"),
         closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
         open_rps=median_per_launch(opened, "achieved_rps"),

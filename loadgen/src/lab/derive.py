@@ -7,6 +7,7 @@ bytes every time.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,12 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     finished, unfinished = _folders(run_dir / "raw")
     trials = [read_trial(record.run, raw, engines) for raw in finished]
+    if experiment.kind == "planted":
+        rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
+        trials = [
+            dataclasses.replace(trial, row=row)
+            for trial, row in zip(trials, rows_in_cases, strict=True)
+        ]
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)

@@ -68,6 +68,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
         None,
         route=case.route,
         duration_s=spike.total_s if spike else None,
+        arm=case.name,
         spike=spike,
         condition=case.condition,
     )
@@ -83,6 +84,16 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
             suffix = f"-r{at}" if rounds > 1 else ""
             found.append((f"{len(found) + 1:0{digits}d}-{case.name}{suffix}", case))
     return found
+
+
+def in_cases(experiment: Experiment, rows: Sequence[Row]) -> list[Row]:
+    """The rows with their case as their arm, which trials of older versions of the lab do not
+    have: trials of one server under other conditions are no trials of one load."""
+    by_trial = dict(_trials(experiment))
+    return [
+        dataclasses.replace(row, arm=by_trial[row.trial].name) if row.trial in by_trial else row
+        for row in rows
+    ]
 
 
 def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001

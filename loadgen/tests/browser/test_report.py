@@ -4,27 +4,79 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from browser.conftest import Browser
 from driver.drawn import Drawing, answered
+from driver.fakes import FakeEngine, snapshot
+from driver.planned import all_of, experiment
 from driver.runs import plans, write_manifest, write_raw
+from lab import planted
 from lab.derive import derive
+from lab.report.page.palette import DARK, LIGHT
+from lab.types import Case, Condition, Planted, TrialPlan
 
-PHONE, SCREEN = 390, 1280
+# A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
+PHONE, SCREEN, PAPER = 390, 1280, 718
+# How many figures each run has: of loads and percentiles, and two panels of each of four trials.
+FIGURES = {"loads": 6 + 8, "planted": 4 + 8, "invalid": 6 + 8}
+CONDITIONS = Planted(
+    tuple(
+        Case(f"{name}-of-the-{server}", server, "/downstream", load, ("worker pool",),
+             Condition(knobs={"pool_size": 20 + at}), peak_extra=400 if at == 0 else 0)
+        for at, (name, server, load) in enumerate([
+            ("small-pool", "a", 100), ("connection-cap", "a", 100), ("short-deadline", "a", 100),
+            ("narrow-proxy", "a", 200), ("slow-downstream", "b", 100), ("nothing", "b", 200),
+            *((f"healthy-{number}-virtual-threads", "b", 100) for number in range(8)),
+        ])
+    )
+)  # fmt: skip
+PLANTED = experiment(
+    kind="planted", modes=("closed",), concurrencies=(100, 200), launches=2, planted=CONDITIONS
+)
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A run with long names, invalid trials and panels."""
-    run_dir = write_manifest(tmp_path_factory.mktemp("results"))
-    write_raw(run_dir, plans())
-    for raw in sorted((run_dir / "raw").iterdir())[:4]:
+def planted_plans() -> list[TrialPlan]:
+    """Two rounds of conditions with long names."""
+    return all_of(
+        planted.design(
+            PLANTED,
+            dict.fromkeys(PLANTED.servers, snapshot()),
+            {"wrk2": FakeEngine()},
+            lambda server, route: f"http://{server}:8080{route}",
+            2,
+        )
+    )
+
+
+def tell(raw: Path, **values: Any) -> None:
+    """Changes what a trial's record says."""
+    path = raw / "trial.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(scope="module", params=list(FIGURES))
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run with an invalid trial and panels; one of conditions with long names and a spike; one
+    whose trials are all invalid."""
+    name = f"20260131T120000Z-{request.param}"
+    results = tmp_path_factory.mktemp("results")
+    if request.param == "planted":
+        run_dir = write_manifest(results, name, experiment=PLANTED)
+        write_raw(run_dir, planted_plans())
+    else:
+        run_dir = write_manifest(results, name)
+        write_raw(run_dir, plans(1 if request.param == "invalid" else 6))
+    folders = sorted((run_dir / "raw").iterdir())
+    for raw in folders[:4]:
         answered(raw)
-    told: Path = run_dir / "raw" / "01-a-closed" / "trial.json"
-    trial = json.loads(told.read_text())
-    told.write_text(json.dumps(trial | {"toxic_changes": ["downstream at 12:00:01"]}))
+    if request.param == "planted":
+        tell(folders[0], peaks=[{"started_s": 13.5, "ended_s": 15.5}])
+    else:
+        for raw in folders if request.param == "invalid" else folders[:1]:
+            tell(raw, toxic_changes=["downstream at 12:00:01"])
     derive(run_dir, [Drawing()])
     return (run_dir / "report.html").as_uri()
 
@@ -57,7 +109,7 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
           return [box.width, box.height, text.height];
         })"""
     )
-    assert len(sizes) == 6 + 4 * 2
+    assert len(sizes) == FIGURES[url.rpartition("/")[0].rpartition("-")[2]]
     assert all(w > 250 and h > 80 and text >= 10 for w, h, text in sizes)
     # No text of a figure lies outside of it.
     outside = browser.ask(
@@ -85,13 +137,36 @@ def test_light_and_dark_follow_the_reader(browser: Browser, url: str) -> None:
 
 
 def test_on_paper_it_is_light_and_its_tables_are_whole(browser: Browser, url: str) -> None:
-    browser.look(url, dark=True, media="print")
+    browser.look(url, PAPER, dark=True, media="print")
     assert browser.ask("return getComputedStyle(document.body).backgroundColor") == (
         "rgb(255, 255, 255)"
     )
     assert browser.ask("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    tables = browser.ask(
+        """return [...document.querySelectorAll('.scroll')].filter(one => one.checkVisibility())
+          .map(one => [one.getAttribute('aria-label'), one.scrollWidth - one.clientWidth,
+                       one.querySelector('table').getBoundingClientRect().right - innerWidth])"""
+    )
+    assert len(tables) >= 3
+    assert [one for one in tables if one[1] > 0 or one[2] > 0] == []
     paper = browser.told("Page.printToPDF", preferCSSPageSize=True)["data"]
     assert paper.startswith("JVBERi0")
+
+
+def test_what_is_folded_on_a_screen_is_open_on_paper(browser: Browser, url: str) -> None:
+    folded = """return [...document.querySelectorAll('details.open-in-print:not([open])')]
+      .filter(one => one.checkVisibility() && !one.parentElement.closest('details'))
+      .map(one => [one.querySelector('div').checkVisibility(),
+        one.getBoundingClientRect().bottom
+          - one.querySelector('summary').getBoundingClientRect().bottom])"""
+    browser.look(url)
+    seen = browser.ask(folded)
+    assert seen
+    assert all(not shown and below < 3 for shown, below in seen)
+    browser.look(url, PAPER, media="print")
+    printed = browser.ask(folded)
+    assert len(printed) == len(seen)
+    assert all(shown and below > 20 for shown, below in printed)
 
 
 def test_nothing_is_asked_from_elsewhere_and_nothing_goes_wrong(browser: Browser, url: str) -> None:
@@ -119,6 +194,15 @@ def test_the_keyboard_reaches_links_details_and_wide_tables(browser: Browser, ur
     )
 
 
-def test_a_picture_of_it_is_not_blank(browser: Browser, url: str) -> None:
-    browser.look(url, PHONE)
-    assert len(browser.picture()) > 20_000
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_picture_of_it_is_not_blank(browser: Browser, url: str, dark: bool, width: int) -> None:
+    browser.look(url, width, dark=dark)
+    whole, figure = browser.pixels(), browser.pixels("svg.fig")
+    for seen in (whole, figure):
+        colour, share = seen.ground
+        assert "#{:02x}{:02x}{:02x}".format(*colour) == (DARK if dark else LIGHT)["page"]
+        assert 0.5 < share < 0.98
+        # The grey steps of letters and lines alone are some dozens.
+        assert len(seen.counts) > 30
+    assert figure.coloured > 20

@@ -7,15 +7,25 @@ from xml.etree import ElementTree
 
 import pytest
 
-from driver.fakes import plan
+from driver.fakes import plan, record
 from driver.planned import row
 from lab.report.page import palette, scale
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import Ranked, by_rank
 from lab.report.page.chart import Drawn
 from lab.report.page.looks import Looks
-from lab.report.page.over_time import over_time
-from lab.types import Curve, Curves, PanelAnswers, PanelLine, Panels, Row
+from lab.report.page.over_time import moments, over_time
+from lab.types import (
+    Curve,
+    Curves,
+    PanelAnswers,
+    PanelLine,
+    Panels,
+    Peak,
+    Row,
+    ScriptedToxic,
+    Spike,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -134,6 +144,75 @@ def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
     assert looks["a@x"].style != looks["a@y"].style
 
 
+def conditions(count: int, server: str = "a", start: int = 0) -> list[Row]:
+    """Trials of one server and one load, each under a condition of its own."""
+    return [
+        row(
+            plan("closed", server=server, arm=f"case-{at}", trial=f"{at:02d}-case-{at}"),
+            achieved_rps=100.0 + at,
+            raw_p95_ms=200.0 + at,
+            predicted_rps=300.0 + at,
+        )
+        for at in range(start, start + count)
+    ]
+
+
+def test_conditions_of_one_server_have_a_hue_each_and_then_another_line() -> None:
+    looks = Looks.of(("a",), conditions(14)).lanes
+    assert len({look.hue for look in list(looks.values())[:7]}) == 7
+    assert len({look.line for look in looks.values()}) == 14
+
+
+def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
+    of = conditions(25)
+    curve = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
+    looks = Looks.of(("a",), of)
+    drawn = [one.chart for one in by_rank([Ranked(one, Curves(None, curve)) for one in of], looks)]
+    assert [len(one.traces) for one in drawn] == [21, 4]
+    for chart in drawn:
+        assert len({(key.hue, key.style) for key in chart.keys}) == len(chart.keys)
+    assert [one.name[-7:] for one in drawn] == ["-part-1", "-part-2"]
+    assert drawn[1].title == "Closed, 100 connections"
+    assert drawn[1].load == "raw (2 of 2)"
+
+
+def test_conditions_of_one_load_are_rows_with_their_own_values_and_bounds() -> None:
+    of = conditions(3)
+    of[2] = dataclasses.replace(of[2], concurrency=50)
+    drawn = figures(of)["throughput-closed-downstream-wrk2"]
+    assert drawn.chart.load == "a"
+    texts = [text.text for text in parsed(drawn).iter(f"{SVG}text")]
+    assert {"case-0", "case-1", "case-2", "100 connections", "50 connections"} <= set(texts)
+    assert {"100", "101", "102"} <= set(texts)
+    assert count(drawn, "l dash k7") == 3
+    of[1] = dataclasses.replace(of[1], server="b")
+    both = figures(of)["throughput-closed-downstream-wrk2"]
+    texts = [text.text for text in parsed(both).iter(f"{SVG}text")]
+    assert {"a, 100 connections", "b, 100 connections"} <= set(texts)
+    assert both.chart.load == ""
+
+
+def test_a_name_that_is_too_long_for_its_row_is_cut() -> None:
+    of = [dataclasses.replace(one, arm=f"{one.arm}-{'x' * 40}") for one in conditions(2)]
+    drawn = figures(of)["throughput-closed-downstream-wrk2"]
+    [first, _] = [t.text for t in parsed(drawn).iter(f"{SVG}text") if "case" in (t.text or "")]
+    assert first is not None
+    assert first.endswith("xx…")
+    assert len(first) <= 33
+    assert of[0].arm is not None
+    assert of[0].arm in drawn.chart.alt
+
+
+def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
+    of = rows(2, (100, 1000))
+    odd = [
+        dataclasses.replace(one, predicted_rps=1.0 if one.launch == 2 else one.predicted_rps)
+        for one in of
+    ]
+    chart = figures(odd)["throughput-closed-downstream-wrk2"].chart
+    assert chart.traces[0].points == ((100, 1.0), (1000, 1.0))
+
+
 def test_a_run_without_figures_has_none() -> None:
     assert figures([row(plan(server="fixed-pool"))]) == {}
 
@@ -177,6 +256,25 @@ def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
     assert list(by_rank([Ranked(of[0].row, Curves(None, None))], Looks.of((), []))) == []
 
 
+def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
+    corrected = Curve(1000, ((0.0, 1.0), (0.99, 300.0)))
+    raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
+    first, second = (one for one in rows(1, (100,)) if one.mode == "open")
+    wrong = dataclasses.replace(first, valid=False)
+    looks = Looks.of((), [wrong, second])
+    [drawn] = by_rank([Ranked(one, Curves(corrected, raw)) for one in (second, wrong)], looks)
+    chart = drawn.chart
+    assert [(trace.hue, trace.style) for trace in chart.traces] == [
+        (palette.NEUTRAL, "thin dot faint"), (palette.NEUTRAL, "thin faint"),
+        (5, "thin dot faint"), (5, ""),
+    ]  # fmt: skip
+    assert [key.text for key in chart.keys] == ["own-service", "dotted: raw", "invalid trial"]
+    assert chart.keys[-1].style == "thin faint"
+    assert "fixed-pool (invalid) raw: 50 % within" in chart.alt
+    assert "fixed-pool (invalid): 50 % within" in chart.alt
+    assert "own-service: 50 % within" in chart.alt
+
+
 def panels(*lines: PanelLine, unit: str = "s") -> Panels:
     return Panels("Lab", 15.0, 1.0, (PanelAnswers("p95", "Load", "What it is.", unit, lines),))
 
@@ -209,6 +307,49 @@ def test_of_many_lines_the_highest_have_names() -> None:
     assert [key.text for key in keys][-2:] == ["c9", "3 more, lower"]
     assert keys[5].hue == 2
     assert len(drawn.chart.traces) == 9
+
+
+def test_the_trial_s_own_server_is_named_among_the_containers_however_low_it_is() -> None:
+    lines = [line(f"c{at}", float(at), service=f"c{at}") for at in range(1, 10)]
+    hues = {"c1": 5, "c9": 5}
+    for own, value in (("c1", 0.5), ("c1", 0.0)):
+        lines[0] = line(own, value, service=own)
+        idle = [line(f"z{at}", 0.0, service=f"z{at}") for at in range(3)]
+        [(_, drawn)] = over_time("01-c1", "c1", panels(*lines, *idle), hues)
+        keys = {key.text: key.hue for key in drawn.chart.keys}
+        assert list(keys) == [
+            "c1", "c4", "c5", "c6", "c7", "c8", "c9", "2 more, lower", "3 more, all 0",
+        ]  # fmt: skip
+        # The hue that another server shares is the trial's own server's.
+        assert keys["c1"] == 5
+        assert len({keys[f"c{at}"] for at in (1, 4, 5, 6, 7, 8, 9)}) == 7
+
+
+def test_spikes_and_steps_of_a_script_are_marked_where_they_were() -> None:
+    spiky = record(
+        plan(spike=Spike(400, None, 3, 2, 1, 0.25, 1)),
+        window_offset_s=2.0,
+        peaks=(Peak(5.0, 7.25),),
+        script=(
+            ScriptedToxic(6.0, 6.1, "TYPE=down", False, "Toxiproxy does not answer"),
+            ScriptedToxic(40.0, 40.1, "TYPE=up", True),
+        ),
+    )
+    marked = moments(spiky)
+    assert [one.text for one in marked] == [
+        "1 at 3.0 s: spike of 400 connections begins",
+        "2 at 4.0 s: TYPE=down (Toxiproxy does not answer)",
+        "3 at 5.2 s: spike ends",
+        "4 at 38.0 s: TYPE=up",
+    ]
+    [(_, drawn)] = over_time("01-a", "a", panels(line("x", 1.0, 2.0)), {}, marked)
+    # The window ends before the last.
+    assert count(drawn, "mark") == 3
+    feet = ["0", "5", "10", "15"]
+    named = [t.text for t in parsed(drawn).iter(f"{SVG}text") if t.get("class") == "s c"]
+    assert named == [*feet, "1", "2", "3"]
+    assert "1 at 3.0 s: spike of 400 connections begins." in drawn.chart.alt
+    assert moments(record()) == ()
 
 
 def test_many_lines_that_never_leave_zero_are_one_entry() -> None:

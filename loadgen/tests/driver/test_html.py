@@ -223,6 +223,26 @@ def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path)
     assert len(text) < 200_000
 
 
+def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:
+    write_panels(run_dir)
+    told = run_dir / "raw" / "01-a-closed" / "trial.json"
+    trial = json.loads(told.read_text())
+    peaks = [{"started_s": trial["window_offset_s"] + 1, "ended_s": trial["window_offset_s"] + 2}]
+    changes = {"toxic_changes": ["downstream at 12:00:01"], "peaks": peaks}
+    told.write_text(json.dumps(trial | changes))
+    page = Page(made(run_dir))
+    assert "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at 2.0 s" in (
+        page.text
+    )
+    wrong = (run_dir / "figures" / "trial-01-a-closed.svg").read_text()
+    assert ">01-a-closed (invalid)</text>" in wrong
+    assert ">2 at 2.0 s: spike ends</text>" in wrong
+    assert 'class="mark"' in wrong
+    right = (run_dir / "figures" / "trial-02-b-closed.svg").read_text()
+    assert ">02-b-closed</text>" in right
+    assert 'class="mark"' not in right
+
+
 def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
     assert "nothing is drawn over time" in Page(made(run_dir)).text
     answered(run_dir / "raw" / "02-b-closed")

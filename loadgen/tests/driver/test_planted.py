@@ -8,11 +8,16 @@ import pytest
 
 from driver.fakes import FakeEngine, snapshot
 from driver.planned import all_of, experiment, row
+from driver.runs import Jittery, write_manifest, write_raw
 from driver.test_experiment_files import SHIPPED, Files
+from lab.cells import loads
 from lab.config import run_experiment
+from lab.derive import derive
 from lab.errors import WordError
-from lab.planted import design, findings
-from lab.types import Case, Condition, Experiment, Planted, Spike, TrialPlan
+from lab.planted import design, findings, in_cases
+from lab.report import csv
+from lab.report.verdicts import said
+from lab.types import NONE, Case, Condition, Experiment, Planted, Spike, TrialPlan, Verdict
 
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HEAD = 'question = "why?"\nhypothesis = "so."\nkind = "planted"\n[load]\nduration = "8s"\n'
@@ -21,6 +26,7 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
+NONE_OF_IT = Verdict(NONE, 0.9, "none: the load itself")
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 
@@ -50,6 +56,8 @@ def test_every_case_is_a_trial_under_its_condition() -> None:
     assert (first.trial, first.server, first.concurrency) == ("01-pool", "a", 200)
     assert (first.mode, first.condition, first.spike) == ("closed", POOL.condition, None)
     assert (second.trial, second.launch) == ("02-calm", 0)
+    # What is measured under one condition is told from what is under another.
+    assert (first.arm, second.arm) == ("pool", "calm")
     # The peak is in the middle of the window.
     assert second.spike == Spike(400, None, 3, 2, 1, 0.25, 1)
     assert second.duration_s == 8
@@ -59,6 +67,52 @@ def test_launches_are_rounds_without_fresh_jvms() -> None:
     made = plans(of(POOL, CALM, launches=2))
     assert [plan.trial for plan in made] == ["01-pool-r1", "02-calm-r1", "03-pool-r2", "04-calm-r2"]
     assert {plan.launch for plan in made} == {0}
+    assert [plan.arm for plan in made] == ["pool", "calm", "pool", "calm"]
+
+
+def narrow_and_slow(rounds: int) -> tuple[Experiment, list[TrialPlan]]:
+    """Two conditions of one server at one load."""
+    narrow = Case("narrow-r2", "a", "/downstream", 100, ("Toxiproxy",))
+    slow = Case("slow", "a", "/downstream", 100, ("downstream",))
+    whole = of(narrow, slow, servers=("a",), launches=rounds)
+    return whole, plans(whole)
+
+
+def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
+    _, made = narrow_and_slow(3)
+    rps = {"narrow-r2": 320.0, "slow": 100.0}
+    rows = [
+        row(plan, achieved_rps=rps[plan.arm or ""], predicted_rps=rps[plan.arm or ""] + 1)
+        for plan in made
+    ]
+    assert [(one.lane, one.closed_rps and one.closed_rps.median, one.bound_rps, one.trials)
+            for one in loads(rows)] == [
+        ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
+    ]  # fmt: skip
+    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], "planted")
+    assert [(one.load, one.trials, one.achieved_rps) for one in found] == [
+        ("narrow-r2", 3, 320.0),
+        ("slow", 3, 100.0),
+    ]
+
+
+def test_trials_of_older_versions_get_their_case_where_they_are_read(tmp_path: Path) -> None:
+    whole, made = narrow_and_slow(2)
+    run_dir = write_manifest(tmp_path, experiment=whole)
+    write_raw(run_dir, [dataclasses.replace(plan, arm=None) for plan in made])
+    derived = derive(run_dir, [Jittery()])
+    assert [one.arm for one in derived.rows] == ["narrow-r2", "slow"] * 2
+    assert [one.arm for one in csv.read(run_dir / csv.NAME)] == ["narrow-r2", "slow"] * 2
+    assert [(one.load, one.trials) for one in derived.said] == [("narrow-r2", 2), ("slow", 2)]
+    page = (run_dir / "report.html").read_text()
+    assert "a@narrow-r2" in page
+    assert "a@slow" in page
+
+
+def test_a_row_of_no_case_has_none() -> None:
+    whole, made = narrow_and_slow(1)
+    [stray] = in_cases(whole, [dataclasses.replace(row(made[0]), trial="9-other", arm=None)])
+    assert stray.arm is None
 
 
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:

@@ -67,6 +67,16 @@ def test_the_widest_row_is_neither_cut_nor_wrapped(width: int) -> None:
     assert "…" not in text
 
 
+@pytest.mark.parametrize("width", [160, 120, 80])
+def test_no_number_is_cut_for_a_long_name_of_a_condition(width: int) -> None:
+    long = dataclasses.replace(row(), arm="healthy-virtual-threads", bottleneck="worker pool")
+    text = shown([long], width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for cell in ("virtual-threads@", "10000", "45000", "44950", "12.3s", "23.5s", "123456"):
+        assert cell in text
+
+
 def test_engines_are_a_column_when_they_differ() -> None:
     text = shown([row(), row(engine="oha")], 120)
     assert "wrk2" in text

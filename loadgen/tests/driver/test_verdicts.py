@@ -67,12 +67,17 @@ def test_an_invalid_trial_is_in_no_median() -> None:
 
 def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
     of = [
-        plan("closed", trial="01-small-pool-l1", launch=1),
-        plan("closed", trial="02-downstream-cap-l1", launch=1),
-        plan("closed", trial="03-small-pool-l2", launch=2),
+        plan("closed", trial="001-a-1-named-closed-c100", arm="1-named"),
+        plan("closed", trial="002-a-1-before-closed-c100", arm="1-before"),
+        plan("closed", trial="003-a-1-after-closed-c100", arm="1-after"),
+        plan("closed", trial="004-a-1-before-closed-c100", arm="1-before"),
     ]
-    found = said([row(one) for one in of], [(one.trial, POOL) for one in of], "planted")
-    assert [(one.load, one.trials) for one in found] == [("small-pool", 2), ("downstream-cap", 1)]
+    found = said([row(one) for one in of], [(one.trial, POOL) for one in of], "explain")
+    assert [(one.load, one.trials) for one in found] == [
+        ("a-1-named-closed-c100", 1),
+        ("a-1-before-closed-c100", 2),
+        ("a-1-after-closed-c100", 1),
+    ]
 
 
 def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:

@@ -49,7 +49,8 @@ def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
     mixed = len({row.engine for row in rows}) > 1
     routes = len({row.route for row in rows}) > 1
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("server", no_wrap=True)
+    # Of a name that is too long there are more lines: no number is cut for it.
+    table.add_column("server", overflow="fold")
     if routes:
         table.add_column("route", no_wrap=True)
     table.add_column("conc", justify="right", no_wrap=True)
@@ -82,7 +83,12 @@ def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
 def _narrow(rows: Sequence[Row]) -> RenderableType:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for name in ("server / counts", "offered", "bound", "req/s", "", "p50", "p95", "p99", "valid"):
-        table.add_column(name, justify="right" if name not in ("server / counts", "") else "left")
+        first = name == "server / counts"
+        table.add_column(
+            name,
+            justify="left" if first or not name else "right",
+            overflow="fold" if first else "ellipsis",
+        )
     for row in rows:
         style = None if row.valid else "dim"
         corrected, raw = _latencies(row)[:3], _latencies(row)[3:]

@@ -1,14 +1,13 @@
 """What limited each load, and what was predicted of it beside what was measured: for the console
 and both reports.
 
-Trials of one load on one lane (its launches) are said together; where every trial has a
-condition of its own (planted, explain) they are told apart by their names.
+Trials of one load on one lane (its launches) are said together; where trials have
+conditions of their own (planted, explain) these tell them apart.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -115,8 +114,9 @@ def said(
     for row in rows:
         load = f"{lane_of(row)}, {names[Cell.of(row)]}"
         if kind in BY_NAME:
-            # The trial's name without its number and launch.
-            load = re.sub(r"-l\d+$", "", row.trial.partition("-")[2]) or row.trial
+            # The case, whichever round; or the trial's name without its number.
+            case = row.arm if kind == "planted" else None
+            load = case or row.trial.partition("-")[2] or row.trial
         groups.setdefault(load, []).append(row)
     whole = (
         _said(load, group, [of_trial[row.trial] for row in group if row.trial in of_trial])

@@ -116,7 +116,8 @@ class Row:
     * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
-    * arm: the name under which a server is compared with itself; empty without arms
+    * arm: the name under which a server is compared with itself, or what tells its conditions
+      apart (the case of a planted bottleneck, the part of a step of explain); empty without arms
     * expected_rps: the tightest of all bounds, estimates included; binding: what binds there (a
       resource, connections, or offered load); expected_p95_ms: the response time that follows
     """

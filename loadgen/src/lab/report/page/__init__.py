@@ -13,7 +13,7 @@ from lab.report.page.by_rank import Ranked, by_rank
 from lab.report.page.chart import stacked
 from lab.report.page.html import html
 from lab.report.page.looks import Looks
-from lab.report.page.over_time import over_time
+from lab.report.page.over_time import moments, over_time
 from lab.report.page.palette import LIGHT, figure_css
 from lab.report.page.png import png
 from lab.report.page.trials import Shown
@@ -40,7 +40,15 @@ def build(of: Content, shown: Sequence[Shown]) -> Page:
     places = by_load(of.rows, looks)
     curves = tuple(by_rank([Ranked(one.row, one.curves) for one in shown], looks))
     drawn = [
-        tuple(over_time(one.row.trial, one.row.server, one.panels, looks.servers))
+        tuple(
+            over_time(
+                one.row.trial,
+                one.row.server,
+                one.panels,
+                looks.servers,
+                moments(one.measurement.record),
+            )
+        )
         if one.panels
         else ()
         for one in shown
@@ -55,5 +63,8 @@ def build(of: Content, shown: Sequence[Shown]) -> Page:
         if its:
             trial = one.row.trial
             figures = [figure for _, figure in its]
-            files[f"trial-{trial}"] = stacked(figures, COLUMNS, trial, ground + style) + "\n"
+            title = trial if one.row.valid else f"{trial} (invalid)"
+            below = [moment.text for moment in moments(one.measurement.record)]
+            svg = stacked(figures, COLUMNS, title, ground + style, below)
+            files[f"trial-{trial}"] = svg + "\n"
     return Page(html(of, shown, places, curves, drawn), files)

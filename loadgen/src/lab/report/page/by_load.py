@@ -1,7 +1,7 @@
 """Throughput and latency against concurrency, closed and open beside each other.
 
 Each launch is a shape of its own where they are too few for an interval, else their median is,
-with its interval. Where a run has only one concurrency, every lane is a row instead of a line.
+with its interval. Where no lane has more than one concurrency, it is a row instead of a line.
 Invalid trials are crosses and in no median.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.cells import Metric, lane_of, median_per_launch, per_launch
+from lab.cells import Metric, bound_of, lane_of, median_per_launch, per_launch
 from lab.intervals import MedianOf
 from lab.report.page import scale
 from lab.report.page.chart import Chart, Drawn, Trace, Whisker, draw
@@ -90,7 +90,7 @@ def _figures(
         for value in (*_all(row, what), _bound(row, what), _offered(row, what))
         if value is not None
     ]
-    many = len({row.concurrency for row in rows}) > 1
+    many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
         mine = [row for row in rows if row.mode == what.mode]
         axis = scale.fitting(values, what.unit, what.words, narrow=not many)
@@ -193,12 +193,11 @@ def _set_lines(
 def _by_load(
     rows: Sequence[Row], value: Callable[[Row], float | None]
 ) -> tuple[tuple[float, float], ...]:
-    found: dict[float, float] = {}
+    found: dict[float, list[float | None]] = {}
     for row in rows:
-        one = value(row)
-        if one is not None:
-            found.setdefault(float(row.concurrency), one)
-    return tuple(sorted(found.items()))
+        found.setdefault(float(row.concurrency), []).append(value(row))
+    bounds = ((load, bound_of(values)) for load, values in sorted(found.items()))
+    return tuple((load, bound) for load, bound in bounds if bound is not None)
 
 
 def _loads(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
@@ -218,9 +217,17 @@ def _more_keys(what: _What, rows: Sequence[Row]) -> Iterator[Key]:
 
 def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale.Axis) -> Drawn:
     names = list(dict.fromkeys(map(lane_of, rows)))
+    load, one_load = rows[0], len({row.concurrency for row in rows}) == 1
+    armed = any(row.arm for row in rows)
+    one_server = armed and len({row.server for row in rows}) == 1
     lanes = []
     for lane in names:
         mine = [row for row in rows if lane_of(row) == lane]
+        below = (
+            mine[0].server if mine[0].arm and not one_server else "",
+            "" if one_load else f"{mine[0].concurrency:,} connections",
+        )
+        name_of = mine[0].arm or mine[0].server
         for metric, kind in what.metrics:
             struck = [v for row in mine if not row.valid
                       if (v := getattr(row, metric)) is not None]  # fmt: skip
@@ -228,11 +235,11 @@ def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale
             if not values and not struck:
                 continue
             median = median_per_launch(mine, metric)
-            bounds = [b for row in mine if (b := _bound(row, what)) is not None]
             interval = median.interval if median else None
             lanes.append(
                 Lane(
-                    name=f"{lane}, {kind}" if kind else lane,
+                    name=f"{name_of}, {kind}" if kind else name_of,
+                    below=", ".join(part for part in below if part),
                     hue=looks.lanes[lane].hue,
                     shape=looks.lanes[lane].shape,
                     values=values,
@@ -240,7 +247,7 @@ def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale
                     struck=tuple(struck),
                     median=median.median if median and interval else None,
                     interval=(interval.low, interval.high) if interval else None,
-                    bound=bounds[0] if bounds else None,
+                    bound=bound_of(_bound(row, what) for row in mine),
                     text=what.words(median.median) if median else "invalid",
                 )
             )
@@ -249,8 +256,11 @@ def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale
         keys.append(Key("bound" if what.unit else "N / bound", NEUTRAL, "dash"))
     if any(lane.struck for lane in lanes):
         keys.append(Key("invalid trial", NEUTRAL, struck=True))
-    load = rows[0]
-    rate = f", {load.offered_rps:,}/s offered" if load.offered_rps is not None else ""
+    heads = (
+        load.server if one_server else "",
+        f"{load.concurrency:,} connections" if one_load else "",
+        f"{load.offered_rps:,}/s offered" if one_load and load.offered_rps is not None else "",
+    )
     chart = Chart(
         name=f"{what.slug}-{name}",
         title=what.title,
@@ -259,7 +269,7 @@ def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale
         y=axis,
         traces=(),
         keys=tuple(keys),
-        load=f"{load.concurrency:,} connections{rate}",
+        load=", ".join(head for head in heads if head),
     )
     return draw_lanes(chart, lanes)
 

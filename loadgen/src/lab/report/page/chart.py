@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from lab.report.page.marks import CHAR_PX, Key, cross, legend, px, shape, text_at
+from lab.report.page.marks import CHAR_PX, LEGEND_PX, Key, cross, legend, px, shape, text_at
 from lab.report.page.scale import Axis
 
 
@@ -49,7 +49,7 @@ class Whisker:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """One chart; `name` is unique on its page, `alt` says in words what it shows, `load` stands
-    under the title of a row chart."""
+    under the title, `marks` are upright lines at an x, with a short text above."""
 
     name: str
     title: str
@@ -59,6 +59,7 @@ class Chart:
     traces: tuple[Trace, ...]
     keys: tuple[Key, ...] = ()
     whiskers: tuple[Whisker, ...] = ()
+    marks: tuple[tuple[float, str], ...] = ()
     width: float = 440.0
     plot_height: float = 190.0
     load: str = ""
@@ -90,13 +91,13 @@ class Drawn:
 
 def draw(chart: Chart) -> Drawn:
     """A chart of values against values."""
-    left = 8.0 + max((CHAR_PX * len(text) for _, text in chart.y.ticks), default=20.0)
-    right, top = chart.width - 14.0, 22.0
+    left = 12.0 + max((CHAR_PX * len(text) for _, text in chart.y.ticks), default=20.0)
+    right, top = chart.width - 14.0, 39.0 if chart.load else 22.0
     keys, below = legend(chart.keys, 2.0, top + 4, chart.width)
     unit = chart.y.label
     top = below + (26.0 if unit else 13.0)
     bottom = top + chart.plot_height
-    parts = [text_at(2, 14, chart.title, "b"), keys]
+    parts = [text_at(2, 14, chart.title, "b"), text_at(2, 31, chart.load, "s"), keys]
     if unit:
         parts.append(text_at(2, top - 13, unit, "s"))
     parts += _frame(chart, left, right, top, bottom)
@@ -107,6 +108,7 @@ def draw(chart: Chart) -> Drawn:
             bottom - (bottom - top) * chart.y.place(y),
         )
 
+    parts += _marks(chart, left, right, top, bottom)
     for whisker in chart.whiskers:
         x, y0 = at(whisker.at, whisker.low, whisker.shift_px)
         _, y1 = at(whisker.at, whisker.high, whisker.shift_px)
@@ -140,6 +142,22 @@ def _frame(chart: Chart, left: float, right: float, top: float, bottom: float) -
     yield text_at(right, bottom + 30, chart.x.label, "s e")
 
 
+def _marks(chart: Chart, left: float, right: float, top: float, bottom: float) -> Iterator[str]:
+    """Those within the x axis, in its order."""
+    path, free = "", left
+    for value, text in chart.marks:
+        if chart.x.low <= value <= chart.x.high:
+            x = left + (right - left) * chart.x.place(value)
+            path += f"M{px(x)} {px(top)}V{px(bottom)}"
+            # Texts of marks that are close stand beside each other.
+            half = CHAR_PX * len(text) / 2
+            middle = max(x, free + half)
+            yield text_at(middle, top - 2, text, "s c")
+            free = middle + half + 2
+    if path:
+        yield f'<path class="mark" d="{path}"/>'
+
+
 def _trace(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
     if trace.struck:
         return "".join(cross(trace.hue, x, y) for x, y in places)
@@ -162,11 +180,15 @@ def _trace(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def stacked(drawn: Sequence[Drawn], columns: int, title: str, style: str) -> str:
-    """Several charts as one file, in rows of `columns`."""
+def stacked(
+    drawn: Sequence[Drawn], columns: int, title: str, style: str, below: Sequence[str] = ()
+) -> str:
+    """Several charts as one file, in rows of `columns`, under its title and the lines `below`
+    that."""
     gap = 16.0
     width = drawn[0].width
-    parts, y, widest = [], 26.0, 0.0
+    parts = [text_at(gap, 33.0 + LEGEND_PX * at, text, "s") for at, text in enumerate(below)]
+    y, widest = 26.0 + LEGEND_PX * len(below), 0.0
     for start in range(0, len(drawn), columns):
         row = drawn[start : start + columns]
         for index, one in enumerate(row):

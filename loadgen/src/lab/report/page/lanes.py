@@ -11,10 +11,11 @@ from lab.report.page.marks import CHAR_PX, cross, legend, px, shape, text_at
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A row of a row chart: its name, values as shapes, their median with an interval, the
-    bound drawn as a stroke, and `text` at its end."""
+    """A row of a row chart: its name and what stands below that, values as shapes, their median
+    with an interval, the bound drawn as a stroke, and `text` at its end."""
 
     name: str
+    below: str
     hue: int
     shape: int
     values: tuple[float, ...]
@@ -27,15 +28,21 @@ class Lane:
 
 
 LANE_PX = 24.0
+# With something below its name.
+HIGH_LANE_PX = 32.0
+# Of names; what is longer is cut, and whole in the words of the chart.
+MOST_PX = 205.0
 
 
 def draw_lanes(chart: Chart, lanes: Sequence[Lane]) -> Drawn:
     """A chart with one row per lane, along its x axis; its y axis and traces are not used."""
-    left = 10.0 + min(CHAR_PX * max(len(lane.name) for lane in lanes), 150.0)
+    longest = max(len(text) for lane in lanes for text in (lane.name, lane.below))
+    left = 10.0 + min(CHAR_PX * longest, MOST_PX)
     right = chart.width - 12.0 - CHAR_PX * max(len(lane.text) for lane in lanes)
     keys, top = legend(chart.keys, 2.0, 40.0, chart.width)
     top += 6.0
-    bottom = top + LANE_PX * len(lanes)
+    height = HIGH_LANE_PX if any(lane.below for lane in lanes) else LANE_PX
+    bottom = top + height * len(lanes)
     parts = [text_at(2, 14, chart.title, "b"), text_at(2, 31, chart.load, "s"), keys]
     grid, last = "", -1e9
     for value, text in chart.x.ticks:
@@ -48,8 +55,10 @@ def draw_lanes(chart: Chart, lanes: Sequence[Lane]) -> Drawn:
     parts.append(f'<path class="grid" d="{grid}"/>')
     parts.append(f'<path class="axis" d="M{px(left)} {px(bottom)}H{px(right)}"/>')
     for index, lane in enumerate(lanes):
-        y = top + LANE_PX * (index + 0.5)
-        parts.append(text_at(left - 6, y + 4, lane.name, "e"))
+        y = top + height * (index + 0.5)
+        name_y = y - 2 if lane.below else y + 4
+        parts.append(text_at(left - 6, name_y, _cut(lane.name), "e"))
+        parts.append(text_at(left - 6, name_y + 13, _cut(lane.below), "s e"))
         parts.append(text_at(chart.width - 2, y + 4, lane.text, "e"))
 
         def at(value: float) -> float:
@@ -71,3 +80,8 @@ def draw_lanes(chart: Chart, lanes: Sequence[Lane]) -> Drawn:
         parts += [cross(lane.hue, at(value), y) for value in lane.struck]
     parts.append(text_at(right, bottom + 29, chart.x.label, "s e"))
     return Drawn(chart, "".join(parts), chart.width, bottom + 34.0)
+
+
+def _cut(text: str) -> str:
+    most = int(MOST_PX / CHAR_PX)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,4 +1,5 @@
-"""How a lane looks in every figure of a page: its server's hue and shape, its arm's line."""
+"""How a lane looks in every figure of a page: its server's hue and shape, its arm's line; a hue
+of its own where servers have more arms than that could tell apart."""
 
 from __future__ import annotations
 
@@ -12,16 +13,24 @@ from lab.types import Row
 
 # How far on among the shapes a server of the second round is: none of its neighbours is there.
 NEXT_ROUND = 3
+# The lines that one hue can have, and how many arms of a server share its hue at most.
+STYLES = ("", "dash", "long")
+MOST_ARMS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """`style` are classes of its line; arms of one server differ in shape and line only, and so
-    do servers that share a hue."""
+    """`style` are classes of its line; two arms of one server differ in shape and line only, and
+    so do servers that share a hue."""
 
     hue: int
     shape: int
     style: str
+
+    @property
+    def line(self) -> tuple[int, str]:
+        """What is seen of it where there are lines alone."""
+        return self.hue, self.style
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +44,19 @@ class Looks:
     def of(cls, servers: Sequence[str], rows: Sequence[Row]) -> Looks:
         """Of a run of these servers."""
         numbers = colours(tuple(dict.fromkeys((*servers, *(row.server for row in rows)))))
-        arms: dict[str, list[str | None]] = {}
-        lanes = {}
+        arms: dict[str, list[str]] = {}
         for row in rows:
             known = arms.setdefault(row.server, [])
-            if row.arm not in known:
-                known.append(row.arm)
-            nth = known.index(row.arm)
-            again, hue = divmod(numbers[row.server], HUES)
-            # A hue that is used again has another shape, and a broken line.
-            shape = (hue + nth + NEXT_ROUND * again) % SHAPES
-            style = "dash" if nth % 2 else "long" if again else ""
-            lanes[lane_of(row)] = Look(hue, shape, style)
+            if lane_of(row) not in known:
+                known.append(lane_of(row))
+        if max(map(len, arms.values()), default=0) > MOST_ARMS:
+            lanes = {lane: _nth(at) for at, lane in enumerate(dict.fromkeys(map(lane_of, rows)))}
+        else:
+            lanes = {
+                lane: _of_server(numbers[server], nth)
+                for server, known in arms.items()
+                for nth, lane in enumerate(known)
+            }
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
     def keys(self, lanes: Sequence[str]) -> tuple[Key, ...]:
@@ -55,3 +65,30 @@ class Looks:
             Key(lane, self.lanes[lane].hue, self.lanes[lane].style, self.lanes[lane].shape)
             for lane in lanes
         )
+
+    def apart(self, lanes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """These lanes, in their order, in as few groups as it takes for no two lines of a group
+        to be alike."""
+        groups: list[list[str]] = []
+        for lane in lanes:
+            line = self.lanes[lane].line
+            for group in groups:
+                if all(self.lanes[other].line != line for other in group):
+                    group.append(lane)
+                    break
+            else:
+                groups.append([lane])
+        return tuple(map(tuple, groups))
+
+
+def _of_server(number: int, nth: int) -> Look:
+    """Of the nth of at most MOST_ARMS arms of a server. A hue that is used again, by an arm or by
+    a server of the second round, has another shape and a broken line."""
+    again, hue = divmod(number, HUES)
+    style = "dash" if nth else "long" if again else ""
+    return Look(hue, (hue + nth + NEXT_ROUND * again) % SHAPES, style)
+
+
+def _nth(at: int) -> Look:
+    """Of the lane with this number: hues in turn, then again with another line."""
+    return Look(at % HUES, at % SHAPES, STYLES[at // HUES % len(STYLES)])

@@ -88,6 +88,7 @@ def figure_css(colour: Callable[[str], str]) -> str:
         ".fig .e{text-anchor:end}.fig .c{text-anchor:middle}"
         f".grid{{stroke:{colour('rule')};stroke-width:1;fill:none}}"
         f".axis{{stroke:{colour('soft')};stroke-width:1;fill:none}}"
+        f".mark{{stroke:{colour('soft')};stroke-width:1;stroke-dasharray:2 3;fill:none}}"
         ".l{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
         ".thin{stroke-width:1.1}.faint{opacity:.55}"
         ".dash{stroke-dasharray:5 4}.long{stroke-dasharray:11 3}"

@@ -12,6 +12,7 @@ from lab.report import words
 from lab.report.page.answers import figures
 from lab.report.page.chart import Drawn
 from lab.report.page.markup import bullets, facts, folded, inline, table
+from lab.report.page.over_time import moments
 from lab.report.page.scale import number
 from lab.report.table import NOTHING, milliseconds
 from lab.report.words import Content
@@ -166,6 +167,8 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
     yield "raw latency", raw
     yield "accounting", _accounting(row)
+    marked = [moment.text for moment in moments(record)]
+    yield "marked in its figures", "; ".join(marked) if of.panels else None
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
     warmth = record.warmth
