@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -19,9 +19,10 @@ from lab.peaks import Peaks
 from lab.predict import Prediction
 from lab.process import HostCpu, Process, System, Turns
 from lab.records import write_json
-from lab.stack import Stack
+from lab.stack import Stack, ToxicsSeen
 from lab.timeline import Timeline
 from lab.types import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
+from lab.watched import changes, unwatched
 
 RECORD = "trial.json"
 STEP_S = 0.2
@@ -31,8 +32,6 @@ MOST_STARTS = 12
 OVERTIME_S = 120.0
 # A JVM that died comes back in seconds; then its new start time tells what happened.
 RESTART_S = 30.0
-# The agent sees a change up to this late: one made just before the load is no change of it.
-AGENT_LOOKS = timedelta(seconds=2)
 
 
 class Watcher(Protocol):
@@ -137,11 +136,11 @@ class Runner:
                 finally:
                     notes += self._undo(script)
             run_s = self._system.monotonic() - started
+        ended_at = self._system.now()
         engine.condense(plan, raw)
-        changes = self._toxic_changes(started_at, script)
-        if self._agent_lost:
-            notes.append("nobody watched for toxics that come and go: the agent does not answer")
         after, problem = self._after(plan.server)
+        # The snapshot first: what comes and goes between the two would be seen by neither.
+        seen = self._toxics_seen()
         if not settled(plan.server, self._stack, self._system):
             notes.append("the server still had requests in flight long after the load")
         write_json(
@@ -158,7 +157,7 @@ class Runner:
                 after=after,
                 after_problem=problem,
                 usage=_usage(process, window, schedule.window_s),
-                toxic_changes=changes,
+                toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
                 unequal=unequal,
                 notes=tuple(notes),
                 warmth=warmth,
@@ -169,6 +168,7 @@ class Runner:
                 bounds=prediction.holding if prediction else (),
                 demand=demand,
                 expected_p95_ms=prediction.expected_p95_ms if prediction else None,
+                unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
             ),
         )
 
@@ -288,15 +288,13 @@ class Runner:
             return [text]
         return []
 
-    def _toxic_changes(self, started_at: datetime, script: Timeline) -> tuple[str, ...]:
-        if self._agent_lost:
-            return ()
-        scripted = [(first, last + AGENT_LOOKS) for first, last in script.times]
+    def _toxics_seen(self) -> ToxicsSeen | None:
+        """Asked also of an agent that was lost: it may have come back."""
         try:
-            return self._stack.toxic_changes(started_at + AGENT_LOOKS, scripted)
+            return self._stack.toxics_seen()
         except LabUnreachable as failure:
             self._lose_agent(failure)
-            return ()
+            return None
 
     @contextmanager
     def _marks(self, plan: TrialPlan, schedule: Schedule) -> Iterator[None]:
@@ -321,8 +319,10 @@ class Runner:
             self._lose_agent(failure)
 
     def _lose_agent(self, failure: LabUnreachable) -> None:
+        if not self._agent_lost:
+            what = "no live view of this run, and maybe nobody watches the toxics"
+            self._watcher.warn(f"{what}: {failure}")
         self._agent_lost = True
-        self._watcher.warn(f"no live view of this run: {failure}")
 
 
 def _usage(process: Process, window: _Window, window_s: float) -> Usage:

@@ -4,6 +4,7 @@ as it was before."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from lab.errors import LabUnreachable, WordError
@@ -12,6 +13,8 @@ from lab.toxics import ToxicsInForce, Toxiproxy
 from lab.toxics.script import applied, concerns, difference
 from lab.toxics.words import ToxicRequest, parse_toxic
 from lab.types import ScriptedToxic, ToxicStep, TrialPlan
+
+BESIDE = "toxics changed beside the script"
 
 
 class Timeline:
@@ -43,6 +46,11 @@ class Timeline:
         return tuple(self._done)
 
     @property
+    def touched(self) -> tuple[tuple[str, str], ...]:
+        """(proxy, toxic or WHOLE_PROXY) of all that it changes."""
+        return self._touched
+
+    @property
     def times(self) -> tuple[tuple[datetime, datetime], ...]:
         """When it changed anything, taking back included: from, to."""
         return tuple(self._times)
@@ -71,16 +79,19 @@ class Timeline:
             )
 
     def undo(self) -> None:
-        """Have all that the script touches as it was before, and make no other step. Raises
-        LabUnreachable."""
+        """Have all that the script touches as it was before, and make no other step. What others
+        changed since the last one is that one's problem: it is gone now. Raises LabUnreachable."""
         self._due = []
-        if self._before is None:
+        if self._before is None or self._expected is None:
             return
         began_at = self._system.now()
         with self._toxiproxy() as toxiproxy:
+            others = ", ".join(difference(self._expected, toxiproxy.in_force()))
             toxiproxy.restore(self._before, self._touched)
         self._times.append((began_at, self._system.now()))
         self._before = None
+        if others and self._done and self._done[-1].problem is None:
+            self._done[-1] = replace(self._done[-1], problem=f"{BESIDE}: {others}")
 
     def _make(self, request: ToxicRequest) -> str | None:
         """Returns what others changed meanwhile."""
@@ -92,4 +103,4 @@ class Timeline:
             toxiproxy.apply(request)
             # As it should be now: what others changed is said once, by the next step at most.
             self._expected = applied(now, request)
-        return f"toxics changed beside the script: {others}" if others else None
+        return f"{BESIDE}: {others}" if others else None

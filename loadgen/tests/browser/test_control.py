@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -339,3 +340,10 @@ def test_the_chart_can_be_read(page: Page, width: int) -> None:
     page.open(width)
     page.until("return document.querySelector('#chart text') !== null")
     page.until("return document.querySelector('#chart text').getBoundingClientRect().height >= 11")
+
+
+def test_the_chart_keeps_the_line_of_a_toxic_that_is_gone(page: Page) -> None:
+    came, went = (datetime.fromtimestamp(time.time() - ago, UTC).isoformat() for ago in (30, 10))
+    one = {"proxy": "downstream", "toxic": "latency"}
+    page.scene.lab.history = [{**one, "since": came}, {**one, "since": went}]
+    page.until("return document.querySelectorAll('#chart line.toxic').length === 2")

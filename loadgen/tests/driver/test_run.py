@@ -172,13 +172,14 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench, fake_lab: Fake
     assert fake_lab.probe_rates == {None}
 
 
-def test_without_the_agent_one_line_warns_and_the_bench_goes_on(
+def test_without_the_agent_one_line_warns_and_no_trial_is_believed(
     ready: Bench, fake_lab: FakeLab
 ) -> None:
     fake_lab.agent_up = False
     assert ready.run() == 0
     assert ready.text.getvalue().count("no live view") == 1
     assert len(ready.rows) == 4
+    assert all("nobody watched the toxics" in row["invalid_reasons"] for row in ready.rows)
 
 
 def test_latest_points_to_the_run_by_a_relative_link(ready: Bench) -> None:

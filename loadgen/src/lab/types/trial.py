@@ -197,11 +197,21 @@ class ScriptedToxic:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwatched:
+    """A time of the load in which nobody watched the toxics: the agent was away, or Toxiproxy did
+    not answer it."""
+
+    started_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecord:
     """Everything known of a trial that is not in the engine's own output.
 
     `toxic_changes` are those seen while the load ran, also those undone before its end, but
-    not those of the plan's own script: they are in `script`;
+    not those of the plan's own script: they are in `script`; `unwatched` is when nobody could
+    have seen any, beyond the second between two looks (older versions did not record it);
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `bounds` are those predicted before
     the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
@@ -232,6 +242,7 @@ class TrialRecord:
     bounds: tuple[Bound, ...] = ()
     demand: Demand | None = None
     expected_p95_ms: float | None = None
+    unwatched: tuple[Unwatched, ...] = ()
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from lab.types import Judgement, Measurement, Observation, Reading, TrialRecord
 from lab.validate import around
 from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, waited
-from lab.validate.server import not_asked, same_server, warm
+from lab.validate.server import not_asked, same_server, unwatched, warm
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
@@ -28,7 +28,7 @@ def judge(measurement: Measurement, observation: Observation | None = None) -> J
     it, where that was stored."""
     record, reading = measurement.record, measurement.reading
     reasons = [*same_server(record), *record.unequal, *warm(record)]
-    notes = [*record.notes, *not_asked(record)]
+    notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
     if record.warmth is None:
         notes.append("warm-up was not proven (recorded by an older version)")
     if reading is None:

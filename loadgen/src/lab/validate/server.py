@@ -9,6 +9,9 @@ from lab.types import Snapshot, TrialRecord
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
 # CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
 JIT_COLD = 0.2
+# Longer and nothing vouches for the toxics. Less is a note: at 5,000 connections on two CPUs a look
+# of the agent now and then comes late or gets no answer, which makes 2 to 3 s.
+LONGEST_UNWATCHED_S = 5.0
 # A step of a script is begun within two steps of the driver.
 SCRIPT_SLACK_S = 0.5
 
@@ -28,7 +31,18 @@ def same_server(record: TrialRecord) -> Iterator[str]:
     yield from _changes(before, after)
     if record.toxic_changes and before.toxics == after.toxics:
         yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
+    yield from unwatched(record, long=True)
     yield from _script_kept(record)
+
+
+def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
+    """When nobody watched the toxics: too `long` to be believed, or short, which is a note."""
+    for one in record.unwatched:
+        if ((one.ended_at - one.started_at).total_seconds() > LONGEST_UNWATCHED_S) == long:
+            yield (
+                "nobody watched the toxics from "
+                f"{one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
+            )
 
 
 def _script_kept(record: TrialRecord) -> Iterator[str]:

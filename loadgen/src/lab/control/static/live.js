@@ -23,7 +23,7 @@ export function watch(servers, listeners) {
       const now = await api.live();
       shown = chosen(now, servers, shown);
       for (const [server, one] of rows) one.show(now.numbers[server] ?? {}, loaded(now, server));
-      const changes = now.changes.map((change) => Date.parse(change.since) / 1000);
+      const changes = now.history.map((change) => Date.parse(change.since) / 1000);
       chart.add(now.at, shown, now.numbers[shown], changes);
       say(byId("state"), told(now), now.problem !== null || now.proxies === null);
       for (const listener of listeners) listener(now);
