@@ -162,6 +162,9 @@ def run(
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes)
+    in_force = snapshots[experiment.servers[0]].toxics.in_force
+    if in_force:
+        notes = (*notes, f"toxics in force: {'; '.join(in_force)}")
     for server in experiment.servers:
         for route in experiment.routes:
             wrong = stack.check_route(server, route)
@@ -379,7 +382,7 @@ class Campaign:
         )
         tools.conditions.free_generator()
         self._observe(raw, progress)
-        return read_trial(self.run_dir.name, raw, tools.all_engines)
+        return read_trial(self.record, raw, tools.all_engines)
 
     def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""
