@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +31,7 @@ from lab.density import resume as resume_density
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
+from lab.journal import Journal
 from lab.process import Linux, interrupt_at_once
 from lab.rejudge import compare_verb, parse_compare, parse_report, report_verb
 from lab.report import manifest
@@ -137,10 +139,17 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         home / "results/.hands" / hands if hands else None,
     )
     with _claimed(home) as held:
+        if held:
+            # Per lab, as the lock is: labs beside each other may share a folder.
+            project = environ.get("LAB_PROJECT") or "lab"
+            place = replace(place, journal=home / "results" / f".changed.{project}.json")
         system = Linux(held=held)
         system.catch_signals()
         stack = Stack(Urls.read(environ))
         try:
+            said = Journal(place.journal).put_back(stack)
+            if said is not None:
+                _console(environ).print(said, highlight=False)
             return do(place, stack, system)
         finally:
             stack.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from lab.errors import LabUnreachable, WordError
+from lab.journal import Journal
 from lab.process import System
 from lab.toxics import ToxicsInForce, Toxiproxy
 from lab.toxics.script import applied, concerns, difference
@@ -23,9 +24,15 @@ class Timeline:
     """
 
     def __init__(
-        self, plan: TrialPlan, opens_s: float, toxiproxy: Callable[[], Toxiproxy], system: System
+        self,
+        plan: TrialPlan,
+        opens_s: float,
+        toxiproxy: Callable[[], Toxiproxy],
+        system: System,
+        journal: Journal,
     ) -> None:
         self._opens_s = opens_s
+        self._journal = journal
         self._toxiproxy = toxiproxy
         self._system = system
         self._due: list[tuple[ToxicStep, ToxicRequest]] = [
@@ -79,6 +86,7 @@ class Timeline:
         began_at = self._system.now()
         with self._toxiproxy() as toxiproxy:
             toxiproxy.restore(self._before, self._touched)
+        self._journal.toxics_back(self._touched)
         self._times.append((began_at, self._system.now()))
         self._before = None
 
@@ -89,7 +97,9 @@ class Timeline:
             if self._before is None or self._expected is None:
                 self._before = self._expected = now
             others = ", ".join(difference(self._expected, now))
+            wanted = applied(now, request)
+            self._journal.toxic(concerns(request), self._before, wanted)
             toxiproxy.apply(request)
             # As it should be now: what others changed is said once, by the next step at most.
-            self._expected = applied(now, request)
+            self._expected = wanted
         return f"toxics changed beside the script: {others}" if others else None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driver.fakes import IDENTITY, FakeEngine, plan, record, snapshot
-from driver.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
+from driver.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 from lab.derive import derive, read_trial
 from lab.engines import ENGINES
 from lab.errors import LabError, RawDataError
