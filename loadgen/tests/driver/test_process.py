@@ -26,9 +26,11 @@ def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path
 def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
     with claimed(tmp_path, lambda: None) as held:
         process = Linux(held=held).start(["sleep", "60"], tmp_path / "out.txt")
-    # As of a driver that was killed: its engine goes on.
-    assert is_claimed(tmp_path)
-    process.stop()
+    try:
+        # As of a driver that was killed: its engine goes on.
+        assert is_claimed(tmp_path)
+    finally:
+        process.stop()
     assert is_claimed(tmp_path) is False
 
 
