@@ -41,11 +41,11 @@ interrupted() {
     grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-interrupted/manifest.json
 }
 
-# kill -9 of the driver in the middle of an experiment, then RESUME: no trial is lost or
-# repeated, and what was measured before is what is there afterwards.
+# Nothing else is measured beside an experiment. kill -9 of the driver in the middle of it, then
+# RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local words=(SERVER="fixed-pool,virtual-threads" CONC="20,50" MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed)
-  local pid i run before rows=0
+  local pid i run before rows=0 alone=no
   make run EXP=sweep "${words[@]}" &
   pid=$!
   for ((i = 0; i < 240; i++)); do
@@ -53,7 +53,8 @@ resumed() {
     rows=$(cat "$LAB_RESULTS_DIR"/*-resumed/trials.csv 2>/dev/null | wc -l)
     if ((rows >= 3)); then break; fi
   done
-  sleep 6
+  refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
+  sleep 4
   docker kill --signal KILL "$(docker ps -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --filter label=com.docker.compose.service=driver)"
   wait "$pid"
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
@@ -61,7 +62,7 @@ resumed() {
   make run RESUME="$run" || return 1
   rows=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort -u | wc -l)
   printf 'killed after %d rows; %d different trials at the end\n' "$(($(wc -l <<<"$before") - 1))" "$rows"
-  ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
+  [[ $alone == yes ]] && ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
     [[ $(head -n "$(wc -l <<<"$before")" "$LAB_RESULTS_DIR/$run/trials.csv") == "$before" ]] &&
     grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json" || return 1
   # Nothing is left to do, and nothing is done.

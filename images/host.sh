@@ -9,6 +9,7 @@
 #   host.sh where       say where the running lab is to be seen
 #   host.sh check VERB  refuse wrong words of a verb early, if the driver's image is there
 #   host.sh need-up     fail with one line unless the lab is up
+#   host.sh idle        fail with one line while something is being measured
 #   host.sh doctor      one line for each thing that can be right or wrong
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -333,6 +334,17 @@ drive() {
   return "$status"
 }
 
+# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py); the agent's container
+# sees it. Where there is none yet, nothing is measured.
+idle() {
+  local agent status=0
+  agent=$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
+    --filter label=com.docker.compose.service=loadgen 2>/dev/null | head -n 1 || true)
+  [[ -n $agent ]] || return 0
+  docker exec "$agent" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+  if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
+}
+
 # The words are checked again by the driver; this only spares a wait for a typing error. This
 # checkout's code judges, not what an older image holds; only its "wrong word" (2) ends the verb.
 check() {
@@ -404,6 +416,7 @@ case ${1-} in
   where) where ;;
   check) check "${2:?}" ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
+  idle) idle ;;
   doctor) doctor ;;
-  *) fail "images/host.sh: '${1-}' is not one of env, facts, jmx, step, drive, where, check, need-up, doctor" ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, jmx, step, drive, where, check, need-up, idle, doctor" ;;
 esac

@@ -391,6 +391,29 @@ check "own services: without an exporter make up goes on, with one line, and lea
   '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $lab/.lab/jmx/jmx-exporter.jar.part && -s $lab/.lab/jmx/jmx-exporter.jar ]]'
 unset FAKE_ID
 
+# --- host.sh idle -----------------------------------------------------------------------
+# idle AGENT STATUS: what it says where the agent's container is AGENT, and the lock's own answer.
+idle() {
+  fresh
+  fake docker <<'FAKE'
+printf 'docker %s\n' "$*" >>"$(dirname "$0")/../calls"
+case $1 in
+  ps) printf '%s' "$FAKE_AGENT" ;;
+  exec) exit "$FAKE_LOCK" ;;
+esac
+FAKE
+  run env FAKE_AGENT="$1" FAKE_LOCK="$2" "$lab/images/host.sh" idle
+}
+idle "" 0
+check "idle: no lab, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
+idle agent 0
+check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock .* /lab/lock true") == 1 ]]'
+idle agent 66
+check "idle: an agent from before the lock" '[[ $status == 0 && -z $out ]]'
+idle agent 75
+check "idle: a measurement is under way: one line" \
+  '[[ $status == 1 && $out == "lab: another measurement is under way; wait for its end" ]]'
+
 # --- host.sh drive ----------------------------------------------------------------------
 handy; at_rest "$parent"
 printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"

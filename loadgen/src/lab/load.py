@@ -14,6 +14,7 @@ from typing import Protocol
 
 from lab.engines.base import Engine, Schedule
 from lab.errors import EngineError, LabUnreachable
+from lab.journal import Journal
 from lab.launches import settled
 from lab.peaks import Peaks
 from lab.predict import Prediction
@@ -77,10 +78,19 @@ class _Window:
 
 
 class Runner:
-    """Runs trials one after the other. `run` is the name of the run they belong to."""
+    """Runs trials one after the other. `run` is the name of the run they belong to; what their
+    scripts change is in the journal meanwhile."""
 
-    def __init__(self, run: str, stack: Stack, system: System, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        run: str,
+        stack: Stack,
+        system: System,
+        watcher: Watcher,
+        journal: Journal | None = None,
+    ) -> None:
         self._run = run
+        self._journal = journal or Journal(None)
         self._stack = stack
         self._system = system
         self._watcher = watcher
@@ -126,7 +136,9 @@ class Runner:
                 notes.append(start.problem)
             window = _Window()
             peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
-            script = Timeline(plan, schedule.window_offset_s, self._stack.toxiproxy, self._system)
+            script = Timeline(
+                plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._journal
+            )
             try:
                 status = self._attend(plan, schedule, start, window, peaks, script)
             finally:

@@ -22,6 +22,7 @@ from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
 from lab.hands import Hands
+from lab.journal import Journal
 from lab.launches import fresh_jvm
 from lab.leftovers import clear_proxy
 from lab.load import Runner
@@ -61,7 +62,8 @@ Jvm = tuple[str, int | None, str]
 class Place:
     """Where results go and what make wrote about the host; this process' own limits; and the
     folder of the dashboards whose panels are kept with each trial, None to keep none; and the
-    folder by which the host is asked for changes (lab.hands), None where nobody answers."""
+    folder by which the host is asked for changes (lab.hands), None where nobody answers; and the
+    file of what is changed (lab.journal), None to keep none."""
 
     results: Path
     host_file: Path
@@ -69,6 +71,7 @@ class Place:
     cores: int
     dashboards: Path | None = None
     hands: Path | None = None
+    journal: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,9 @@ def run(
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes)
+    in_force = snapshots[experiment.servers[0]].toxics.in_force
+    if in_force:
+        notes = (*notes, f"toxics in force: {'; '.join(in_force)}")
     for server in experiment.servers:
         for route in experiment.routes:
             wrong = stack.check_route(server, route)
@@ -212,7 +218,8 @@ def _tools(
     console: Console,
     place: Place,
 ) -> Tools:
-    conditions = Conditions(stack, Hands(place.hands), system)
+    journal = Journal(place.journal)
+    conditions = Conditions(stack, Hands(place.hands), system, journal=journal)
     return Tools(
         chosen,
         tuple(engines),
@@ -222,6 +229,7 @@ def _tools(
         console,
         place.dashboards,
         conditions,
+        journal,
     )
 
 
@@ -281,6 +289,7 @@ class Tools:
     console: Console
     dashboards: Path | None
     conditions: Conditions
+    journal: Journal
 
 
 @dataclass(slots=True)
@@ -306,7 +315,9 @@ class Campaign:
         tools, total = self.tools, self.order.total
         try:
             with Trials(tools.console, total, len(rows), tools.system.monotonic) as progress:
-                runner = Runner(self.run_dir.name, tools.stack, tools.system, progress)
+                runner = Runner(
+                    self.run_dir.name, tools.stack, tools.system, progress, tools.journal
+                )
                 for raw in without_series(self.run_dir):
                     self._observe(raw, progress)
                 while (plan := self.order.next(rows)) is not None:
@@ -379,7 +390,7 @@ class Campaign:
         )
         tools.conditions.free_generator()
         self._observe(raw, progress)
-        return read_trial(self.run_dir.name, raw, tools.all_engines)
+        return read_trial(self.record, raw, tools.all_engines)
 
     def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""

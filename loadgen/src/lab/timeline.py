@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lab.errors import LabUnreachable, WordError
+from lab.journal import Journal
 from lab.process import System
 from lab.toxics import ToxicsInForce, Toxiproxy
 from lab.toxics.script import applied, concerns, difference
@@ -26,9 +27,15 @@ class Timeline:
     """
 
     def __init__(
-        self, plan: TrialPlan, opens_s: float, toxiproxy: Callable[[], Toxiproxy], system: System
+        self,
+        plan: TrialPlan,
+        opens_s: float,
+        toxiproxy: Callable[[], Toxiproxy],
+        system: System,
+        journal: Journal,
     ) -> None:
         self._opens_s = opens_s
+        self._journal = journal
         self._toxiproxy = toxiproxy
         self._system = system
         self._due: list[tuple[ToxicStep, ToxicRequest]] = [
@@ -88,6 +95,7 @@ class Timeline:
         with self._toxiproxy() as toxiproxy:
             others = ", ".join(difference(self._expected, toxiproxy.in_force()))
             toxiproxy.restore(self._before, self._touched)
+        self._journal.toxics_back(self._touched)
         self._times.append((began_at, self._system.now()))
         self._before = None
         if others and self._done and self._done[-1].problem is None:
@@ -100,7 +108,9 @@ class Timeline:
             if self._before is None or self._expected is None:
                 self._before = self._expected = now
             others = ", ".join(difference(self._expected, now))
+            wanted = applied(now, request)
+            self._journal.toxic(concerns(request), self._before, wanted)
             toxiproxy.apply(request)
             # As it should be now: what others changed is said once, by the next step at most.
-            self._expected = applied(now, request)
+            self._expected = wanted
         return f"{BESIDE}: {others}" if others else None

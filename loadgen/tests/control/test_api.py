@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from control.conftest import CHANGE, START, Play, Scene, until
+from lab.claim import claimed
 from lab.control.api import MOST_CHANGES, STATIC
 from lab.control.guard import SECURITY
 
@@ -300,6 +301,23 @@ def test_no_bench_beside_a_run_that_warms_up(play: Play) -> None:
         assert answer.json()["error"].startswith("the run 20250601T120000Z-sweep is being measured")
         # Killed long ago, it still says that it runs.
         scene.clock.now = 100.0
+        assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
+
+    play(script)
+
+
+def test_a_bench_starts_where_nothing_holds_the_lab_and_only_there(play: Play) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        lock = scene.results.parent / "lock"
+        lock.mkdir()
+        with claimed(lock, lambda: None):
+            answer = await change(client, "POST", "/api/bench", BENCH)
+            assert answer.status_code == 409
+            assert answer.json()["error"] == "another measurement is under way; wait for its end"
+            scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
+            answer = await change(client, "POST", "/api/bench", BENCH)
+            assert answer.json()["error"].startswith("trial 03-a of 20250601T120000Z-sweep")
+        # Its driver was killed: the agent has not forgotten the trial yet.
         assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
 
     play(script)

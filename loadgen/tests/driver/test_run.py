@@ -266,6 +266,56 @@ def test_a_toxic_added_and_removed_again_in_the_trial_is_caught(
     assert ready.rows[0]["valid"] == valid
 
 
+LATENCY = {
+    "name": "latency",
+    "type": "latency",
+    "stream": "downstream",
+    "toxicity": 1.0,
+    "attributes": {"latency": 300, "jitter": 0},
+}
+IN_FORCE = "downstream/latency latency jitter=0 latency=300 stream=downstream toxicity=1"
+
+
+def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    def warm(server: str, *_: object) -> Warmth:
+        if server == "b":
+            fake_lab.toxics.append(LATENCY)
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    ready.run(modes=("open",))
+    assert [row["valid"] for row in ready.rows] == ["true", "false"]
+    reason = f"toxics are not those the run began with: none became {IN_FORCE}"
+    assert ready.rows[1]["invalid_reasons"].startswith(reason)
+    # Judged again from what is stored it says the same.
+    assert "trials.csv" not in lab.derive.derive(ready.run_dir, [ready.engine]).changed
+
+
+def test_another_delay_of_the_downstream_between_trials_does_too(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.system.at(30.0, lambda: setattr(fake_lab, "delay_ms", 100))
+    ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
+    reason = "the downstream's delay is not what the run began with: 200 became 100 ms"
+    assert reason not in ready.rows[0]["invalid_reasons"]
+    assert reason in ready.rows[2]["invalid_reasons"]
+
+
+def test_a_toxic_left_in_force_is_said_wherever_people_look(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    fake_lab.toxics.append(LATENCY)
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["valid"] == "true"
+    said = f"toxics in force: {IN_FORCE}"
+    assert said in ready.text.getvalue().replace("\n", " ")
+    assert said in str(ready.manifest["notes"])
+    for report in ("REPORT.md", "report.html"):
+        assert said in (ready.run_dir / report).read_text()
+
+
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
     ready.engine.broken = "ends before the spectrum"
     assert ready.run(servers=("a",), modes=("open",)) == 1

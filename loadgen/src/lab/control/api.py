@@ -30,6 +30,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from lab import claim
 from lab.config import bench_experiment, refuse_target
 from lab.control.bench import Bench
 from lab.control.clock import WallClock
@@ -242,6 +243,11 @@ class Control:
         """Why no bench may start now: two loads at a time measure each other."""
         if self._bench.running:
             return "a bench started here is running; stop it first, or wait for its end"
+        folder = self._settings.home / claim.FOLDER
+        claimed = await asyncio.to_thread(claim.is_claimed, folder)
+        if claimed is False:
+            # What is announced, or says it runs, was killed.
+            return None
         trial = self._now().trial
         if trial is not None:
             return f"trial {trial['trial']} of {trial['run']} is running; wait for its end"
@@ -249,7 +255,7 @@ class Control:
             run = await asyncio.to_thread(self._runs.active, self._clock.wall())
         if run is not None:
             return f"the run {run} is being measured; wait for its end"
-        return None
+        return "another measurement is under way; wait for its end" if claimed else None
 
     async def _file(self, request: Request) -> Response:
         run, name = request.path_params["run"], request.path_params["name"]

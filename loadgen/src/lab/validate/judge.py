@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.types import Judgement, Measurement, Observation, Reading, TrialRecord
+from lab.types import Judgement, Measurement, Observation, Reading, Snapshot, TrialRecord
 from lab.validate import around
 from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, waited
-from lab.validate.server import not_asked, same_server, unwatched, warm
+from lab.validate.server import as_begun, not_asked, same_server, unwatched, warm
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
@@ -23,11 +23,21 @@ MIN_SAMPLES = 200
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
 
 
-def judge(measurement: Measurement, observation: Observation | None = None) -> Judgement:
+def judge(
+    measurement: Measurement,
+    observation: Observation | None = None,
+    start: Snapshot | None = None,
+) -> Judgement:
     """All reasons and notes of one measurement; `observation` is its window as Prometheus saw
-    it, where that was stored."""
+    it, where that was stored; `start` the lab as its run began, None where each trial has
+    conditions of its own."""
     record, reading = measurement.record, measurement.reading
-    reasons = [*same_server(record), *record.unequal, *warm(record)]
+    reasons = [
+        *same_server(record),
+        *as_begun(record, start),
+        *record.unequal,
+        *warm(record),
+    ]
     notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
     if record.warmth is None:
         notes.append("warm-up was not proven (recorded by an older version)")

@@ -67,13 +67,30 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
     if changed:
         yield f"settings changed during the trial: {', '.join(changed)}"
     if before.toxics != after.toxics:
-        was, now = ("; ".join(snapshot.toxics.in_force) or "none" for snapshot in (before, after))
-        yield f"toxics changed during the trial: {was} became {now}"
+        yield f"toxics changed during the trial: {_toxics(before)} became {_toxics(after)}"
     if before.downstream_delay_ms != after.downstream_delay_ms:
-        yield (
-            f"the downstream's delay changed during the trial: {before.downstream_delay_ms:g} "
-            f"became {after.downstream_delay_ms:g} ms"
-        )
+        yield f"the downstream's delay changed during the trial: {_delays(before, after)}"
+
+
+def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
+    """What the trial's way to the downstream has that the run's first snapshot, `start`, has not:
+    the run's loads were planned for that, and its trials are compared with each other."""
+    before = record.before
+    if start is None:
+        return
+    if start.toxics != before.toxics:
+        was, now = _toxics(start), _toxics(before)
+        yield f"toxics are not those the run began with: {was} became {now}"
+    if start.downstream_delay_ms != before.downstream_delay_ms:
+        yield f"the downstream's delay is not what the run began with: {_delays(start, before)}"
+
+
+def _toxics(snapshot: Snapshot) -> str:
+    return "; ".join(snapshot.toxics.in_force) or "none"
+
+
+def _delays(was: Snapshot, now: Snapshot) -> str:
+    return f"{was.downstream_delay_ms:g} became {now.downstream_delay_ms:g} ms"
 
 
 def not_asked(record: TrialRecord) -> Iterator[str]:
