@@ -89,8 +89,9 @@ def measure_demand(
 ) -> Demand | None:
     """Wait IDLE_S, then load the plan's route for LIGHT_S, closed, with light_connections.
 
-    `most` are the connections of the run's largest load on this server. `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `host_cores`
-    are the machine's CPUs, None where nobody knows. Returns when the server has worked off what
+    `most` are the connections of the run's largest load on this server. `raw` is a folder for
+    what the engine writes meanwhile; it is gone afterwards. `host_cores` are the machine's CPUs,
+    None where nobody knows. Returns when the server has worked off what
     was sent; None where the server does not tell, its JVM restarted, the load ended by itself,
     too little was answered, or too much failed. Raises EngineError where the engine cannot be
     started, and Interrupted; the engine is ended in any case.
@@ -115,7 +116,7 @@ def measure_demand(
 
 def demand_of_foreign(
     plan: TrialPlan,
-    most: int,
+    most: int,  # noqa: ARG001 - what measure_demand needs
     engine: Engine,
     stack: Stack,
     system: System,
