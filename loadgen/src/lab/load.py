@@ -5,6 +5,7 @@ What happened goes to `trial.json` beside the engine's own output; nothing is co
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.engines.base import Engine, Schedule
-from lab.errors import EngineError, LabUnreachable
+from lab.errors import LabUnreachable, RawDataError
 from lab.journal import Journal
 from lab.launches import settled
 from lab.peaks import Peaks
@@ -119,8 +120,9 @@ class Runner:
         `before` is the server as it was read back just now, `unequal` what makes the
         comparison it belongs to unfair, `warmth` the proof that its JVM is warm, `peak_engine`
         who makes the peaks of a spike (None: the trial's own engine), `prediction` what is
-        expected of it, `known` notes from before. Raises EngineError, WordError,
-        RawDataError, or Interrupted after every engine was ended.
+        expected of it, `known` notes from before. An engine that does not end is ended, and
+        output that cannot be used is kept: the record says so. Raises EngineError where an engine
+        cannot be started, WordError, or Interrupted after every engine was ended.
         """
         raw.mkdir(parents=True)
         schedule = engine.schedule(plan, raw)
@@ -128,8 +130,7 @@ class Runner:
         demand = prediction.demand if prediction else None
         self._light_rps = demand.light_rps if demand else None
         with self._marks(plan, schedule):
-            if schedule.warm_up is not None:
-                self._warm_up(plan, schedule, raw)
+            wrong = self._warm_up(plan, schedule, raw)
             start = self._start(plan, schedule, raw)
             started_at, started, process = start.at, start.monotonic_s, start.process
             if start.problem is not None:
@@ -140,7 +141,8 @@ class Runner:
                 plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._journal
             )
             try:
-                status = self._attend(plan, schedule, start, window, peaks, script)
+                status, late = self._attend(plan, schedule, start, window, peaks, script)
+                wrong = wrong or late
             finally:
                 try:
                     peaks.stop()
@@ -149,12 +151,15 @@ class Runner:
                     notes += self._undo(script)
             run_s = self._system.monotonic() - started
         ended_at = self._system.now()
-        engine.condense(plan, raw)
         after, problem = self._after(plan.server)
         # The snapshot first: what comes and goes between the two would be seen by neither.
         seen = self._toxics_seen()
         if not settled(plan.server, self._stack, self._system):
             notes.append("the server still had requests in flight long after the load")
+        try:
+            engine.condense(plan, raw)
+        except RawDataError as failure:
+            wrong = wrong or failure.said
         write_json(
             raw / RECORD,
             TrialRecord(
@@ -181,6 +186,7 @@ class Runner:
                 demand=demand,
                 expected_p95_ms=prediction.expected_p95_ms if prediction else None,
                 unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
+                problem=wrong,
             ),
         )
 
@@ -211,17 +217,20 @@ class Runner:
             process.stop()
         return _Start(process, at, monotonic_s, tries)
 
-    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> None:
-        assert schedule.warm_up is not None  # noqa: S101
+    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> str | None:
+        """The engine's warm-up run, where it has one; why that went wrong, if it did."""
+        if schedule.warm_up is None:
+            return None
         started = self._system.monotonic()
         process = self._system.start(schedule.warm_up, raw / "warm-up.txt")
         try:
             while process.poll() is None:
                 elapsed_s = self._system.monotonic() - started
                 if elapsed_s > schedule.warm_up_s + OVERTIME_S:
-                    raise EngineError(f"{plan.engine} did not end its warm-up in time")
+                    return f"{plan.engine} did not end its warm-up in time, and was stopped"
                 self._watcher.progress(plan, "warm-up", elapsed_s, schedule.total_s)
                 self._system.sleep(STEP_S)
+            return None
         finally:
             process.stop()
 
@@ -233,7 +242,8 @@ class Runner:
         window: _Window,
         peaks: Peaks,
         script: Timeline,
-    ) -> int:
+    ) -> tuple[int, str | None]:
+        """See the engine through its run: its exit status, and why it was ended, if it was."""
         process, started = start.process, start.monotonic_s
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
@@ -250,10 +260,12 @@ class Runner:
                     window.closed = self._edge(plan.server, process)
             status = process.poll()
             if status is not None:
-                return status
+                return status, None
             if elapsed_s > schedule.run_s + OVERTIME_S:
-                raise EngineError(
-                    f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time"
+                process.stop()
+                return process.poll() or -signal.SIGKILL, (
+                    f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time, and was "
+                    "stopped"
                 )
             over = elapsed_s >= closes_s
             phase = "finishing" if over else "measuring" if elapsed_s >= opens_s else "warm-up"

@@ -54,6 +54,7 @@ from lab.warm import prove_warm, warm_foreign
 WARM_CONNECTIONS = 1000
 # One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
+ANOTHER_JVM = "its JVM was replaced after it was warmed up"
 # What is measured once: a server, the start time of its JVM, and a route.
 Jvm = tuple[str, int | None, str]
 
@@ -277,6 +278,11 @@ def resume(
     return Campaign(run_dir, record, experiment, order, tools).go(rows)
 
 
+def _another(warmth: Warmth) -> Warmth:
+    """The warmth of a JVM that is no longer there: of the one that is, nothing was proven."""
+    return dataclasses.replace(warmth, steady=False, problem=ANOTHER_JVM, provable=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What a campaign works with. `all_engines` are those that raw data may be of."""
@@ -368,13 +374,20 @@ class Campaign:
         tools = self.tools
         engine = tools.chosen.engines[plan.engine]
         self._clear(plan, progress)
-        self._prepare(plan, runner, progress)
-        self._fresh(plan, progress)
-        jvm = self._jvm(plan, runner)
-        warmth = self._warmth(plan, jvm, engine, progress)
-        demand = self._demand(plan, jvm, engine, warmth, progress)
-        self._bring(plan, plan.condition, progress)
-        before, common = self._before(plan, runner)
+        for tries_left in (1, 0):
+            self._prepare(plan, runner, progress)
+            self._fresh(plan, progress)
+            jvm = self._jvm(plan, runner)
+            warmth = self._warmth(plan, jvm, engine, progress)
+            demand = self._demand(plan, jvm, engine, warmth, progress)
+            self._bring(plan, plan.condition, progress)
+            before, common = self._before(plan, runner)
+            if before.jvm_started_ms == jvm[1]:
+                break
+            # Nothing is known of the JVM that is there now, neither warmth nor demand.
+            demand, warmth = None, _another(warmth)
+            if tries_left:
+                progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
         prediction = self._predict(plan, before, demand, progress)
         raw = self.run_dir / "raw" / plan.trial
         runner.trial(

@@ -42,6 +42,15 @@ from lab.verdict import verdict_of
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
+USAGE = Usage(
+    run_cpu_s=5.0,
+    window_cpu_s=3.0,
+    host_busy=0.5,
+    host_steal=0.0,
+    window_wait_s=0.1,
+    window_slices=10_000,
+    window_throttled_s=0.0,
+)
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 
@@ -469,8 +478,9 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
         before=snapshot(),
         after=snapshot(),
         after_problem=None,
-        usage=Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0),
+        usage=USAGE,
         warmth=Warmth(True, ()),
+        jit_share=0.02,
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 

@@ -160,7 +160,7 @@ def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> 
     assert first["argv"] == ["fake"]
     assert first["usage"]["run_cpu_s"] == 5.0
     assert first["warmth"]["steady"] is True
-    assert first["jit_share"] is None
+    assert first["jit_share"] == 0.02
     assert first["sent"] is None
 
 
@@ -201,7 +201,13 @@ def test_a_run_of_an_older_format_is_judged_again_to_the_same_rows(tmp_path: Pat
     derived = derive(run_dir, ENGINES)
     # It stored no series, so what limited its trials cannot be told.
     judged = tuple(dataclasses.replace(row, bottleneck="unknown", confidence=0.0) for row in before)
-    assert tuple(csv.read(run_dir / "trials.csv")) == judged
+    after = tuple(csv.read(run_dir / "trials.csv"))
+    # What the window saw is in its raw data, though that version did not tell.
+    assert [row.window_ok for row in after] == [
+        round((row.achieved_rps or 0) * (row.window_s or 0)) for row in before
+    ]
+    older = {"window_ok": None, "window_http_errors": None}
+    assert tuple(dataclasses.replace(row, **older) for row in after) == judged
     assert derived.kept == ("trials.csv.1.old",)  # It had fewer columns.
     assert all(row.valid for row in before)
     report = (run_dir / "REPORT.md").read_text()

@@ -11,6 +11,7 @@ from driver.fakes import (
     START,
     FakeEngine,
     FakeLab,
+    FakeProcess,
     FakeSystem,
     plan,
     reading,
@@ -313,6 +314,34 @@ def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
 
     lab.engine.read = broken  # type: ignore[method-assign]
     assert lab.reason() == "fake.txt:7: ends before the spectrum"
+
+
+def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
+    def refuse(plan: TrialPlan, raw: Path) -> None:
+        raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+
+    lab.engine.condense = refuse  # type: ignore[method-assign]
+    assert lab.reason() == "fake.sqlite: cannot be read: malformed"
+
+
+def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
+    original = lab.system.start
+    lab.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
+    assert lab.system.processes[0].stopped_early
+    assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
+
+
+def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
+    original = lab.system.start
+    lab.engine.warm_up_s = 7
+
+    def hang(argv: tuple[str, ...], output: Path) -> FakeProcess:
+        return original(("fake", "100000") if argv[1] == "7" else argv, output)
+
+    lab.system.start = hang  # type: ignore[method-assign, assignment]
+    assert lab.reason() == "wrk2 did not end its warm-up in time, and was stopped"
+    assert lab.system.processes[0].stopped_early
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:

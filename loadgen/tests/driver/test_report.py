@@ -151,7 +151,7 @@ def test_a_table_of_an_older_version_has_no_launches() -> None:
         ("run,trial", "run,colour", "colour, trial"),
         (",true,", ",perhaps,", "trials.csv:2"),
         (",450,", ",many,", "trials.csv:2"),
-        (",0,,,,\n", "\n", "trials.csv:2"),
+        (",0,,,,,,\n", "\n", "trials.csv:2"),
     ],
 )
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -357,9 +357,12 @@ def test_an_engine_that_never_ends_is_ended(ready: Bench) -> None:
 
     original = ready.system.start
     ready.system.start = hang  # type: ignore[method-assign, assignment]
-    with pytest.raises(EngineError, match="did not end"):
-        ready.run(servers=("a",), modes=("open",))
+    assert ready.run(servers=("a",)) == 1
     assert ready.system.processes[0].stopped_early
+    # Each is kept as invalid, and the run goes on.
+    assert [row["valid"] for row in ready.rows] == ["false", "false"]
+    assert "wrk2 did not end within 120 s" in ready.rows[0]["invalid_reasons"]
+    assert ready.manifest["status"] == "complete"
 
 
 def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench, fake_lab: FakeLab) -> None:
@@ -504,6 +507,41 @@ def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
     ready.run(servers=("a",))
     assert {row["valid"] for row in ready.rows} == {"false"}
     assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
+
+
+def replaced(ready: Bench, fake_lab: FakeLab, times: int) -> Bench:
+    """Its JVM is replaced in the light load, after the proof, so many times."""
+
+    def light_load(plan: TrialPlan, *_: object) -> Demand:
+        if len(ready.measured) < times:
+            old = fake_lab.identities["a"]
+            fake_lab.identities["a"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+        ready.measured.append((plan.server, plan.route))
+        return Demand(100, 2000, 0.004, 0.01)
+
+    ready.light_load = light_load  # type: ignore[method-assign]
+    return ready
+
+
+def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    assert replaced(ready, fake_lab, 1).run(servers=("a",)) == 0
+    assert ready.warmed == ["a", "a"]
+    assert [row["valid"] for row in ready.rows] == ["true", "true"]
+    assert "a: its JVM was replaced after it was warmed up: warming" in ready.text.getvalue()
+
+
+def test_one_that_is_replaced_again_is_cold(ready: Bench, fake_lab: FakeLab) -> None:
+    replaced(ready, fake_lab, 2).run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
+    assert ready.warmed == ["a", "a", "a"]
+    # The next trial finds a JVM that stays, and warms it up.
+    assert [row["invalid_reasons"] for row in ready.rows] == [
+        "cold JVM: its JVM was replaced after it was warmed up",
+        "",
+    ]
+    # Nor is anything known of what a request costs there.
+    assert [row["binding"] for row in ready.rows] == ["connections", "host CPU"]
 
 
 def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(

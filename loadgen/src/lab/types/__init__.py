@@ -32,8 +32,10 @@ from lab.types.result import (
     Measurement,
     Reading,
     Row,
+    answered,
     error_share,
     good_share,
+    lost_rps,
 )
 from lab.types.trial import (
     Exported,
@@ -120,7 +122,9 @@ __all__ = [
     "Verdict",
     "WarmCycle",
     "Warmth",
+    "answered",
     "bucket_quantile",
     "error_share",
     "good_share",
+    "lost_rps",
 ]

@@ -216,8 +216,9 @@ class TrialRecord:
     is JIT compile time per second of the measured window. `bounds` are those predicted before
     the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
     the light load that some of them come from.
-    `starts` counts how often the engine was started until its start was a good one. What is
-    None was not recorded, as by older versions of the lab.
+    `starts` counts how often the engine was started until its start was a good one. `problem` is
+    why what the engine left is not the output of a whole run. What is None was not recorded, as
+    by older versions of the lab.
     """
 
     plan: TrialPlan
@@ -243,6 +244,7 @@ class TrialRecord:
     demand: Demand | None = None
     expected_p95_ms: float | None = None
     unwatched: tuple[Unwatched, ...] = ()
+    problem: str | None = None
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

@@ -115,6 +115,12 @@ def unknown_r0(record: TrialRecord) -> str:
     return "a single connection got no figures before the load"
 
 
+def compiler_told(record: TrialRecord) -> bool:
+    """Whether the JIT compile time of its JVM can be read at all: of a foreign service only where
+    it has a JMX exporter."""
+    return not record.before.foreign or record.before.exported is not None
+
+
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
     if record.warmth is not None and record.warmth.cold:

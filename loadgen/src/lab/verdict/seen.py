@@ -59,7 +59,7 @@ class Seen:
     @property
     def rps(self) -> float:
         """Answers per second that were no errors: a refusal is answered faster than any work."""
-        return self.reading.achieved_rps * good_share(self.reading.counts)
+        return self.reading.achieved_rps * good_share(self.reading)
 
     @cached_property
     def r0_s(self) -> float:
@@ -89,8 +89,8 @@ class Seen:
 
     @property
     def error_share(self) -> float:
-        """HTTP errors, socket errors and timeouts among all that the engine accounted."""
-        return error_share(self.reading.counts)
+        """HTTP errors, socket errors and timeouts among all requests that ended."""
+        return error_share(self.reading)
 
     @property
     def window_s(self) -> float:
