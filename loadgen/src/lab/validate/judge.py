@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from lab.types import Judgement, Measurement, Observation, Reading, TrialRecord
 from lab.validate import around
 from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, waited
-from lab.validate.server import not_asked, same_server, warm
+from lab.validate.server import RESTARTED, not_asked, same_server, warm
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
@@ -21,6 +21,9 @@ HOST_BUSY = 0.95
 BOUND_SLACK = 0.02
 MIN_SAMPLES = 200
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
+NO_ANSWER = "nothing was answered in the measured window"
+# Of an invalid trial: the server itself gave way. Its figures mean nothing, that it did does.
+GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS)
 
 
 def judge(measurement: Measurement, observation: Observation | None = None) -> Judgement:
@@ -57,7 +60,7 @@ def judge(measurement: Measurement, observation: Observation | None = None) -> J
 
 def _samples(reading: Reading) -> Iterator[str]:
     if reading.samples == 0:
-        yield "nothing was answered in the measured window"
+        yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
         yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
 
