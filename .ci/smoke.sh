@@ -114,6 +114,11 @@ frameworks() {
     [[ -f .lab/servers/frameworks.json ]] && make doctor
 }
 
+# The other kinds, and fresh JVMs, with as little load as they go; what they left is looked at inside.
+# Not through `make run`: the lab is up, and bringing it up again takes longer than a trial.
+# kind WORDS: an experiment that users run, made small.
+kind() { LAB_WORDS="$* WARMUP=1s" images/host.sh drive run; }
+
 # The control page, on 127.0.0.1, under its own name only.
 page() {
   local name=$1 status=$2 line
@@ -168,12 +173,18 @@ if step smoke-up one make up; then
   step smoke-bottlenecks one bottlenecks
   step smoke-bottlenecks-named pytest inside test_bottlenecks.py
   step smoke-explained one explained
+  step smoke-searched one kind EXP=stress SERVER=fixed-pool MODE=closed DURATION=1s ENGINE=oha NAME=searched
+  step smoke-spiked one kind EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 NAME=spiked
+  step smoke-endured one kind EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 ENGINE=oha NAME=endured
+  step smoke-launched one kind EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 ENGINE=oha NAME=launched
+  step smoke-kinds pytest inside test_kinds.py
   . .ci/faults.sh
   step smoke-faults one planted
   step smoke-unequal one unequal
   step smoke-wrong-server one wrong_server
   step smoke-faults-caught pytest inside test_faults.py
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
+  step smoke-density-report one make report
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
   . .ci/own-service.sh

@@ -202,6 +202,9 @@ put_jmx() {
 # A JSON string of whatever text comes in.
 json() { printf '"%s"' "$(tr -d '\000-\037' <<<"${1-}" | sed 's/\\/\\\\/g; s/"/\\"/g')"; }
 
+# cpus NAME: the CPU set of a container as compose sees it, where an empty word wins over .env too.
+cpus() { if [[ -n ${!1+set} ]]; then json "${!1}"; else json "$(setting "$1")"; fi; }
+
 cpu_model() {
   if [[ -r /proc/cpuinfo ]]; then
     awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}' /proc/cpuinfo
@@ -229,8 +232,9 @@ write_facts() {
   "cgroup_version": {{json .CgroupVersion}},
   "storage_driver": {{json .Driver}},
   "engine_os": {{json .OperatingSystem}},'
-    printf '  "compose_version": %s,\n  "nofile": %s,\n  "images": {' \
-      "$(json "$(docker compose version --short)")" "$(read_off NOFILE)"
+    printf '  "compose_version": %s,\n  "nofile": %s,\n' "$(json "$(docker compose version --short)")" "$(read_off NOFILE)"
+    printf '  "cpusets": {"loadgen": %s, "toxiproxy": %s, "downstream": %s},\n  "images": {' \
+      "$(cpus LOADGEN_CPUSET)" "$(cpus TOXIPROXY_CPUSET)" "$(cpus DOWNSTREAM_CPUSET)"
     local separator="" image
     for image in $images; do
       has_image "$image" || continue

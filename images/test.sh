@@ -355,6 +355,15 @@ check "profiles: a run that goes on needs what it measured" '[[ $out == "$both" 
 FAKE_RUNNING="loadgen helidon" profiled
 check "profiles: what is up stays up" '[[ $out == "$both" ]]'
 
+# --- host.sh facts ------------------------------------------------------------------------
+fresh
+mkdir -p "$lab/.lab"
+printf 'NOFILE=20000\n' >"$lab/.lab/env"
+printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
+LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/images/host.sh" facts
+check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
+  '[[ $status == 0 && $(<"$lab/.lab/host.json") == *"\"cpusets\": {\"loadgen\": \"0-1\", \"toxiproxy\": \"2\", \"downstream\": \"\"}"* ]]'
+
 # --- services of the user's own -------------------------------------------------------------
 profiled
 # shellcheck disable=SC2034 # used by checks, as text

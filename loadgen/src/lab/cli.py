@@ -26,7 +26,8 @@ from lab.config import (
 )
 from lab.density import Place as DensityPlace
 from lab.density import Plan as DensityPlan
-from lab.density import density, density_plan, file_plan, source_ports
+from lab.density import density, density_plan, file_plan, is_density, source_ports
+from lab.density import rebuild as rebuild_density
 from lab.density import resume as resume_density
 from lab.doctor import examine
 from lab.engines.base import cores
@@ -180,8 +181,11 @@ def _resumed(words: Words, environ: Environ) -> Path:
 
 
 def _report(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
-    return report_verb(words, _home(environ) / "results", _console(environ))
+    words, results = read_words(argv, environ), _home(environ) / "results"
+    run_dir = parse_report(words, results)
+    if is_density(run_dir):
+        return rebuild_density(run_dir, _console(environ))
+    return report_verb(words, results, _console(environ))
 
 
 def _compare(argv: Sequence[str], environ: Environ) -> int:

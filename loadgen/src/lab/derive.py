@@ -149,7 +149,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     texts[page.NAME] = made.html
     changed, kept = [], []
     for name, text in texts.items():
-        is_new, old = _write(run_dir / name, text, keep=not live)
+        is_new, old = write_derived(run_dir / name, text, keep=not live)
         if is_new:
             changed.append(name)
         if old is not None:
@@ -224,8 +224,9 @@ def _folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
     return finished, tuple(folder.name for folder in folders if folder not in finished)
 
 
-def _write(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
-    """Whether the file was not there with this text; and where what was there is kept."""
+def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
+    """Write a derived file. Whether it was not there with this text; and, with `keep`, where what
+    was there is kept, if that was more than its beginning."""
     try:
         before = path.read_bytes()
     except FileNotFoundError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from lab import observe
@@ -20,7 +21,16 @@ from lab.errors import RawDataError
 from lab.intervals import slope_of
 from lab.measure import RECORD
 from lab.records import read_json
-from lab.types import Experiment, Finding, Observation, Row, Series, Snapshot, TrialRecord
+from lab.types import (
+    Experiment,
+    Finding,
+    Observation,
+    Row,
+    Series,
+    Snapshot,
+    TrialRecord,
+    Warmth,
+)
 
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
@@ -28,6 +38,8 @@ UNIT = "MiB/h"
 # Samples a second apart lean on each other, and Sen's interval supposes that values do not: so
 # the time under load is cut into this many parts, and each part's median is one value.
 PARTS = 10
+# What is left of the duration is a leg of its own, or makes the last one longer where it is less.
+LEAST_LEG_S = 30
 MIB = 2**20
 HOUR_S = 3600
 Points = tuple[tuple[float, float], ...]
@@ -44,7 +56,7 @@ def design(
     assert experiment.endurance is not None  # noqa: S101 - of this kind, says its type
     planner = Planner(experiment, engines, url_of, cores)
     mode, concurrency = experiment.modes[0], experiment.concurrencies[0]
-    route, leg_s = experiment.routes[0], experiment.endurance.leg_s
+    route = experiment.routes[0]
     engine = planner.engine_for(mode)
     rate = None
     if mode == "open":
@@ -54,18 +66,30 @@ def design(
     plans = [
         planner.plan(server, engine, mode, concurrency, rate, duration_s=leg_s, launch=launch)
         for launch in launches(experiment)
-        for _ in range(max(1, experiment.duration_s // leg_s))
+        for leg_s in leg_lengths(experiment.duration_s, experiment.endurance.leg_s)
         for server in turned(experiment.servers, launch)
     ]
     return Listed(planner.numbered(plans))
 
 
+def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
+    """How long each leg is, in seconds: together as long as was asked for."""
+    whole, rest = divmod(duration_s, leg_s)
+    lengths = [leg_s] * whole
+    if rest >= LEAST_LEG_S or not lengths:
+        lengths.append(rest)
+    else:
+        lengths[-1] += rest
+    return tuple(lengths)
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg that counts: which JVM it ran on, how long it put load on it before and until the
-    end of the window, and what Prometheus saw."""
+    """A leg that counts: which JVM it ran on and how that was proven warm, how long it put load
+    on it before and until the end of the window, and what Prometheus saw."""
 
     started_ms: int
+    warmth: Warmth | None
     before_window_s: float
     load_s: float
     seen: Observation
@@ -100,7 +124,7 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> lis
     if len(longest) < len(legs):
         problems.append(f"{len(legs) - len(longest)} legs ran on another JVM")
     left_out = f"; {len(rows) - len(longest)} of {len(rows)} legs left out: " + "; ".join(problems)
-    suffix = left_out if problems else ""
+    suffix = _interrupted(longest) + (left_out if problems else "")
     found = []
     for name, what, read in ((HEAP, "heap that collections leave", heap_after_collections),
                              (RESIDENT, "resident memory", resident)):  # fmt: skip
@@ -115,6 +139,16 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> lis
         text = f"{what}: {per_h:+.2f} MiB/h {_spread(low, high)} over {over}{old}{suffix}"
         found.append(Finding(name, server, launch, per_h, UNIT, low, high, text))
     return found
+
+
+def _interrupted(legs: Sequence[Leg]) -> str:
+    """Says where a run was interrupted and went on: a JVM is then proven warm once more, and that,
+    and what the unfinished leg did, is load of which nobody knows how much."""
+    count = sum(one.warmth != before.warmth for before, one in pairwise(legs))
+    if not count:
+        return ""
+    times = "once" if count == 1 else f"{count} times"
+    return f"; interrupted {times}, and the load on this JVM meanwhile is not counted"
 
 
 def _spread(low: float | None, high: float | None) -> str:
@@ -135,6 +169,7 @@ def _leg(row: Row, raw: Path) -> Leg | str:
         return str(failure)
     return Leg(
         started_ms=record.before.own_identity.start_time_ms,
+        warmth=record.warmth,
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
         seen=seen,

@@ -34,7 +34,14 @@ from lab.process import System
 from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
-from lab.resume import check_unfinished, put_away, unlike, unsure, without_series
+from lab.resume import (
+    check_unfinished,
+    put_away,
+    still_running,
+    unlike,
+    unsure,
+    without_series,
+)
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
 from lab.types import (
@@ -275,7 +282,8 @@ def resume(
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
     tools = _tools(chosen, engines, stages, stack, system, console, place)
-    return Campaign(run_dir, record, experiment, order, tools).go(rows)
+    launched = still_running(run_dir, rows, snapshots)
+    return Campaign(run_dir, record, experiment, order, tools, launched).go(rows)
 
 
 def _another(warmth: Warmth) -> Warmth:
@@ -320,7 +328,8 @@ class Campaign:
         status: manifest.Status = "failed"
         tools, total = self.tools, self.order.total
         try:
-            with Trials(tools.console, total, len(rows), tools.system.monotonic) as progress:
+            left, monotonic = self.order.left(rows), tools.system.monotonic
+            with Trials(tools.console, total, len(rows), left, monotonic) as progress:
                 runner = Runner(
                     self.run_dir.name, tools.stack, tools.system, progress, tools.journal
                 )
@@ -334,7 +343,7 @@ class Campaign:
                     if not rows:
                         point_latest(self.run_dir)
                     rows.append(row)
-                    progress.finished()
+                    progress.finished(self.order.left(rows))
             status = "complete"
         except Interrupted:
             status = "interrupted"
@@ -357,7 +366,9 @@ class Campaign:
         """What is about to happen, and for how long."""
         engine, total = self.tools.chosen.engines[first.engine], self.order.total
         seconds = engine.schedule(first, Path()).total_s
-        count = "trials, as many as it takes, each" if total is None else f"{total} trials"
+        count = f"{total} trials"
+        if total is None:
+            count = f"at most {self.order.left([])} trials (invalid ones once more), each"
         rate = "closed load"
         if any(mode == "open" for mode in self.experiment.modes):
             offered = self.experiment.rate_rps

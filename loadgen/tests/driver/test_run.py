@@ -25,8 +25,10 @@ from lab.types import (
     Demand,
     Experiment,
     Explain,
+    Objective,
     Planted,
     Row,
+    Stress,
     TrialPlan,
     WarmCycle,
     Warmth,
@@ -466,6 +468,16 @@ def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
     assert "[4/4] b closed CONC=200 measuring" in text
 
 
+def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
+    of = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    ready.run(kind="stress", stress=of, concurrencies=(100,), modes=("open",), servers=("b",))
+    text = ready.text.getvalue()
+    # 100, 200, 300, and one more should 300 not be held.
+    assert "at most 4 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
+    assert "[1] b open CONC=100 warm-up, at most 4 trials and 1m40s left" in text
+    assert "[3] b open CONC=300 measuring, at most 2 trials and" in text
+
+
 class Second(FakeEngine):
     name = "oha"
 
@@ -622,11 +634,36 @@ def test_a_trial_that_ended_without_its_row_is_not_run_again(ready: Bench) -> No
     assert len(ready.system.started) == 5
 
 
-def test_fresh_jvms_are_fresh_again_after_a_resume(ready: Bench, fake_lab: FakeLab) -> None:
-    interrupted(ready, launches=1, modes=("closed",), concurrencies=(100, 200))
-    restarts = len(fake_lab.restarts)
+TWO_LOADS: dict[str, Any] = {"launches": 1, "modes": ("closed",), "concurrencies": (100, 200)}
+
+
+def test_a_launch_goes_on_with_its_jvms_after_a_resume(ready: Bench, fake_lab: FakeLab) -> None:
+    interrupted(ready, **TWO_LOADS)
     ready.resume()
-    assert fake_lab.restarts[restarts:] == ["a", "b"]
+    assert fake_lab.restarts == ["a", "b"]
+    assert ready.warmed == ["a", "b"] * 2
+    lines = (ready.run_dir / "trials.jsonl").read_text().splitlines()
+    started = {(one["server"], one["jvm_started_ms"]) for one in map(json.loads, lines)}
+    assert len(started) == 2
+
+
+def test_a_jvm_that_is_another_now_is_made_fresh_after_a_resume(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    interrupted(ready, **TWO_LOADS)
+    old = fake_lab.identities["b"]
+    fake_lab.identities["b"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+    ready.resume()
+    assert fake_lab.restarts == ["a", "b", "b"]
+
+
+def test_the_next_launch_is_fresh_after_a_resume_too(ready: Bench, fake_lab: FakeLab) -> None:
+    interrupted(ready, launches=2, modes=("closed",))
+    restarts = list(fake_lab.restarts)
+    ready.resume()
+    # The third trial, b in its second launch, had its JVM, and no row yet.
+    assert restarts == ["a", "b", "b"]
+    assert fake_lab.restarts == ["a", "b", "b", "b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -635,6 +672,13 @@ def test_fresh_jvms_are_fresh_again_after_a_resume(ready: Bench, fake_lab: FakeL
         (lambda r, lab: lab.settings.update(b={"downstream_connections": 7}), "b: downstream_conn"),
         (lambda r, lab: setattr(lab, "delay_ms", 100), "the downstream's delay"),
         (lambda r, lab: r.place.host_file.write_text('{"commit": "beef"}'), "commit"),
+        (
+            lambda r, lab: r.place.host_file.write_text(
+                '{"commit": "c0ffee", "commit_dirty": false, "cores": 2, '
+                '"cpusets": {"toxiproxy": "1"}}'
+            ),
+            "the host's cpusets",
+        ),
     ],
 )
 def test_a_run_does_not_go_on_in_another_lab(

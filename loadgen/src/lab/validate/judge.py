@@ -23,6 +23,7 @@ from lab.types import (
 from lab.validate import around
 from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, unread, waited
 from lab.validate.server import (
+    RESTARTED,
     as_begun,
     compiler_told,
     not_asked,
@@ -38,6 +39,9 @@ HOST_BUSY = 0.95
 BOUND_SLACK = 0.02
 MIN_SAMPLES = 200
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
+NO_ANSWER = "nothing was answered in the measured window"
+# Of an invalid trial: the server itself gave way. Its figures mean nothing, that it did does.
+GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS)
 
 
 def judge(
@@ -103,7 +107,7 @@ def _unknown(record: TrialRecord) -> Iterator[str]:
 
 def _samples(reading: Reading) -> Iterator[str]:
     if reading.samples == 0:
-        yield "nothing was answered in the measured window"
+        yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
         yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
 

@@ -14,6 +14,7 @@ JIT_COLD = 0.2
 LONGEST_UNWATCHED_S = 5.0
 # A step of a script is begun within two steps of the driver.
 SCRIPT_SLACK_S = 0.5
+RESTARTED = "the JVM restarted during the trial"
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
@@ -25,7 +26,7 @@ def same_server(record: TrialRecord) -> Iterator[str]:
         yield f"the server could not be read back afterwards: {record.after_problem}"
         return
     if after.jvm_started_ms != before.jvm_started_ms:
-        yield "the JVM restarted during the trial"
+        yield RESTARTED
     elif after.identity != before.identity:
         yield "the server's identity changed during the trial"
     yield from _changes(before, after)
