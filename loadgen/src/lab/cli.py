@@ -18,6 +18,7 @@ from lab.config import (
     DensityFile,
     bench_experiment,
     explain_experiment,
+    given_settings,
     read_servers,
     read_words,
     refuse_unknown,
@@ -138,6 +139,7 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         cores(),
         home / "grafana/dashboards",
         home / "results/.hands" / hands if hands else None,
+        given_settings(environ),
     )
     with _claimed(home) as held:
         if held:

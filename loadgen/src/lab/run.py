@@ -71,7 +71,8 @@ class Place:
     """Where results go and what make wrote about the host; this process' own limits; and the
     folder of the dashboards whose panels are kept with each trial, None to keep none; and the
     folder by which the host is asked for changes (lab.hands), None where nobody answers; and the
-    file of what is changed (lab.journal), None to keep none."""
+    file of what is changed (lab.journal), None to keep none; and the settings of .env that make
+    was given and no server tells of."""
 
     results: Path
     host_file: Path
@@ -80,6 +81,7 @@ class Place:
     dashboards: Path | None = None
     hands: Path | None = None
     journal: Path | None = None
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def run(
         servers=snapshots,
         fairness=common,
         notes=notes,
+        settings=place.settings,
     )
     manifest.write(run_dir, record)
     tools = _tools(chosen, engines, stages, stack, system, console, place)

@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.config import bench_experiment, explain_experiment, read_servers, read_words
+from lab.config import (
+    bench_experiment,
+    explain_experiment,
+    given_settings,
+    read_servers,
+    read_words,
+)
 from lab.errors import LabUnreachable, WordError
 from lab.types import Experiment, Explain
 
@@ -116,6 +122,15 @@ def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out() -> None:
         "LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT",
     }
     assert read_words([], environ) == {"CONC": "200", "NAME": "a b"}
+
+
+def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
+    environ = {
+        "LAB_WORDS": "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0",
+        "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD",
+    }
+    assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0")
+    assert given_settings({}) == ()
 
 
 def test_a_word_of_the_command_line_wins() -> None:

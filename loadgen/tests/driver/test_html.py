@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import json
 import re
@@ -10,15 +11,31 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from driver.drawn import Drawing, answered
 from driver.fakes import FakeEngine, judged_row
 from driver.runs import EXPERIMENT, plans, write_manifest, write_raw
 from lab import panels
+from lab.cells import loads
 from lab.derive import derive
 from lab.measure import measure
+from lab.report import manifest, markdown, verdicts
+from lab.report.page.html import html
+from lab.report.page.markup import long_table, table
 from lab.report.page.trials import Shown, trials
-from lab.types import Curves, Evidence, Fairness, Standing, Verdict
+from lab.report.words import Content
+from lab.types import (
+    NONE,
+    Case,
+    Curves,
+    Evidence,
+    Fairness,
+    Finding,
+    Planted,
+    Standing,
+    Verdict,
+)
 from lab.validate import judge
 
 VOID = {"meta", "link", "br"}
@@ -104,7 +121,7 @@ def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
     page = Page(made(run_dir))
     ids = [str(one["id"]) for one in page.all("h2")]
     assert ids == [
-        "question", "prediction", "results", "loads", "percentiles", "trials", "validity",
+        "question", "results", "prediction", "loads", "percentiles", "trials", "validity",
         "fairness", "run", "again",
     ]  # fmt: skip
     assert "Does a differ from b?" in page.text
@@ -264,9 +281,8 @@ def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
     assert not (run_dir / "figures").exists()
 
 
-def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans(launches=1))
+def predict_a_closed(folder: Path, **changes: object) -> None:
+    """Gives the first trial bounds, and what they follow from."""
     path = folder / "raw" / "01-a-closed" / "trial.json"
     record = json.loads(path.read_text())
     record["bounds"] = [
@@ -277,16 +293,109 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
         "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
     }  # fmt: skip
     record["expected_p95_ms"] = 204.1
-    path.write_text(json.dumps(record))
-    page = Page(made(folder))
-    top = page.text.partition("Prediction")[0] + page.text.partition("Prediction")[2][:600]
-    assert "What limited a, closed" in top
+    path.write_text(json.dumps(record | changes))
+
+
+def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    predict_a_closed(folder)
+    text = made(folder)
+    page = Page(text)
+    assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
+    assert "What limited a, closed" in page.text
     assert "unknown: no series of its window were stored" in page.text
     assert "≈ 490 host CPU (2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
     assert "1 ms of the server's CPU, 4.08 ms of the host's CPU (2,000 requests" in page.text
     report = (folder / "REPORT.md").read_text()
     assert report.index("## What limited") < report.index("## Predicted and measured")
-    assert "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 |" in report
+    row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
+    assert row in report
+
+
+def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(1, ("a",))[:1])
+    predict_a_closed(folder, toxic_changes=["at 12:00"])
+    derived = derive(folder, [Drawing()])
+    assert derived.rows[0].achieved_rps
+    console = io.StringIO()
+    verdicts.render(Console(file=console, width=120), derived.said)
+    report = (folder / "REPORT.md").read_text()
+    page = Page((folder / "report.html").read_text()).text
+    for text in (console.getvalue(), report, page):
+        assert "(no valid trial)" in text
+        assert ", measured" not in text
+    row = "| a, closed 100 | 500 | 490 | host CPU | no valid trial | – | 204 | – | 0 of 1 |"
+    assert row in report
+    assert "a, closed 100 500 490 host CPU no valid trial – 204 – 0 of 1" in page
+
+
+def test_answers_stand_under_the_question(run_dir: Path) -> None:
+    found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
+    derived = derive(run_dir, [Drawing()])
+    none = Verdict(NONE, 0.9, "none: the load itself")
+    of = Content(
+        manifest=manifest.read(run_dir),
+        experiment=EXPERIMENT,
+        rows=derived.rows,
+        loads=loads(derived.rows),
+        comparisons=derived.comparisons,
+        findings=(found,),
+        notes=(),
+        unfinished=(),
+        verdicts=tuple((row.trial, none) for row in derived.rows),
+    )
+    whole = html(of, (), (), (), ())
+    parts = ("Does a differ from b?", "breaks at 400", ">What limited<", ">Comparisons<",
+             ">At a glance<", 'id="prediction"')  # fmt: skip
+    places = [whole.index(part) for part in parts]
+    assert places == sorted(places)
+    titles = re.findall(r"^## (.*)$", markdown.text(of), re.MULTILINE)
+    assert titles[:3] == ["Findings", "What limited", "Comparisons"]
+
+
+def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    for trial in ("02-b-closed", "04-b-open"):
+        path = folder / "raw" / trial / "trial.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"toxic_changes": ["at 12:00"]}))
+    text = Page(made(folder)).text
+    assert "b no valid trial – – – no valid trial –" in text
+    assert "unknown: no series of its window were stored (no valid trial)" in text
+    report = (folder / "REPORT.md").read_text()
+    assert "> **2 of 4 trials are invalid** and in no median: see Invalid trials." in report
+
+
+def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:
+    said = "Only one server was measured"
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(1, ("a",)))
+    assert said in made(folder)
+    in_kind = dataclasses.replace(
+        EXPERIMENT,
+        kind="planted",
+        servers=("a",),
+        planted=Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),)),
+    )
+    other = write_manifest(tmp_path, "20260131T120000Z-planted", experiment=in_kind)
+    write_raw(other, plans(1, ("a",)))
+    assert said not in made(other)
+    empty = write_manifest(tmp_path, "20260131T120000Z-empty")
+    (empty / "raw").mkdir()
+    assert said not in (text := made(empty))
+    assert "No trial ended: nothing came out." in text
+
+
+def test_a_long_table_is_behind_its_name() -> None:
+    rows = [(f"load {number}", "1") for number in range(13)]
+    assert long_table("Loads", ("load", "req/s"), rows[:12]).startswith('<div class="scroll"')
+    long = long_table("Loads", ("load", "req/s"), rows)
+    assert long.startswith('<details class="open-in-print"><summary>Loads: 13 rows</summary>')
+    # A text among numbers leaves them on the right.
+    of = (("a", "99"), ("b", "no valid trial"))
+    assert table("Loads", ("load", "req/s"), of).count('<td class="n">') == 2
 
 
 def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:

@@ -16,7 +16,7 @@ from lab.rejudge import compare_verb, report_verb
 from lab.report import csv as report_csv
 from lab.report import manifest, table
 from lab.report.table import milliseconds
-from lab.types import Counts, Experiment, Latency, Row
+from lab.types import Counts, Experiment, Fairness, Latency, Row
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -275,9 +275,19 @@ def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
     derive(run_dir, [FakeEngine()])
     lines = report(tmp_path).splitlines()
     assert lines[2].startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
-    assert lines[4].startswith("> **The run is interrupted, not complete: 4 trials.**")
+    assert lines[4] == "> **The run is interrupted, not complete:** 4 trials."
     assert "no interval (1 launch)" in report(tmp_path)
     assert "inconclusive: closed 100 goodput;" in report(tmp_path)
+
+
+def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
+    unequal = Fairness({}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
+    run_dir = write_manifest(tmp_path, fairness=unequal)
+    write_raw(run_dir, plans(launches=1))
+    derive(run_dir, [FakeEngine()])
+    assert report(tmp_path).splitlines()[2] == (
+        "> **max_heap_bytes is not equal for all servers:** see What was run."
+    )
 
 
 def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
@@ -287,6 +297,9 @@ def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
     engine.broken = "no | such line"
     derive(run_dir, [engine])
     text = report(tmp_path)
+    assert text.splitlines()[2] == (
+        "> **4 of 4 trials are invalid** and in no median: see Invalid trials."
+    )
     assert text.count("fake.txt:7: no | such line") == 4
     assert "| 0 of 2 | 0 |" in text
 

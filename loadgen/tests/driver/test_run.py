@@ -142,12 +142,14 @@ def test_a_row_has_the_documented_columns_and_empty_cells_for_the_unknown(ready:
 
 
 def test_the_manifest_says_what_the_run_was_made_with(ready: Bench) -> None:
+    ready.place = dataclasses.replace(ready.place, settings=("NOFILE=300",))
     ready.run()
     manifest = ready.manifest
     assert manifest["format_version"] == 2
     assert manifest["status"] == "complete"
     assert manifest["host"] == {"commit": "c0ffee", "commit_dirty": False, "cores": 2}
     assert manifest["limits"] == {"open_files": 20_000, "generator_cores": 2}
+    assert manifest["settings"] == ["NOFILE=300"]
     versions = manifest["versions"]
     assert isinstance(versions, dict)
     assert versions["commit"] == "c0ffee"

@@ -45,10 +45,12 @@ def test_launches_of_a_load_are_one_sentence() -> None:
         "(high confidence; 2 of 3 trials; also generator (1))"
     )
     assert one.beside == (
-        "predicted 1,000 req/s (worker pool), measured 992; p95 predicted 2000 ms, measured 2010 ms"
+        "predicted 1,000 req/s (worker pool), measured 992 (median of 3 trials); "
+        "p95 predicted 2000 ms, measured 2010 ms"
     )
     assert one.cells == (
         "fixed-pool, closed 100", "1000", "1000", "worker pool", "992", "99%", "2000", "2010",
+        "3 of 3",
     )  # fmt: skip
 
 
@@ -62,7 +64,60 @@ def test_only_most_trials_that_are_sure_make_it_sure() -> None:
 
 def test_an_invalid_trial_is_in_no_median() -> None:
     rows = [trial(1), trial(2, valid=False, achieved_rps=5.0)]
-    assert said(rows, [], "loads")[0].achieved_rps == 991
+    [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
+    assert one.achieved_rps == 991
+    assert one.text == f"{POOL.sentence} (high confidence; 1 of 2 trials valid)"
+    assert "median" not in one.beside
+    assert one.cells[-1] == "1 of 2"
+
+
+def test_without_a_valid_trial_nothing_is_measured() -> None:
+    rows = [trial(1, valid=False), trial(2, valid=False)]
+    [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
+    assert (one.achieved_rps, one.p95_ms, one.beside) == (None, None, "")
+    assert one.text == f"{POOL.sentence} (high confidence; no valid trial)"
+    assert one.cells == (
+        "fixed-pool, closed 100", "1000", "1000", "worker pool", "no valid trial", "–", "2000",
+        "–", "0 of 2",
+    )  # fmt: skip
+
+
+def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
+    rows = [
+        trial(1, achieved_rps=900.0),
+        trial(2, achieved_rps=960.0),
+        trial(3, achieved_rps=970.0),
+        trial(4, achieved_rps=961.0, valid=False),
+    ]
+    given = [
+        (one.trial, Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}"))
+        for one, sure in zip(rows, (0.99, 0.9, 0.95, 0.99), strict=True)
+    ]
+    [one] = said(rows, given, "loads")
+    assert one.sentence == "the worker pool, measured 960.0"
+    assert "measured 960 (median of 3 trials)" in one.beside
+
+
+def test_what_only_invalid_trials_say_is_marked() -> None:
+    rows = [trial(1, valid=False), trial(2, valid=False), trial(3)]
+    given = [
+        (one.trial, verdict)
+        for one, verdict in zip(rows, (GENERATOR, GENERATOR, POOL), strict=True)
+    ]
+    [one] = said(rows, given, "loads")
+    assert one.text == (
+        "the generator (low confidence; 2 of 3 trials, none of them valid; also worker pool (1); "
+        "1 of 3 trials valid)"
+    )
+
+
+def test_what_a_resource_limits_is_said_first() -> None:
+    rows = [trial(number, server=name) for number, name in enumerate("abcd", start=1)]
+    none = Verdict(NONE, 0.9, "none: the load itself")
+    verdicts = (none, NO_SERIES, POOL, none)
+    given = [(one.trial, each) for one, each in zip(rows, verdicts, strict=True)]
+    loads = [load for load, _, _ in lines(said(rows, given, "loads"))]
+    assert loads == [f"{name}, closed 100" for name in "cbad"]
 
 
 def test_conditions_are_told_apart_by_the_names_of_trials() -> None:

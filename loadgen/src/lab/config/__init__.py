@@ -12,7 +12,7 @@ from lab.config.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.config.settings import Head, Settings
 from lab.config.target import notes as target_notes
 from lab.config.target import refuse as refuse_target
-from lab.config.words import read_servers, read_words, refuse_unknown
+from lab.config.words import given_settings, read_servers, read_words, refuse_unknown
 
 __all__ = [
     "SPARE_DESCRIPTORS",
@@ -21,6 +21,7 @@ __all__ = [
     "Settings",
     "bench_experiment",
     "explain_experiment",
+    "given_settings",
     "max_concurrency",
     "no_auto_rate",
     "read_servers",

@@ -11,6 +11,14 @@ from pathlib import Path
 from lab.errors import LabUnreachable, WordError
 
 _SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
+# Settings of .env on which figures depend, and that no server tells of.
+_NOT_READ_BACK = (
+    "NOFILE",
+    "LOADGEN_CPUSET",
+    "TOXIPROXY_CPUSET",
+    "DOWNSTREAM_CPUSET",
+    "LAB_PROBE_RPS",
+)
 
 
 def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -21,17 +29,23 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
     """
     settings = set(environ.get("LAB_SETTING_NAMES", "").split())
     _refuse_changed(environ.get("LAB_WORDS", ""))
-    try:
-        from_make = shlex.split(environ.get("LAB_WORDS", ""))
-    except ValueError as failure:
-        raise WordError(f"cannot read the words {environ['LAB_WORDS']!r}: {failure}") from None
-    words: dict[str, str] = {}
-    for word in from_make:
-        key, value = _split(word)
-        if key not in settings:
-            words[key] = value
+    words = {key: value for key, value in _from_make(environ) if key not in settings}
     words.update(_split(word) for word in argv)
     return words
+
+
+def given_settings(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The settings of the lab among make's words that a run must keep as they were given, since
+    nothing tells of them afterwards. Raises WordError."""
+    return tuple(f"{key}={value}" for key, value in _from_make(environ) if key in _NOT_READ_BACK)
+
+
+def _from_make(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    given = environ.get("LAB_WORDS", "")
+    try:
+        return [_split(word) for word in shlex.split(given)]
+    except ValueError as failure:
+        raise WordError(f"cannot read the words {given!r}: {failure}") from None
 
 
 def _refuse_changed(from_make: str) -> None:

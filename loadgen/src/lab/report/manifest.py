@@ -23,7 +23,8 @@ Status = Literal["running", "complete", "interrupted", "failed"]
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
-    `experiment` the frozen dataclass of what was to be measured."""
+    `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
+    settings of .env that are not among those read back of the servers."""
 
     run: str
     status: Status
@@ -36,6 +37,7 @@ class Manifest:
     servers: Mapping[str, Snapshot]
     fairness: Fairness
     notes: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     format_version: int = FORMAT_VERSION
 
 

@@ -11,23 +11,25 @@ from lab.cells import Load
 from lab.compare import Comparison
 from lab.records import time_text
 from lab.report import comparison as texts
-from lab.report import fairness, verdicts, words
+from lab.report import fairness, settings, verdicts, words
 from lab.report.words import Content
 from lab.types import Finding
 
 NAME = "REPORT.md"
+# Where this report tells what report.html tells in those sections.
+_PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
 
 
 def text(of: Content) -> str:
     """The whole report."""
     lines = [f"# {of.experiment.name}: {of.manifest.run}", "", *_loudly(of), *_asked(of)]
     sections = (
-        ("What limited", _limited(of)),
-        ("Predicted and measured", _predicted(of)),
-        ("What was run", _what(of)),
-        ("Loads", _loads(of.loads)),
-        ("Comparisons", _comparisons(of.comparisons)),
         ("Findings", _findings(of.findings)),
+        ("What limited", _limited(of)),
+        ("Comparisons", _comparisons(of.comparisons)),
+        ("Predicted and measured", _predicted(of)),
+        ("Loads", _loads(of.loads)),
+        ("What was run", _what(of)),
         ("Invalid trials", _invalid(of)),
         ("Notes", _notes(of)),
         ("Again", _again(of)),
@@ -40,20 +42,15 @@ def text(of: Content) -> str:
 
 
 def _loudly(of: Content) -> Iterator[str]:
-    if of.experiment.scale != 1:
-        yield (
-            f"> **SCALE={of.experiment.scale:g}: every duration was multiplied by "
-            f"{of.experiment.scale:g}. This is a quick look, not a result.**"
-        )
-        yield ""
-    if of.manifest.status != "complete":
-        yield f"> **The run is {of.manifest.status}, not complete: {len(of.rows)} trials.**"
+    for line in words.loud(of):
+        more = f"see {_PLACES[line.place]}." if line.place else ""
+        yield " ".join(filter(None, (f"> **{line.strong}**", line.text, more)))
         yield ""
 
 
 def _asked(of: Content) -> Iterator[str]:
     for name, said in (
-        ("Question", of.experiment.question),
+        ("Question", words.question(of.experiment)),
         ("Hypothesis", of.experiment.hypothesis),
     ):
         if said:
@@ -152,12 +149,16 @@ def _notes(of: Content) -> Iterator[str]:
 
 
 def _again(of: Content) -> Iterator[str]:
-    command = words.command(of.experiment)
+    changed = settings.changed(of.manifest)
+    command = words.command(of, changed.words)
     if command:
         yield "```"
         yield command
         yield "```"
         yield ""
+        if changed.others:
+            yield words.not_brought_back(changed.others)
+            yield ""
     yield (
         f"`make report RUN={of.manifest.run}` computes everything here again from the run's raw "
         "data, without the lab."

@@ -8,6 +8,7 @@ conditions of their own (planted, explain) these tell them apart.
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,30 +20,37 @@ from rich.text import Text
 from lab.cells import Cell, lane_of
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds
-from lab.types import HIGH, OFFERED, UNKNOWN, Kind, Row, Verdict
+from lab.types import HIGH, NONE, OFFERED, UNKNOWN, Kind, Row, Verdict
 
 # In these kinds the same load is measured under several conditions.
 BY_NAME: tuple[Kind, ...] = ("planted", "explain")
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
-          "expected p95", "measured p95")  # fmt: skip
+          "expected p95", "measured p95", "valid")  # fmt: skip
+NO_VALID = "no valid trial"
+# A resource that limits is said before these.
+_LAST = {UNKNOWN: 1, NONE: 2}
 LEGEND = (
     "at most: the tightest bound that nothing real exceeds. expected: the tightest of all bounds, "
     "with those estimated from the CPU time that a request took under a light load; binding: what "
     "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
     "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
     "expected req/s); measured: raw in a closed load, corrected in an open one. Latencies in ms "
-    f"(12.3s: seconds), medians of valid trials. {NOTHING}: nothing is known to bound it."
+    "(12.3s: seconds). Measured are medians of the valid trials; where none is valid nothing is "
+    f"measured. {NOTHING}: not known, or nothing bounds it."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One load on one lane. Medians are of its valid trials, of all where none is valid.
+    """One load on one lane; `valid` of its `trials` are. What was measured are medians of the
+    valid ones, None without any; what was predicted is of all where none is valid.
 
     `confidence` is "high" where most of its trials say so with HIGH or more, else "low"; empty
-    for an unknown bottleneck. `agree` of `trials` have this `bottleneck`, `others` are what the
-    rest say. Latencies are those of `Row`: raw in a closed load, corrected in an open one.
-    `estimate`: of a service that is not the lab's, whose every bound but its offered load is one.
+    for an unknown bottleneck. `agree` of the trials have this `bottleneck`, `agree_valid` of the
+    valid ones; `others` are what the rest say. `sentence` is of one of them, valid where there is
+    one, nearest the median throughput. Latencies are those of `Row`: raw in a closed load,
+    corrected in an open one. `estimate`: of a service that is not the lab's, whose every bound
+    but its offered load is one.
     """
 
     load: str
@@ -50,7 +58,9 @@ class Said:
     confidence: str
     sentence: str
     agree: int
+    agree_valid: int
     trials: int
+    valid: int
     others: tuple[str, ...]
     bound_rps: float | None
     expected_rps: float | None
@@ -62,10 +72,16 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The sentence of the verdict, and how sure it is."""
+        """The sentence of the verdict, how sure it is, and whether its trials are valid."""
         notes = [f"{self.confidence} confidence"] if self.confidence else []
         if self.others:
-            notes.append(f"{self.agree} of {self.trials} trials; also {', '.join(self.others)}")
+            none = ", none of them valid" if self.valid and not self.agree_valid else ""
+            also = ", ".join(self.others)
+            notes.append(f"{self.agree} of {self.trials} trials{none}; also {also}")
+        if not self.valid:
+            notes.append(NO_VALID)
+        elif self.valid < self.trials:
+            notes.append(f"{self.valid} of {self.trials} trials valid")
         return f"{self.sentence} ({'; '.join(notes)})" if notes else self.sentence
 
     @property
@@ -78,6 +94,8 @@ class Said:
             f"{said} {self.expected_rps:,.0f} req/s ({self.binding}), "
             f"measured {self.achieved_rps:,.0f}"
         )
+        if self.valid > 1:
+            text += f" (median of {self.valid} trials)"
         if self.expected_p95_ms is not None and self.p95_ms is not None:
             text += f"; p95 {said} {_ms(self.expected_p95_ms)}, measured {_ms(self.p95_ms)}"
         return text
@@ -93,10 +111,11 @@ class Said:
             texts.rate(self.bound_rps),
             texts.rate(self.expected_rps),
             self.binding or NOTHING,
-            texts.rate(self.achieved_rps),
+            texts.rate(self.achieved_rps) if self.valid else NO_VALID,
             share,
             milliseconds(self.expected_p95_ms),
             milliseconds(self.p95_ms),
+            f"{self.valid} of {self.trials}",
         )
 
 
@@ -119,7 +138,7 @@ def said(
             load = case or row.trial.partition("-")[2] or row.trial
         groups.setdefault(load, []).append(row)
     whole = (
-        _said(load, group, [of_trial[row.trial] for row in group if row.trial in of_trial])
+        _said(load, group, [(row, of_trial[row.trial]) for row in group if row.trial in of_trial])
         for load, group in groups.items()
     )
     return tuple(
@@ -128,11 +147,12 @@ def said(
 
 
 def lines(of: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
-    """(load, verdict, predicted beside measured) for people; loads whose bottleneck is unknown
-    for the same reason are one line."""
+    """(load, verdict, predicted beside measured) for people: what a resource limits first, what
+    got all it could have last. Loads whose bottleneck is unknown for the same reason are one
+    line."""
     merged: dict[str, list[Said]] = {}
-    for one in of:
-        same = one.sentence if one.bottleneck == UNKNOWN and not one.others else one.load
+    for one in sorted(of, key=lambda one: _LAST.get(one.bottleneck, 0)):
+        same = one.text if one.bottleneck == UNKNOWN and not one.others else one.load
         merged.setdefault(same, []).append(one)
     for group in merged.values():
         first = group[0]
@@ -151,40 +171,59 @@ def render(console: Console, of: Sequence[Said]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _said(load: str, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> Said:
-    first = _named(verdicts)
-    mine = [one for one in verdicts if first and one.bottleneck == first.bottleneck]
+def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]]) -> Said:
+    valid = [row for row in rows if row.valid]
+    bottleneck = _named([verdict for _, verdict in verdicts])
+    mine = [(row, verdict) for row, verdict in verdicts if verdict.bottleneck == bottleneck]
+    mine_valid = [(row, verdict) for row, verdict in mine if row.valid]
     confidence = ""
-    if first is not None and first.bottleneck != UNKNOWN:
-        sure = sum(one.confidence >= HIGH for one in mine)
+    if mine and bottleneck != UNKNOWN:
+        sure = sum(verdict.confidence >= HIGH for _, verdict in mine)
         confidence = "high" if 2 * sure > len(verdicts) else "low"
-    others = Counter(one.bottleneck for one in verdicts if one not in mine)
-    valid = [row for row in rows if row.valid] or rows
+    others = Counter(
+        verdict.bottleneck for _, verdict in verdicts if verdict.bottleneck != bottleneck
+    )
     closed = rows[0].mode == "closed"
-    bindings = Counter(row.binding for row in valid if row.binding)
+    predicted = valid or rows
+    bindings = Counter(row.binding for row in predicted if row.binding)
     return Said(
         load=load,
-        bottleneck=first.bottleneck if first else UNKNOWN,
+        bottleneck=bottleneck,
         confidence=confidence,
-        sentence=first.sentence if first else "",
+        sentence=_nearest(mine_valid or mine, _median([row.achieved_rps for row in predicted])),
         agree=len(mine),
-        trials=len(verdicts),
+        agree_valid=len(mine_valid),
+        trials=len(rows),
+        valid=len(valid),
         others=tuple(f"{name} ({count})" for name, count in others.most_common()),
-        bound_rps=_median([row.predicted_rps for row in valid]),
-        expected_rps=_median([row.expected_rps for row in valid]),
+        bound_rps=_median([row.predicted_rps for row in predicted]),
+        expected_rps=_median([row.expected_rps for row in predicted]),
         binding=bindings.most_common(1)[0][0] if bindings else None,
         achieved_rps=_median([row.achieved_rps for row in valid]),
-        expected_p95_ms=_median([row.expected_p95_ms for row in valid]),
+        expected_p95_ms=_median([row.expected_p95_ms for row in predicted]),
         p95_ms=_median([row.raw_p95_ms if closed else row.p95_ms for row in valid]),
     )
 
 
-def _named(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The most sure of those that say what most say."""
+def _named(verdicts: Sequence[Verdict]) -> str:
+    """What most say; of as many, what is said most surely."""
     if not verdicts:
-        return None
+        return UNKNOWN
     counts = Counter(one.bottleneck for one in verdicts)
-    return max(verdicts, key=lambda one: (counts[one.bottleneck], one.confidence))
+    return max(verdicts, key=lambda one: (counts[one.bottleneck], one.confidence)).bottleneck
+
+
+def _nearest(verdicts: Sequence[tuple[Row, Verdict]], median_rps: float | None) -> str:
+    """The sentence of the trial whose throughput is nearest the median, of as near ones of the
+    most sure; empty without any."""
+
+    def far(one: tuple[Row, Verdict]) -> tuple[float, float]:
+        row, verdict = one
+        if row.achieved_rps is None or median_rps is None:
+            return math.inf, -verdict.confidence
+        return abs(row.achieved_rps - median_rps), -verdict.confidence
+
+    return min(verdicts, key=far)[1].sentence if verdicts else ""
 
 
 def _median(values: Sequence[float | None]) -> float | None:

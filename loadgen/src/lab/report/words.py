@@ -169,9 +169,62 @@ def notes(of: Content) -> Iterator[str]:
         yield f"raw/{name} has no trial.json: that trial never ended, and is not in any table"
 
 
-def command(of: Experiment) -> str | None:
-    """The command that runs the same again; None where it was not kept."""
-    if not of.words:
+def command(of: Content, settings: Sequence[str]) -> str | None:
+    """The command that runs the same again, with these settings of .env; None where its words
+    were not kept."""
+    experiment = of.experiment
+    if not experiment.words:
         return None
-    verb = "run" if any(word.startswith("EXP=") for word in of.words) else "bench"
-    return f"make {verb} {' '.join(map(shlex.quote, of.words))}"
+    verb = "explain" if experiment.kind == "explain" else "bench"
+    if any(word.startswith("EXP=") for word in experiment.words):
+        verb = "run"
+    return f"make {verb} {' '.join(map(shlex.quote, (*experiment.words, *settings)))}"
+
+
+def not_brought_back(others: Sequence[str]) -> str:
+    """That the command alone does not run the same again."""
+    return f"Also not as by default, and not brought back by these words: {'; '.join(others)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Loud:
+    """What must be known before anything else is read: first `strong`, then `text`. `place` is
+    the section that tells more, by its id, and `more` what it tells."""
+
+    strong: str
+    text: str
+    place: str = ""
+    more: str = ""
+
+
+def loud(of: Content) -> Iterator[Loud]:
+    """All of it, for the top of both reports."""
+    scale = of.experiment.scale
+    if scale != 1:
+        yield Loud(
+            f"SCALE={scale:g}: every duration was multiplied by {scale:g}.",
+            "This is a quick look, not a result.",
+        )
+    if of.manifest.status != "complete":
+        yield Loud(f"The run is {of.manifest.status}, not complete:", f"{len(of.rows)} trials.")
+    invalid = sum(not row.valid for row in of.rows)
+    if invalid:
+        are = "is" if invalid == 1 else "are"
+        strong = f"{invalid} of {len(of.rows)} trials {are} invalid"
+        yield Loud(strong, "and in no median:", "validity", "why")
+    for name in of.manifest.fairness.unequal:
+        yield Loud(
+            f"{name} is not equal for all servers:", "", "fairness", "see the fairness manifest"
+        )
+
+
+def question(of: Experiment) -> str:
+    """What was asked; where nobody wrote it down, what the load asks by itself."""
+    if of.question.strip():
+        return of.question.strip()
+    loads = ", ".join(f"{one:,}" for one in of.concurrencies)
+    load = f"{loads} connection{'' if of.concurrencies == (1,) else 's'}"
+    servers = ", ".join(of.servers)
+    if of.kind == "explain":
+        return f"What limits {servers} at {load}?"
+    return f"What {'does' if len(of.servers) == 1 else 'do'} {servers} do at {load}?"

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lab.cells import Load
+from lab.cells import Load, lane_of
 from lab.compare import Answer, Comparison
 from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import Place
 from lab.report.page.chart import Drawn
-from lab.report.page.markup import bullets, folded, inline, prose, table
+from lab.report.page.markup import bullets, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
+from lab.types import Mode, Row
 
-# More cells than these are too many to read before anything else.
+# More than these are too many to read before anything else.
 MOST_CELLS = 12
 MOST_FIGURES = 12
 MOST_SAID = 12
+MOST_COMPARISONS = 12
 # As the judgement of open trials has it.
 KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
@@ -28,41 +30,19 @@ _ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive
 def loudly(of: Content) -> str:
     """What must be known before anything else is read."""
     lines = []
-    scale = of.experiment.scale
-    if scale != 1:
-        lines.append(
-            f"<strong>SCALE={scale:g}: every duration was multiplied by {scale:g}.</strong> "
-            "This is a quick look, not a result."
-        )
-    if of.manifest.status != "complete":
-        lines.append(
-            f"<strong>The run is {of.manifest.status}, not complete:</strong> "
-            f"{len(of.rows)} trials."
-        )
-    invalid = [row for row in of.rows if not row.valid]
-    if invalid:
-        lines.append(
-            f"<strong>{len(invalid)} of {len(of.rows)} trials {_are(len(invalid))} "
-            'invalid</strong> and in no median: <a href="#validity">why</a>.'
-        )
-    lines += [
-        f"<strong>{inline(name)} is not equal for all servers:</strong> "
-        '<a href="#fairness">see the fairness manifest</a>.'
-        for name in of.manifest.fairness.unequal
-    ]
+    for line in words.loud(of):
+        more = f'<a href="#{line.place}">{inline(line.more)}</a>.' if line.place else ""
+        parts = (f"<strong>{inline(line.strong)}</strong>", inline(line.text), more)
+        lines.append(" ".join(filter(None, parts)))
     if not lines:
         return ""
     said = "".join(f"<p>{line}</p>" for line in lines)
     return f'<div class="loud" role="note" aria-label="Read this first">{said}</div>'
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
 def question(of: Content) -> str:
-    """The experiment's question, and right below what limited each load."""
-    return _asked(of) + _limited(of)
+    """The experiment's question."""
+    return prose(words.question(of.experiment)).replace("<p>", '<p class="asked">')
 
 
 def _limited(of: Content) -> str:
@@ -80,17 +60,6 @@ def _limited(of: Content) -> str:
     return "".join(parts)
 
 
-def _asked(of: Content) -> str:
-    asked = of.experiment.question.strip()
-    if not asked:
-        loads = ", ".join(f"{one:,}" for one in of.experiment.concurrencies)
-        return (
-            f'<p class="asked">What do {inline(", ".join(of.experiment.servers))} do at '
-            f"{loads} connections?</p>"
-        )
-    return prose(asked).replace("<p>", '<p class="asked">')
-
-
 def prediction(of: Content) -> str:
     """The hypothesis, and the bounds that were known before the run."""
     parts = [prose(of.experiment.hypothesis)]
@@ -99,7 +68,7 @@ def prediction(of: Content) -> str:
     header, rows = _bounds(of)
     if rows:
         unbound = UNBOUND[of.experiment.target is not None]
-        parts.append(table("Predicted bounds", header, rows, names=len(header) - _lanes(of)))
+        parts.append(long_table("Predicted bounds", header, rows, names=len(header) - _lanes(of)))
         parts.append(
             '<p class="legend">The most requests per second that the load and the settings allow, '
             "predicted before the run: connections, threads and downstream connections, each "
@@ -108,7 +77,7 @@ def prediction(of: Content) -> str:
     compared = [one.cells for one in of.said if one.expected_rps is not None]
     if compared:
         parts.append("<h3>Predicted and measured</h3>")
-        parts.append(table("Predicted and measured", verdicts.HEADER, compared))
+        parts.append(long_table("Predicted and measured", verdicts.HEADER, compared))
         parts.append(f'<p class="legend">{inline(verdicts.LEGEND)}</p>')
     return "".join(parts)
 
@@ -151,11 +120,12 @@ def _at_a_glance(of: Content) -> str:
     for load in of.loads:
         groups.setdefault((load.route, load.engine, load.lane), []).append(load)
     rows = []
-    for (route, _, lane), loads_of in groups.items():
+    for (route, engine, lane), loads_of in groups.items():
+        of_lane = [
+            row for row in of.rows if (row.route, row.engine, lane_of(row)) == (route, engine, lane)
+        ]
         closed = [load for load in loads_of if load.closed_rps is not None]
         kept = [load for load in loads_of if _keeps(load)]
-        if not closed and not kept:
-            continue
         best = max(closed, key=lambda load: load.closed_rps.median if load.closed_rps else 0.0,
                    default=None)  # fmt: skip
         most = max(kept, key=lambda load: load.offered_rps or 0, default=None)
@@ -163,9 +133,8 @@ def _at_a_glance(of: Content) -> str:
             (
                 *((route,) if routes else ()),
                 lane,
-                *_highest(best),
-                NOTHING if most is None else texts.rate(most.offered_rps),
-                NOTHING if most is None else texts.median_text(most.open_p95_ms, "p95_ms"),
+                *(_highest(best) if best else _none_of(of_lane, "closed", 4)),
+                *(_kept(most) if most else _none_of(of_lane, "open", 2)),
             )
         )
     if not rows:
@@ -176,10 +145,19 @@ def _at_a_glance(of: Content) -> str:
         *("raw p95 there", "highest rate kept/s", "p95 there"),
     )
     said = (
-        '<p class="legend">Of the loads of this run. Kept: at least 99 % of what was offered was '
-        f"answered. {NOTHING}: none of them, or nothing that bounds. Latencies in ms.</p>"
+        '<p class="legend">Of the valid trials of this run. Kept: at least 99 % of what was '
+        f"offered was answered. {NOTHING}: none of them, or nothing that bounds. Latencies in "
+        "ms.</p>"
     )
-    return f"<h3>At a glance</h3>{table('At a glance', header, rows, names=1 + routes)}{said}"
+    whole = long_table("At a glance", header, rows, names=1 + routes)
+    return f"<h3>At a glance</h3>{whole}{said}"
+
+
+def _none_of(rows: Sequence[Row], mode: Mode, columns: int) -> tuple[str, ...]:
+    """So many cells of a lane that has no figure of a mode."""
+    valid = [row.valid for row in rows if row.mode == mode]
+    first = verdicts.NO_VALID if valid and not any(valid) else NOTHING
+    return (first, *(NOTHING,) * (columns - 1))
 
 
 def _keeps(load: Load) -> bool:
@@ -188,11 +166,9 @@ def _keeps(load: Load) -> bool:
     return load.open_rps.median >= KEPT * load.offered_rps
 
 
-def _highest(load: Load | None) -> tuple[str, str, str, str]:
-    if load is None or load.closed_rps is None:
-        return (NOTHING,) * 4
+def _highest(load: Load) -> tuple[str, str, str, str]:
     share = NOTHING
-    if load.bound_rps:
+    if load.bound_rps and load.closed_rps:
         share = f"{load.closed_rps.median / load.bound_rps:.0%}"
     return (
         texts.median_text(load.closed_rps, "achieved_rps"),
@@ -202,9 +178,13 @@ def _highest(load: Load | None) -> tuple[str, str, str, str]:
     )
 
 
+def _kept(load: Load) -> tuple[str, str]:
+    return texts.rate(load.offered_rps), texts.median_text(load.open_p95_ms, "p95_ms")
+
+
 def came_out(of: Content) -> str:
-    """Findings and comparisons."""
-    parts = [_at_a_glance(of)]
+    """The answers: findings, what limited each load, comparisons, and the figures at a glance."""
+    parts = []
     if of.findings:
         parts.append("<h3>Findings</h3>")
         parts.append(
@@ -213,13 +193,19 @@ def came_out(of: Content) -> str:
                 for one in of.findings
             )
         )
+    parts.append(_limited(of))
     if of.comparisons:
         parts.append("<h3>Comparisons</h3>")
-        parts += [_comparison(one) for one in of.comparisons]
+        whole = [_comparison(one) for one in of.comparisons]
+        first, rest = whole[:MOST_COMPARISONS], whole[MOST_COMPARISONS:]
+        parts += first
+        if rest:
+            parts.append(folded(f"{len(rest)} more comparisons", "".join(rest), is_open=False))
         parts += [f'<p class="legend">{inline(line)}</p>' for line in texts.legend(of.comparisons)]
-    if not of.findings and not of.comparisons:
+    elif of.experiment.kind == "loads" and len(set(map(lane_of, of.rows))) == 1:
         parts.append("<p>Only one server was measured: there is nothing to compare.</p>")
-    return "".join(parts)
+    parts.append(_at_a_glance(of))
+    return "".join(parts) or "<p>No trial ended: nothing came out.</p>"
 
 
 def _comparison(of: Comparison) -> str:
@@ -266,7 +252,7 @@ def loads(of: Content, places: Sequence[Place]) -> str:
         parts.append(f"<p>All: {inline(same)}.</p>")
     header, rows = words.loads_table(of.loads)
     names = header.index("server") + 1
-    parts.append(table("Loads", header, rows, names=names))
+    parts.append(long_table("Loads", header, rows, names=names))
     parts.append(f'<p class="legend">{inline(words.LOADS_LEGEND)}</p>')
     return "".join(parts)
 

@@ -25,8 +25,8 @@ def html(
     """The whole page."""
     sections = (
         ("question", "Question", answers.question(of)),
-        ("prediction", "Prediction", answers.prediction(of)),
         ("results", "What came out", answers.came_out(of)),
+        ("prediction", "Prediction", answers.prediction(of)),
         ("loads", "Throughput and latency", answers.loads(of, places)),
         ("percentiles", "Latency by rank", answers.percentiles(curves)),
         ("trials", "Every trial over time", each.trials(shown, over_time)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lab.records import time_text
-from lab.report import words
+from lab.report import settings, words
 from lab.report.page import scale
 from lab.report.page.markup import facts, folded, inline, table
 from lab.report.words import Content
@@ -101,13 +101,16 @@ def _images(images: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
 
 def again(of: Content) -> str:
     """The commands that run the same again, and that compute the page again."""
-    command = words.command(of.experiment)
+    changed = settings.changed(of.manifest)
+    command = words.command(of, changed.words)
     commit = of.manifest.versions.get("commit")
     parts = []
     if command:
         checkout = f"git checkout {commit}\n" if commit else ""
         code = inline(f"{checkout}{command}")
         parts.append(f"<p>On a machine with the lab:</p><pre><code>{code}</code></pre>")
+        if changed.others:
+            parts.append(f"<p>{inline(words.not_brought_back(changed.others))}</p>")
     report = inline(f"make report RUN={of.manifest.run}")
     parts.append(
         f"<p>Compute everything here again from the run's raw data, without the lab:</p>"

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+# More rows than these are too many to read on before anything else.
+MOST_ROWS = 12
+
 
 def prose(text: str) -> str:
     """Text as written in an experiment's file: paragraphs apart by empty lines, `code`."""
@@ -49,7 +52,7 @@ def table(
         at >= names
         and at not in wide
         and any(row[at] for row in body)
-        and all(re.match(r"[\d–.\[-]|$|no interval", row[at]) for row in body)
+        and all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", row[at]) for row in body)
         for at in range(len(header))
     ]
 
@@ -76,6 +79,16 @@ def table(
         f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table></div>\n"
     )
+
+
+def long_table(
+    label: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
+) -> str:
+    """A table, behind its label where it has more than MOST_ROWS rows."""
+    whole = table(label, header, rows, names=names)
+    if len(rows) <= MOST_ROWS:
+        return whole
+    return folded(f"{inline(label)}: {len(rows)} rows", whole, is_open=False)
 
 
 def folded(summary: str, content: str, *, is_open: bool, identity: str = "") -> str:

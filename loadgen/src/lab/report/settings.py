@@ -1,0 +1,111 @@
+"""What a run's servers had other than by default, from what was read back of them before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from lab.report.manifest import Manifest
+from lab.types import Json, Snapshot
+
+# Settings as a server shows them, and the names and defaults that they have in .env
+# (tests/driver/test_settings.py holds the two together).
+DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
+    {
+        "pool_size": ("SERVER_POOL_SIZE", 200),
+        "queue_bound": ("SERVER_QUEUE_BOUND", 0),
+        "backlog": ("SERVER_BACKLOG", 4096),
+        "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
+        "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
+        "block_the_loop": ("BLOCK_THE_LOOP", False),
+    }
+)
+JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"
+SERVER_MEMORY = "2g"
+DOWNSTREAM_DELAY_MS = 200
+# LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
+ONE_LOOP = "event-loop"
+# What start.sh gives every JVM besides its SERVER_JVM_FLAGS.
+OWN_FLAGS = ("--enable-preview", "-Dsun.net.httpserver.", "-javaagent:/lab/")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """`words` are settings of .env that bring it back, as make takes them; `others`, for people,
+    is what no word brings back."""
+
+    words: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def changed(of: Manifest) -> Changed:
+    """What differed from the lab's defaults when the run began: what was given to make and is
+    not read back, and what was read back. Of a service that is not the lab's nothing is."""
+    cores = of.host.get("cores")
+    seen: dict[str, dict[str, tuple[str, str]]] = {}
+    toxics: dict[str, None] = {}
+    for server, snapshot in of.servers.items():
+        if snapshot.foreign:
+            continue
+        for name, value, default in _settings(snapshot, cores):
+            seen.setdefault(name, {})[server] = (value, default)
+        toxics |= dict.fromkeys(snapshot.toxics.in_force)
+    words, others = list(of.settings), []
+    for name, values in seen.items():
+        other = [server for server, (value, default) in values.items() if value != default]
+        if other and name.isupper() and len({value for value, _ in values.values()}) == 1:
+            words.append(f"{name}={values[other[0]][0]}")
+        else:
+            others += [f"{name}={values[server][0]} ({server})" for server in other]
+    others += [f"the toxic {toxic}" for toxic in toxics]
+    return Changed(tuple(words), tuple(others))
+
+
+def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
+    """(name, value, default) of each; those of .env have the names that they have there."""
+    identity = of.own_identity
+    for name, (word, default) in DEFAULTS.items():
+        value = of.settings.get(name)
+        if value is not None:
+            yield word, text(value), text(default)
+    loops, carriers = of.setting("loops"), of.setting("virtual_thread_parallelism")
+    if loops is not None:
+        yield "LOOPS", str(loops), str(1 if identity.model == ONE_LOOP else identity.cpus)
+    flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
+    yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
+    yield "DOWNSTREAM_DELAY_MS", f"{of.downstream_delay_ms:g}", str(DOWNSTREAM_DELAY_MS)
+    if carriers is not None:
+        yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
+    if "cpu_quota" in of.settings:
+        yield from _of_container(of, cores)
+    elif isinstance(cores, int):
+        # SERVER_CPUS or SERVER_CPUSET: older servers did not tell which.
+        yield "CPUs its JVM sees", str(identity.cpus), str(cores)
+
+
+def _of_container(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
+    yield "SERVER_CPUS", f"{of.cpu_quota or 0:g}", "0"
+    yield "SERVER_MEMORY", _size(of.setting("memory_limit_bytes") or 0), SERVER_MEMORY
+    cpuset = of.settings.get("cpuset")
+    if isinstance(cpuset, str) and isinstance(cores, int):
+        yield "SERVER_CPUSET", "" if _count(cpuset) == cores else cpuset, ""
+
+
+def _size(count: int) -> str:
+    """Bytes as Docker takes them; 0 is no limit."""
+    for unit, factor in (("g", 2**30), ("m", 2**20), ("k", 2**10)):
+        if count and count % factor == 0:
+            return f"{count // factor}{unit}"
+    return str(count)
+
+
+def _count(cpuset: str) -> int:
+    """How many CPUs a list like 0-1,4 has."""
+    ends = [part.split("-") for part in cpuset.split(",")]
+    return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)
+
+
+def text(value: Json) -> str:
+    """A setting as .env has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
