@@ -117,6 +117,41 @@ def test_it_looks_once_a_second(clock: Any) -> None:
     assert looks == [1000.0, 1001.0, 1002.0, 1003.0]
 
 
+def test_a_change_made_here_is_seen_at_once_and_by_no_older_look(clock: Any) -> None:
+    toxics: list[dict[str, Any]] = []
+    asked = asyncio.Event()
+    answers = asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "x", "enabled": True}
+        told = httpx.Response(200, json={"downstream": {**proxy, "toxics": [*toxics]}})
+        asked.set()
+        await answers.wait()
+        return told
+
+    async def run() -> None:
+        clock.stop_after = 0
+        watch = ToxicsWatch("http://toxiproxy:8474", clock, httpx.MockTransport(answer))
+        await watch.look_now()
+        assert watch.seen is None
+        task = asyncio.create_task(watch.run())
+        await asked.wait()
+        # The first look has its answer, and has not got it yet, when a toxic is put in force.
+        toxics.append(toxic(300))
+        look = asyncio.create_task(watch.look_now())
+        await asyncio.sleep(0)
+        answers.set()
+        await look
+        assert watch.seen is not None
+        assert watch.seen.in_force.added_latency_ms == 300
+        assert list(watch.seen.changes) == [("downstream", "latency")]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await watch.look_now()
+
+    asyncio.run(run())
+
+
 def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> None:
     scene = Scene(clock)
     scene.look()

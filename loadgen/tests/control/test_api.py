@@ -57,6 +57,8 @@ def test_info_says_what_there_is(play: Play) -> None:
 
 def test_a_toxic_is_put_in_force_changed_and_taken_away(play: Play) -> None:
     async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        # The agent has just looked, and yet nothing older than the change is told after it.
+        await client.get("/api/live")
         put = await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
         (proxy,) = put.json()["proxies"]
         assert proxy["toxics"][0]["attributes"] == {"jitter": 0, "latency": 300}
@@ -68,6 +70,20 @@ def test_a_toxic_is_put_in_force_changed_and_taken_away(play: Play) -> None:
         reset = await change(client, "POST", "/api/toxics/reset", {})
         assert reset.json()["proxies"][0]["toxics"] == []
         assert scene.lab.toxiproxy.enabled
+
+    play(script)
+
+
+def test_a_change_that_failed_half_way_is_seen_at_once(play: Play) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
+        scene.lab.toxiproxy.keeps_toxics = True
+        await change(client, "POST", "/api/toxics", words(TYPE="down"))
+        assert not (await client.get("/api/live")).json()["proxies"][0]["enabled"]
+        reset = await change(client, "POST", "/api/toxics/reset", {})
+        assert reset.status_code == 502
+        (proxy,) = (await client.get("/api/live")).json()["proxies"]
+        assert proxy["enabled"]
 
     play(script)
 

@@ -21,7 +21,7 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -236,6 +236,7 @@ def new_control(
     environ: Mapping[str, str],
     clock: Clock,
     now: Callable[[], Now],
+    look: Callable[[], Awaitable[None]],
     toxiproxy: Callable[[], Toxiproxy],
     ports: Mapping[str, int],
 ) -> Control:
@@ -251,7 +252,7 @@ def new_control(
     )
     live = Live(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"), clock)
     bench = Bench(LAB, environ, clock)
-    return Control(settings, now, toxiproxy, bench, live, Servers(names), clock)
+    return Control(settings, now, look, toxiproxy, bench, live, Servers(names), clock)
 
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
@@ -273,7 +274,9 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
             told=told_of(seen),
         )
 
-    control = new_control(environ, clock, now, lambda: Toxiproxy(settings.toxiproxy_url), ports)
+    control = new_control(
+        environ, clock, now, watch.look_now, lambda: Toxiproxy(settings.toxiproxy_url), ports
+    )
     app = new_app(agent, watch, registry, settings.project, control)
     own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {own})

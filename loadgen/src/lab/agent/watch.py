@@ -100,6 +100,9 @@ class ToxicsWatch:
         self._transport = transport
         self._last: ToxicsSeen | None = None
         self._answers = False
+        self._client: httpx.AsyncClient | None = None
+        # One look at a time: of two, the older one could be told last.
+        self._order = asyncio.Lock()
 
     @property
     def seen(self) -> ToxicsSeen | None:
@@ -115,11 +118,22 @@ class ToxicsWatch:
             trust_env=False,
             verify=False,  # noqa: S501 - plain http inside the lab
         ) as client:
+            self._client = client
             due = self._clock.monotonic()
-            while True:
-                await self.look(client)
-                due = max(due + INTERVAL_S, self._clock.monotonic())
-                await self._clock.sleep_until(due)
+            try:
+                while True:
+                    await self.look_now()
+                    due = max(due + INTERVAL_S, self._clock.monotonic())
+                    await self._clock.sleep_until(due)
+            finally:
+                self._client = None
+
+    async def look_now(self) -> None:
+        """One look between the others: what was just changed here is seen at once. Nothing while
+        ``run`` does not run."""
+        async with self._order:
+            if self._client is not None:
+                await self.look(self._client)
 
     async def look(self, client: httpx.AsyncClient) -> None:
         """One look."""

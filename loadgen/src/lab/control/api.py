@@ -81,12 +81,14 @@ class ControlSettings:
 
 
 class Control:
-    """The parts of the page, wired. Lives in one event loop."""
+    """The parts of the page, wired. Lives in one event loop. ``look`` has the agent look at
+    Toxiproxy at once: what ``now`` says afterwards is not older than the call."""
 
     def __init__(
         self,
         settings: ControlSettings,
         now: Callable[[], Now],
+        look: Callable[[], Awaitable[None]],
         toxiproxy: Callable[[], Toxiproxy],
         bench: Bench,
         live: Live,
@@ -95,6 +97,7 @@ class Control:
     ) -> None:
         self._settings = settings
         self._now = now
+        self._look = look
         self._toxiproxy = toxiproxy
         self._bench = bench
         self._live = live
@@ -190,23 +193,26 @@ class Control:
 
     async def _change_toxic(self, request: Request) -> Response:
         wanted = parse_toxic(await _words(request))
-
-        def apply() -> Proxy:
-            with self._toxiproxy() as toxiproxy:
-                return toxiproxy.apply(wanted)
-
-        async with self._changing:
-            return JSONResponse({"proxies": [_proxy(await asyncio.to_thread(apply))]})
+        return await self._changed(lambda toxiproxy: (toxiproxy.apply(wanted),))
 
     async def _reset_toxics(self, request: Request) -> Response:
         await _object(request)
+        return await self._changed(lambda toxiproxy: toxiproxy.reset().proxies)
 
-        def reset() -> tuple[Proxy, ...]:
+    async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
+        """The proxies that a change reads back. From then on /api/live tells nothing older, also
+        where the change failed half-way."""
+
+        def changed() -> tuple[Proxy, ...]:
             with self._toxiproxy() as toxiproxy:
-                return toxiproxy.reset().proxies
+                return change(toxiproxy)
 
         async with self._changing:
-            return JSONResponse({"proxies": [_proxy(p) for p in await asyncio.to_thread(reset)]})
+            try:
+                proxies = await asyncio.to_thread(changed)
+            finally:
+                await self._look()
+        return JSONResponse({"proxies": [_proxy(proxy) for proxy in proxies]})
 
     async def _start_bench(self, request: Request) -> Response:
         words = await _words(request)
