@@ -130,6 +130,55 @@ page() {
   [[ $line == *" $status "* ]]
 }
 
+# within SECONDS COMMAND…: it comes true in time.
+within() {
+  local until=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    if ((SECONDS >= until)); then printf 'not in time: %s\n' "$*"; return 1; fi
+    sleep 0.5
+  done
+}
+# ask METHOD PATH [JSON]: the page's API, as its own script asks it; status line, headers and answer.
+ask() {
+  local body=${3-}
+  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
+  printf '%s %s HTTP/1.1\r\nHost: localhost:%s\r\nConnection: close\r\n' "$1" "$2" "$LOADGEN_PORT" >&3
+  printf 'Lab-Control: 1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' "${#body}" "$body" >&3
+  timeout 20 cat <&3
+  exec 3>&-
+}
+# changes METHOD PATH JSON: it is done.
+changes() {
+  local out
+  out=$(ask "$@")
+  printf '%s\n' "$*" "$out"
+  [[ $out == "HTTP/1.1 2"* ]]
+}
+shown() { [[ $(ask GET /api/live) == *"$1"* ]]; }
+# The p95 that clients of a server meet, as the page shows it, is at least so many seconds.
+slow() {
+  local p95
+  p95=$(ask GET /api/live | sed -n "s/.*\"$1\":{\([^}]*\)}.*/\1/p" | sed -n 's/.*"client_p95_s":\([0-9.]*\).*/\1/p')
+  printf 'client p95 of %s: %s s\n' "$1" "${p95:-none}"
+  awk -v p95="${p95:-0}" -v least="$2" 'BEGIN {exit !(p95 >= least)}'
+}
+has_rows() { (($(cat "$LAB_RESULTS_DIR"/*-page/trials.csv 2>/dev/null | wc -l) > $1)); }
+
+# A bench of the page: a toxic that is put in force there is in its live p95, and Stop keeps what
+# was measured.
+page_bench() {
+  local status=0 bench='"SERVER": "fixed-pool", "CONC": "20,30,40", "MODE": "closed", "ENGINE": "oha", "NAME": "page"'
+  changes POST /api/bench "{\"words\": {$bench, \"DURATION\": \"3s\", \"WARMUP\": \"1s\"}}" || return 1
+  within 60 shown '"trial":{' && changes POST /api/toxics '{"words": {"TYPE": "latency", "LATENCY": "300"}}' &&
+    within 15 slow fixed-pool 0.45 && within 15 has_rows 1 || status=1
+  changes DELETE /api/bench '{}' || status=1
+  within 20 shown '"running":false' || status=1
+  changes POST /api/toxics/reset '{}' || status=1
+  ((status == 0)) && shown '"status":130' && has_rows 1 && ! has_rows 3 &&
+    grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-page/manifest.json
+}
+
 nothing_left() {
   local label=label=com.docker.compose.project=$COMPOSE_PROJECT_NAME left
   make down && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
@@ -164,6 +213,7 @@ if step smoke-up one make up; then
   step smoke-toxic-gone pytest inside test_toxic_gone.py
   step smoke-page one page localhost 200
   step smoke-page-foreign one page evil.example 403
+  step smoke-page-bench one page_bench
   step smoke-interrupted one interrupted
   step smoke-scripted one scripted
   step smoke-resumed one resumed

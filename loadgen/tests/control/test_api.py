@@ -89,6 +89,7 @@ def test_a_change_that_failed_half_way_is_seen_at_once(play: Play) -> None:
         await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
         scene.lab.toxiproxy.keeps_toxics = True
         await change(client, "POST", "/api/toxics", words(TYPE="down"))
+        assert not (await client.get("/api/live")).json()["proxies"][0]["enabled"]
         reset = await change(client, "POST", "/api/toxics/reset", {})
         assert reset.status_code == 502
         (proxy,) = (await client.get("/api/live")).json()["proxies"]

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from lab import dashboards
 from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.control.live import EXPRESSIONS
 from lab.routes import ROUTES
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
@@ -65,6 +66,8 @@ def expressions(
             yield f"{board.uid}, marks {mark.ref}", mark.expr
         for question in board.questions:
             yield f"{board.uid}, variable {question.variable}", question.query
+    for name, expr in EXPRESSIONS.items():
+        yield f"control page, {name}", expr
     yield from rules.items()
 
 
