@@ -139,7 +139,7 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         cores(),
         home / "grafana/dashboards",
         home / "results/.hands" / hands if hands else None,
-        given_settings(environ),
+        settings=given_settings(environ),
     )
     with _claimed(home) as held:
         if held:
