@@ -50,6 +50,7 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 	@images/host.sh jmx
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
+	@images/grafana.sh
 	@images/host.sh where
 
 down: ## Stop the lab and remove its containers, networks and volumes (results stay)

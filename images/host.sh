@@ -164,6 +164,7 @@ write_env() {
       printf 'CONTAINERD_SOCKET=%s\n' "$(containerd_socket)"
       printf 'LAB_UID=%s\nLAB_GID=%s\n' "$uid" "$gid"
       printf 'WRK2_IMAGE=%q\nCOMPOSE_PROFILES=%q\nGRAFANA_ADMIN_PASSWORD=%q\n' "$wrk2" "$profiles" "$password"
+      printf 'GRAFANA_WITHOUT_ADMIN=false\n'
     } >.lab/env.part
   )
   mv .lab/env.part .lab/env
@@ -265,7 +266,7 @@ step() {
 }
 
 where() {
-  local profiles
+  local profiles password=.lab/grafana-password
   profiles=$(read_off COMPOSE_PROFILES)
   printf 'lab: up. Control page http://localhost:%s' "$(setting LOADGEN_PORT)"
   if [[ $profiles == *grafana* ]]; then
@@ -273,6 +274,10 @@ where() {
   fi
   printf ' · Prometheus http://localhost:%s · Toxiproxy API http://localhost:%s\n' \
     "$(setting PROMETHEUS_PORT)" "$(setting TOXIPROXY_PORT)"
+  if [[ $profiles == *grafana* ]]; then
+    if [[ -n $(setting GRAFANA_ADMIN_PASSWORD) ]]; then password=GRAFANA_ADMIN_PASSWORD; fi
+    printf 'lab: who edits dashboards logs in to Grafana as admin, with the password in %s\n' "$password"
+  fi
 }
 
 is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }

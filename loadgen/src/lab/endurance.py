@@ -18,6 +18,7 @@ from lab.config import no_auto_rate
 from lab.design import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
 from lab.errors import RawDataError
+from lab.heap import AFTER, heap_after_collections, is_old
 from lab.intervals import slope_of
 from lab.measure import RECORD
 from lab.records import read_json
@@ -26,7 +27,6 @@ from lab.types import (
     Finding,
     Observation,
     Row,
-    Series,
     Snapshot,
     TrialRecord,
     Warmth,
@@ -226,39 +226,13 @@ def resident(seen: Observation) -> Points:
     return found[0].points if len(found) == 1 else ()
 
 
-def heap_after_collections(seen: Observation) -> Points:
-    """The heap in use without what has been allocated since the last collection, in bytes.
-
-    A young collection leaves its survivors, which the young pools' usage after collection
-    tells, and the old generation as it is. The old generation's own usage after collection is
-    that of its last old collection, which may be hours ago or never (G1 then says 0): what
-    counts there is its usage now, for it only changes by collections, and by objects too large
-    to be young. What dies there counts until an old collection finds it.
-    """
-    young = seen.series("jvm_memory_pool_collection_used_bytes", job="jvm")
-    old = [one for one in seen.series("jvm_memory_pool_used_bytes", job="jvm") if _is_old(one)]
-    parts = [dict(one.points) for one in young if not _is_old(one)] + [
-        dict(one.points) for one in old
-    ]
-    if not parts or not old:
-        return ()
-    times = sorted(set.intersection(*(set(part) for part in parts)))
-    return tuple((at, sum(part[at] for part in parts)) for at in times)
-
-
-def _is_old(series: Series) -> bool:
-    """The pool of old objects: "G1 Old Gen", "PS Old Gen", "Tenured Gen", "ZGC Old …"."""
-    pool = series.labels.get("pool", "")
-    return "Old" in pool or "Tenured" in pool
-
-
 def _old_note(legs: Sequence[Leg]) -> str:
     """Says where the old generation was never collected in all that time."""
     after = {
         value
         for leg in legs
-        for one in leg.seen.series("jvm_memory_pool_collection_used_bytes", job="jvm")
-        if _is_old(one)
+        for one in leg.seen.series(AFTER, job="jvm")
+        if is_old(one)
         for value in one.values
     }
     if len(after) > 1:

@@ -12,6 +12,7 @@ from driver.fakes import FakeEngine, plan, record, snapshot
 from driver.planned import all_of, experiment, row
 from lab import endurance
 from lab.errors import WordError
+from lab.heap import AFTER, heap_after_collections
 from lab.observe import SERIES
 from lab.records import write_json
 from lab.types import (
@@ -245,8 +246,19 @@ def test_the_heap_after_collections_is_survivors_and_the_old_generation_now() ->
             series(used, "Metaspace", 7, 7),
         ),
     )
-    assert endurance.heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
-    assert endurance.heap_after_collections(Observation((0.0, 3.0), ())) == ()
+    assert heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
+    assert heap_after_collections(Observation((0.0, 3.0), ())) == ()
+
+
+def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_told() -> None:
+    def series(name: str, pool: str) -> Series:
+        return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), (4.0, 5.0))
+
+    def left(*pools: Series) -> tuple[tuple[float, float], ...]:
+        return heap_after_collections(Observation((0.0, 3.0), pools))
+
+    assert left(series(AFTER, "Shenandoah")) == ((1.0, 4.0), (2.0, 5.0))
+    assert left(series(AFTER, "Survivor Space"), series(AFTER, "Tenured Gen")) == ()
 
 
 def test_parts_have_medians_and_a_part_without_samples_is_left_out() -> None:
