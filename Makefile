@@ -26,7 +26,7 @@ DRIVER := images/host.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help ready idle driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -37,15 +37,20 @@ ready:
 	@images/present.sh
 	@images/host.sh env
 
+# Nor this one: containers are neither built nor changed under a measurement.
+idle:
+	@images/host.sh idle
+
 # Nor this one: what works on stored results needs the driver, and no lab.
 driver: ready
 	@images/host.sh step build-loadgen "the driver's image" docker compose build loadgen
 
-up: ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
+up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
 	@images/host.sh step build "the lab's own images" docker compose build
 	@images/host.sh jmx
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
+	@images/grafana.sh
 	@images/host.sh where
 
 down: ## Stop the lab and remove its containers, networks and volumes (results stay)
@@ -87,7 +92,7 @@ density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LA
 
 executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
 	@images/host.sh check executors
-	@$(MAKE) ready
+	@$(MAKE) idle ready
 	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
 	@COMPOSE_PROFILES=executors images/host.sh facts
 	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors

@@ -41,11 +41,11 @@ interrupted() {
     grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-interrupted/manifest.json
 }
 
-# kill -9 of the driver in the middle of an experiment, then RESUME: no trial is lost or
-# repeated, and what was measured before is what is there afterwards.
+# Nothing else is measured beside an experiment. kill -9 of the driver in the middle of it, then
+# RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local words=(SERVER="fixed-pool,virtual-threads" CONC="20,50" MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed)
-  local pid i run before rows=0
+  local pid i run before rows=0 alone=no
   make run EXP=sweep "${words[@]}" &
   pid=$!
   for ((i = 0; i < 240; i++)); do
@@ -53,7 +53,8 @@ resumed() {
     rows=$(cat "$LAB_RESULTS_DIR"/*-resumed/trials.csv 2>/dev/null | wc -l)
     if ((rows >= 3)); then break; fi
   done
-  sleep 6
+  refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
+  sleep 4
   docker kill --signal KILL "$(docker ps -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --filter label=com.docker.compose.service=driver)"
   wait "$pid"
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
@@ -61,7 +62,7 @@ resumed() {
   make run RESUME="$run" || return 1
   rows=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort -u | wc -l)
   printf 'killed after %d rows; %d different trials at the end\n' "$(($(wc -l <<<"$before") - 1))" "$rows"
-  ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
+  [[ $alone == yes ]] && ((rows == 4)) && [[ $(wc -l <"$LAB_RESULTS_DIR/$run/trials.csv") == 5 ]] &&
     [[ $(head -n "$(wc -l <<<"$before")" "$LAB_RESULTS_DIR/$run/trials.csv") == "$before" ]] &&
     grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json" || return 1
   # Nothing is left to do, and nothing is done.
@@ -113,6 +114,11 @@ frameworks() {
     [[ -f .lab/servers/frameworks.json ]] && make doctor
 }
 
+# The other kinds, and fresh JVMs, with as little load as they go; what they left is looked at inside.
+# Not through `make run`: the lab is up, and bringing it up again takes longer than a trial.
+# kind WORDS: an experiment that users run, made small.
+kind() { LAB_WORDS="$* WARMUP=1s" images/host.sh drive run; }
+
 # The control page, on 127.0.0.1, under its own name only.
 page() {
   local name=$1 status=$2 line
@@ -122,6 +128,55 @@ page() {
   exec 3>&-
   printf '%s: %s\n' "$name" "$line"
   [[ $line == *" $status "* ]]
+}
+
+# within SECONDS COMMAND…: it comes true in time.
+within() {
+  local until=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    if ((SECONDS >= until)); then printf 'not in time: %s\n' "$*"; return 1; fi
+    sleep 0.5
+  done
+}
+# ask METHOD PATH [JSON]: the page's API, as its own script asks it; status line, headers and answer.
+ask() {
+  local body=${3-}
+  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
+  printf '%s %s HTTP/1.1\r\nHost: localhost:%s\r\nConnection: close\r\n' "$1" "$2" "$LOADGEN_PORT" >&3
+  printf 'Lab-Control: 1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' "${#body}" "$body" >&3
+  timeout 20 cat <&3
+  exec 3>&-
+}
+# changes METHOD PATH JSON: it is done.
+changes() {
+  local out
+  out=$(ask "$@")
+  printf '%s\n' "$*" "$out"
+  [[ $out == "HTTP/1.1 2"* ]]
+}
+shown() { [[ $(ask GET /api/live) == *"$1"* ]]; }
+# The p95 that clients of a server meet, as the page shows it, is at least so many seconds.
+slow() {
+  local p95
+  p95=$(ask GET /api/live | sed -n "s/.*\"$1\":{\([^}]*\)}.*/\1/p" | sed -n 's/.*"client_p95_s":\([0-9.]*\).*/\1/p')
+  printf 'client p95 of %s: %s s\n' "$1" "${p95:-none}"
+  awk -v p95="${p95:-0}" -v least="$2" 'BEGIN {exit !(p95 >= least)}'
+}
+has_rows() { (($(cat "$LAB_RESULTS_DIR"/*-page/trials.csv 2>/dev/null | wc -l) > $1)); }
+
+# A bench of the page: a toxic that is put in force there is in its live p95, and Stop keeps what
+# was measured.
+page_bench() {
+  local status=0 bench='"SERVER": "fixed-pool", "CONC": "20,30,40", "MODE": "closed", "ENGINE": "oha", "NAME": "page"'
+  changes POST /api/bench "{\"words\": {$bench, \"DURATION\": \"3s\", \"WARMUP\": \"1s\"}}" || return 1
+  within 60 shown '"trial":{' && changes POST /api/toxics '{"words": {"TYPE": "latency", "LATENCY": "300"}}' &&
+    within 15 slow fixed-pool 0.45 && within 15 has_rows 1 || status=1
+  changes DELETE /api/bench '{}' || status=1
+  within 20 shown '"running":false' || status=1
+  changes POST /api/toxics/reset '{}' || status=1
+  ((status == 0)) && shown '"status":130' && has_rows 1 && ! has_rows 3 &&
+    grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-page/manifest.json
 }
 
 nothing_left() {
@@ -136,7 +191,8 @@ in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 "$test_image" "$@"
+    -e LAB_AGENT_URL=http://loadgen:9464 -e GRAFANA_ADMIN_PASSWORD="$(. .lab/env; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 
@@ -158,6 +214,7 @@ if step smoke-up one make up; then
   step smoke-toxic-gone pytest inside test_toxic_gone.py
   step smoke-page one page localhost 200
   step smoke-page-foreign one page evil.example 403
+  step smoke-page-bench one page_bench
   step smoke-interrupted one interrupted
   step smoke-scripted one scripted
   step smoke-resumed one resumed
@@ -167,12 +224,18 @@ if step smoke-up one make up; then
   step smoke-bottlenecks one bottlenecks
   step smoke-bottlenecks-named pytest inside test_bottlenecks.py
   step smoke-explained one explained
+  step smoke-searched one kind EXP=stress SERVER=fixed-pool MODE=closed DURATION=1s ENGINE=oha NAME=searched
+  step smoke-spiked one kind EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 NAME=spiked
+  step smoke-endured one kind EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 ENGINE=oha NAME=endured
+  step smoke-launched one kind EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 ENGINE=oha NAME=launched
+  step smoke-kinds pytest inside test_kinds.py
   . .ci/faults.sh
   step smoke-faults one planted
   step smoke-unequal one unequal
   step smoke-wrong-server one wrong_server
   step smoke-faults-caught pytest inside test_faults.py
   step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
+  step smoke-density-report one make report
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
   . .ci/own-service.sh

@@ -9,6 +9,7 @@
 #   host.sh where       say where the running lab is to be seen
 #   host.sh check VERB  refuse wrong words of a verb early, if the driver's image is there
 #   host.sh need-up     fail with one line unless the lab is up
+#   host.sh idle        fail with one line while something is being measured
 #   host.sh doctor      one line for each thing that can be right or wrong
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -163,6 +164,7 @@ write_env() {
       printf 'CONTAINERD_SOCKET=%s\n' "$(containerd_socket)"
       printf 'LAB_UID=%s\nLAB_GID=%s\n' "$uid" "$gid"
       printf 'WRK2_IMAGE=%q\nCOMPOSE_PROFILES=%q\nGRAFANA_ADMIN_PASSWORD=%q\n' "$wrk2" "$profiles" "$password"
+      printf 'GRAFANA_WITHOUT_ADMIN=false\n'
     } >.lab/env.part
   )
   mv .lab/env.part .lab/env
@@ -201,6 +203,9 @@ put_jmx() {
 # A JSON string of whatever text comes in.
 json() { printf '"%s"' "$(tr -d '\000-\037' <<<"${1-}" | sed 's/\\/\\\\/g; s/"/\\"/g')"; }
 
+# cpus NAME: the CPU set of a container as compose sees it, where an empty word wins over .env too.
+cpus() { if [[ -n ${!1+set} ]]; then json "${!1}"; else json "$(setting "$1")"; fi; }
+
 cpu_model() {
   if [[ -r /proc/cpuinfo ]]; then
     awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}' /proc/cpuinfo
@@ -228,8 +233,9 @@ write_facts() {
   "cgroup_version": {{json .CgroupVersion}},
   "storage_driver": {{json .Driver}},
   "engine_os": {{json .OperatingSystem}},'
-    printf '  "compose_version": %s,\n  "nofile": %s,\n  "images": {' \
-      "$(json "$(docker compose version --short)")" "$(read_off NOFILE)"
+    printf '  "compose_version": %s,\n  "nofile": %s,\n' "$(json "$(docker compose version --short)")" "$(read_off NOFILE)"
+    printf '  "cpusets": {"loadgen": %s, "toxiproxy": %s, "downstream": %s},\n  "images": {' \
+      "$(cpus LOADGEN_CPUSET)" "$(cpus TOXIPROXY_CPUSET)" "$(cpus DOWNSTREAM_CPUSET)"
     local separator="" image
     for image in $images; do
       has_image "$image" || continue
@@ -260,7 +266,7 @@ step() {
 }
 
 where() {
-  local profiles
+  local profiles password=.lab/grafana-password
   profiles=$(read_off COMPOSE_PROFILES)
   printf 'lab: up. Control page http://localhost:%s' "$(setting LOADGEN_PORT)"
   if [[ $profiles == *grafana* ]]; then
@@ -268,6 +274,10 @@ where() {
   fi
   printf ' · Prometheus http://localhost:%s · Toxiproxy API http://localhost:%s\n' \
     "$(setting PROMETHEUS_PORT)" "$(setting TOXIPROXY_PORT)"
+  if [[ $profiles == *grafana* ]]; then
+    if [[ -n $(setting GRAFANA_ADMIN_PASSWORD) ]]; then password=GRAFANA_ADMIN_PASSWORD; fi
+    printf 'lab: who edits dashboards logs in to Grafana as admin, with the password in %s\n' "$password"
+  fi
 }
 
 is_up() { [[ -f .lab/env ]] && [[ -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
@@ -331,6 +341,17 @@ drive() {
   docker rm "$name" >/dev/null
   stop_hands
   return "$status"
+}
+
+# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py); the agent's container
+# sees it. Where there is none yet, nothing is measured.
+idle() {
+  local agent status=0
+  agent=$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
+    --filter label=com.docker.compose.service=loadgen 2>/dev/null | head -n 1 || true)
+  [[ -n $agent ]] || return 0
+  docker exec "$agent" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+  if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
 }
 
 # The words are checked again by the driver; this only spares a wait for a typing error. This
@@ -404,6 +425,7 @@ case ${1-} in
   where) where ;;
   check) check "${2:?}" ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
+  idle) idle ;;
   doctor) doctor ;;
-  *) fail "images/host.sh: '${1-}' is not one of env, facts, jmx, step, drive, where, check, need-up, doctor" ;;
+  *) fail "images/host.sh: '${1-}' is not one of env, facts, jmx, step, drive, where, check, need-up, idle, doctor" ;;
 esac

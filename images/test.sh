@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of engine.sh, present.sh, host.sh and hands.sh with programs that only pretend: a directory of fakes in
+# Tests of engine.sh, present.sh, host.sh, grafana.sh and hands.sh with programs that only pretend: a directory of fakes in
 # front of PATH records every call. Nothing is installed, pulled, built or started.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
@@ -355,6 +355,42 @@ check "profiles: a run that goes on needs what it measured" '[[ $out == "$both" 
 FAKE_RUNNING="loadgen helidon" profiled
 check "profiles: what is up stays up" '[[ $out == "$both" ]]'
 
+# --- host.sh facts ------------------------------------------------------------------------
+fresh
+mkdir -p "$lab/.lab"
+printf 'NOFILE=20000\n' >"$lab/.lab/env"
+printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
+LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/images/host.sh" facts
+check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
+  '[[ $status == 0 && $(<"$lab/.lab/host.json") == *"\"cpusets\": {\"loadgen\": \"0-1\", \"toxiproxy\": \"2\", \"downstream\": \"\"}"* ]]'
+
+# --- Grafana's password -------------------------------------------------------------------
+# guarded WORD…: `host.sh env`, `host.sh where` and grafana.sh, with Grafana's image there.
+guarded() {
+  profiled
+  rm "$lab/.lab/grafana-password"
+  printf 'GRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s, password %s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" >>"$lab/calls"
+if [[ "$1 ${2-}" == "compose exec" ]]; then exit "${FAKE_EXEC:-0}"; fi
+FAKE
+  run env "$@" bash -c "'$lab/images/host.sh' env && '$lab/images/grafana.sh' && '$lab/images/host.sh' where"
+}
+guarded X=1
+check "password: a random one, given to Grafana, and where it is is said" \
+  '[[ $status == 0 && $out == *"with the password in .lab/grafana-password" && $(count "compose exec -T grafana sh") == 1 && $(<"$calls") == *"password $(<"$lab/.lab/grafana-password")"* && $(stat -c %a "$lab/.lab/env") == 600 ]]'
+guarded GRAFANA_ADMIN_PASSWORD="it's mine"
+check "password: the user's own, and none is made" \
+  '[[ $status == 0 && $out == *"with the password in GRAFANA_ADMIN_PASSWORD" && $out != *mine* && $(<"$calls") == *"password it'"'"'s mine"* && ! -e $lab/.lab/grafana-password ]]'
+FAKE_EXEC=1 guarded X=1
+check "password: a Grafana that does not take it is one warning, and the lab is up" \
+  '[[ $status == 0 && $out == *"lab: warning: Grafana did not take the password"* && $out == *"lab: up."* ]]'
+profiled
+run bash -c "'$lab/images/grafana.sh' && '$lab/images/host.sh' where"
+check "password: without Grafana nothing is asked or said of one" \
+  '[[ $status == 0 && $out != *password* && $(count "compose exec") == 0 ]]'
+
 # --- services of the user's own -------------------------------------------------------------
 profiled
 # shellcheck disable=SC2034 # used by checks, as text
@@ -390,6 +426,29 @@ FAKE_ID=sha256:three FAKE_CP_FAILS=1 run "$lab/images/host.sh" jmx
 check "own services: without an exporter make up goes on, with one line, and leaves no container" \
   '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $lab/.lab/jmx/jmx-exporter.jar.part && -s $lab/.lab/jmx/jmx-exporter.jar ]]'
 unset FAKE_ID
+
+# --- host.sh idle -----------------------------------------------------------------------
+# idle AGENT STATUS: what it says where the agent's container is AGENT, and the lock's own answer.
+idle() {
+  fresh
+  fake docker <<'FAKE'
+printf 'docker %s\n' "$*" >>"$(dirname "$0")/../calls"
+case $1 in
+  ps) printf '%s' "$FAKE_AGENT" ;;
+  exec) exit "$FAKE_LOCK" ;;
+esac
+FAKE
+  run env FAKE_AGENT="$1" FAKE_LOCK="$2" "$lab/images/host.sh" idle
+}
+idle "" 0
+check "idle: no lab, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
+idle agent 0
+check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock .* /lab/lock true") == 1 ]]'
+idle agent 66
+check "idle: an agent from before the lock" '[[ $status == 0 && -z $out ]]'
+idle agent 75
+check "idle: a measurement is under way: one line" \
+  '[[ $status == 1 && $out == "lab: another measurement is under way; wait for its end" ]]'
 
 # --- host.sh drive ----------------------------------------------------------------------
 handy; at_rest "$parent"

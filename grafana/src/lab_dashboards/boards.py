@@ -32,7 +32,8 @@ CONTAINERS = Board("lab-containers", "Containers", "CPU, memory and network of e
 BOARDS = (LAB, BOTTLENECK, COMPARE, JVM, CONTAINERS)
 
 
-# Where make publishes the agent unless LOADGEN_PORT says otherwise: a dashboard's link is fixed.
+# Where make publishes the agent unless LOADGEN_PORT says otherwise: Grafana expands no environment
+# in a dashboard, so the link is fixed (docs/control-page.md says so).
 CONTROL_PAGE = "http://localhost:9464/"
 
 

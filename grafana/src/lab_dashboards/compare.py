@@ -23,6 +23,7 @@ MEASURED = "trial:lab_trial_info:timestamp"
 # A query of a variable is asked for the end of the page's time range, which here is in the year
 # 2000: look 50 years to either side of it. It costs only the samples there are.
 ALL_TIME = "[100y] offset -50y"
+FAILED = "Failed answers are in it, and quick ones lower it: see Errors."
 SORTS = {
     "a": model.VariableSort.ALPHABETICAL_ASC,
     "b": model.VariableSort.ALPHABETICAL_DESC,
@@ -159,26 +160,26 @@ def clients() -> list[Panel]:
         both(
             "Client-side p95",
             "Latency that the probe saw, from when each request was meant to be sent (10 s "
-            "window: the first seconds still hold the warm-up).",
+            f"window: the first seconds still hold the warm-up). {FAILED}",
             "s",
             (("server_route:lab_probe_latency_seconds:p95_10s{SERVER, ROUTE}@", "client"),),
         ),
         both(
             "Server-side p95",
             "From hand-over to the answer, 5 s window. Less than the client's: the wait is "
-            "before the server's own code.",
+            f"before the server's own code. {FAILED}",
             "s",
             ((p95("total"), "total"),),
         ),
         both(
             "p95 of queue",
-            "Wait for a thread, 5 s window: what a full pool or a busy scheduler costs.",
+            f"Wait for a thread, 5 s window: what a full pool or a busy scheduler costs. {FAILED}",
             "s",
             ((p95("queue"), "queue"),),
         ),
         both(
             "p95 of service",
-            "The work itself, 5 s window, the downstream's delay included.",
+            f"The work itself, 5 s window, the downstream's delay included. {FAILED}",
             "s",
             ((p95("service"), "service"),),
         ),

@@ -65,10 +65,17 @@ def memory() -> list[Panel]:
         ),
         time_series(
             "Heap after collection",
-            "What each heap pool still held after its last collection: the live set. 0 until "
-            "the pool has been collected.",
+            "What collections leave of the heap: the survivors of the last young one, and all "
+            "that the old generation holds now, dead or alive. Beside it what each pool held "
+            "after its own last collection; of an old pool that may be long ago, or never (0).",
             "bytes",
-            [Line(f"jvm_memory_pool_collection_used_bytes{{{SERVER}}}", "{{server}} {{pool}}")],
+            [
+                Line(
+                    f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
+                    "{{server}} left in all",
+                ),
+                Line(f"jvm_memory_pool_collection_used_bytes{{{SERVER}}}", "{{server}} {{pool}}"),
+            ],
             width=THIRD,
             min_step=SLOW_JOBS,
         ),

@@ -47,7 +47,8 @@ def lab() -> Dashboard:
                 "to be sent (10 s window). Server: from hand-over to the executor to the answer "
                 "(total), split into waiting for a thread (queue) and work (service), 5 s "
                 "window. Client far above total: the wait is before the server's own code, in "
-                "the accept queue or on the wire.",
+                "the accept queue or on the wire. Failed answers are in all of them, and quick "
+                "failures lower a p95: see Errors by kind.",
                 "s",
                 [
                     Line(
@@ -132,8 +133,7 @@ def lab() -> Dashboard:
                     Line("lab_toxics_in_force", "{{proxy}}: toxics"),
                     Line("lab_toxiproxy_proxy_enabled", "{{proxy}}: up"),
                     Line(
-                        'lab_toxic_attribute{attribute!="toxicity"} '
-                        'or on () label_replace(vector(0), "toxic", "no toxic", "", "")',
+                        or_zero('lab_toxic_attribute{attribute!="toxicity"}', toxic="no toxic"),
                         "{{toxic}} {{stream}} {{attribute}}",
                     ),
                 ],
@@ -162,13 +162,14 @@ def lab() -> Dashboard:
         .with_panel(
             time_series(
                 "Heap",
-                "Heap in use, what was left of it after the last collection of each pool (the "
-                "live set; 0 until a pool has been collected), and its limit.",
+                "Heap in use, what collections leave of it (after GC: the survivors of the last "
+                "young one, and all that the old generation holds now, dead or alive), and its "
+                "limit.",
                 "bytes",
                 [
                     Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
                     Line(
-                        f"server:jvm_memory_pool_collection_used_bytes:sum{{{SERVER}}}",
+                        f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
                         "{{server}} after GC",
                     ),
                     Line(

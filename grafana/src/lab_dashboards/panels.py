@@ -15,6 +15,7 @@ from grafana_foundation_sdk.models import dashboard as model
 
 DATA_SOURCE = model.DataSourceRef(type_val="prometheus", uid="prometheus")
 # Jobs scraped every 2 s (prometheus/prometheus.yml): a rate over them needs a wider window.
+# $__rate_interval is built on the query's own Min step, not on the panel's Min interval.
 SLOW_JOBS = "2s"
 # The grid is 24 wide.
 HALF, THIRD, QUARTER = 12, 8, 6
@@ -65,6 +66,7 @@ def time_series(
 ) -> timeseries.Panel:
     """A time series panel; ``unit`` is Grafana's name of it. Queries get the refs A, B, C …
 
+    ``min_step`` is the slowest scrape of what is asked, where that is not every second.
     ``wide_range`` is for a limit that stands far above what is used: the axis is logarithmic
     above 1 (and linear below, so that 0 is on it).
     """
@@ -93,8 +95,6 @@ def time_series(
             .sort(common_model.SortOrder.DESCENDING)
         )
     )
-    if min_step is not None:
-        panel = panel.interval(min_step)
     if wide_range:
         panel = panel.scale_distribution(
             common.ScaleDistributionConfig()
@@ -104,7 +104,7 @@ def time_series(
         )
     for number, line in enumerate(lines):
         ref = chr(ord("A") + number)
-        panel = panel.with_target(
+        query = (
             prometheus.Dataquery()
             .ref_id(ref)
             .expr(line.expr)
@@ -112,6 +112,7 @@ def time_series(
             .range()
             .datasource(DATA_SOURCE)
         )
+        panel = panel.with_target(query.interval(min_step) if min_step else query)
         style = line.style()
         if style:
             panel = panel.override_by_query(ref, style)

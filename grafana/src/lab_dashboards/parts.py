@@ -10,6 +10,10 @@ from grafana_foundation_sdk.models import dashboard as model
 from lab_dashboards.boards import Board, links
 from lab_dashboards.panels import DATA_SOURCE
 
+# Grafana refreshes only at an interval that its dashboard offers; 2 s is none of its own.
+REFRESH = "2s"
+REFRESH_INTERVALS = ("1s", REFRESH, "5s", "10s", "30s", "1m")
+
 
 class Mark(model.AnnotationQuery):
     """A Prometheus annotation, with the fields of that data source the SDK leaves out."""
@@ -59,7 +63,8 @@ def new_dashboard(board: Board, description: str) -> dashboard.Dashboard:
         .tags(["concurrency-lab"])
         .links([*links(board)])
         .editable()
-        .refresh("2s")
+        .refresh(REFRESH)
+        .timepicker(dashboard.TimePicker().refresh_intervals([*REFRESH_INTERVALS]))
         .time("now-5m", "now")
         .timezone("browser")
         .tooltip(model.DashboardCursorSync.CROSSHAIR)

@@ -30,7 +30,8 @@ def calls() -> list[Panel]:
         time_series(
             "Time of a downstream call",
             "p95 of a call as the server sees it: waiting for a connection (pending), and the "
-            "call itself. The delay that is set and the toxics are the least it can take.",
+            "call itself. The delay that is set and the toxics are the least it can take. Failed "
+            "calls are in it: quick failures lower it (see Timeouts and failed calls).",
             "s",
             [
                 Line(

@@ -76,7 +76,8 @@ def threads() -> list[Panel]:
         time_series(
             "Wait for a thread",
             "p95 of the time from hand-over to the start of the work (phase queue, 5 s window), "
-            "the longest of all routes: what a full pool or a busy scheduler costs.",
+            "the longest of all routes: what a full pool or a busy scheduler costs. Failed answers "
+            "are in it: quick failures lower it.",
             "s",
             [
                 Line(
@@ -137,14 +138,14 @@ def cpu_and_memory() -> list[Panel]:
         ),
         time_series(
             "Heap",
-            "Heap in use, what was left of it after the last collection of each pool (the live "
-            "set; 0 until a pool has been collected), and its limit. The live set near the "
-            "limit: memory is the bottleneck.",
+            "Heap in use, what collections leave of it (after GC: the survivors of the last young "
+            "one, and all that the old generation holds now, dead or alive), and its limit. After "
+            "GC near the limit, with much time in collections: memory is the bottleneck.",
             "bytes",
             [
                 Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
                 Line(
-                    f"server:jvm_memory_pool_collection_used_bytes:sum{{{SERVER}}}",
+                    f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
                     "{{server}} after GC",
                 ),
                 Line(

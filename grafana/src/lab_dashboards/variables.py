@@ -5,7 +5,6 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as model
 
-from lab.routes import ROUTES
 from lab_dashboards.panels import DATA_SOURCE
 
 DEFAULT_ROUTE = "/downstream"
@@ -32,9 +31,12 @@ def any_of(name: str, label: str, description: str, query: str) -> dashboard.Que
 
 
 def server_variable() -> dashboard.QueryVariable:
-    """``$server``: any of the models that Prometheus scrapes."""
+    """``$server``: any that Prometheus scrapes, and any other that a trial measured."""
     return any_of(
-        "server", "Server", "Concurrency models to show.", 'label_values(up{job="server"}, server)'
+        "server",
+        "Server",
+        "Concurrency models, and services of your own, to show.",
+        'label_values({__name__=~"up|lab_trial_info"}, server)',
     )
 
 
@@ -48,20 +50,22 @@ def service_variable() -> dashboard.QueryVariable:
     )
 
 
-def route_variable() -> dashboard.CustomVariable:
-    """``$route``: one of the contract's routes."""
-    paths = [route.path for route in ROUTES]
-    options = [
-        model.VariableOption(text=path, value=path, selected=path == DEFAULT_ROUTE)
-        for path in paths
-    ]
+def route_variable() -> dashboard.QueryVariable:
+    """``$route``: any that was asked for. The default is always among them: it is what a page
+    shows that was opened before the first load."""
+    seen = "lab_http_requests_total or lab_probe_requests_total"
+    default = f'label_replace(vector(0), "route", "{DEFAULT_ROUTE}", "", "")'
     return (
-        dashboard.CustomVariable("route")
+        asked(
+            "route",
+            f"query_result(count by (route) ({seen} or last_over_time(lab_trial_info[$__range])) "
+            f"or {default})",
+            '/route="([^"]+)"/',
+            sort=model.VariableSort.ALPHABETICAL_ASC,
+        )
         .label("Route")
-        .description("Route whose requests are shown.")
-        .values(",".join(paths))
-        .options(options)
-        .current(next(option for option in options if option.value == DEFAULT_ROUTE))
+        .description("Route whose requests are shown. Reload the page for one that is new.")
+        .current(model.VariableOption(text=DEFAULT_ROUTE, value=DEFAULT_ROUTE, selected=True))
     )
 
 
@@ -72,8 +76,8 @@ def asked(
     *,
     sort: model.VariableSort = model.VariableSort.DISABLED,
 ) -> dashboard.QueryVariable:
-    """One value out of the answer to ``query``, the first when the page is opened. Asked
-    again when a variable within it changes."""
+    """One value out of the answer to ``query``, the first when the page is opened unless it
+    has a current one. Asked again when a variable within it changes."""
     variable = (
         dashboard.QueryVariable(name)
         .datasource(DATA_SOURCE)

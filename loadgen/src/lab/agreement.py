@@ -1,8 +1,10 @@
 """Do the load engines agree? Several engines on one load, each against the first of them.
 
-Two engines that measure the same server with the same load must say the same, or one of
-them measures itself. Compared are the medians over a cell's valid trials of p50 and p95, in
-the latency a mode is judged by: corrected in an open load, raw in a closed one.
+The first is the first that was planned for a load: where it has no valid trial, agreement is
+unknown, and no other takes its place. Two engines that measure the same server with the same load
+must say the same, or one of them measures itself. Compared are the medians over a cell's valid
+trials of p50 and p95, in the latency a mode is judged by: corrected in an open load, raw in a
+closed one.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
+from lab.engines import ENGINES
 from lab.types import Experiment, Finding, Row
 
 # Two engines agree when neither percentile differs by more than this share, or than what
 # their clocks and histograms may add: wrk2 rounds waits up by as much as a millisecond.
 TOLERANCE = 0.10
 LEAST_MS = 2.0
+_MODES = {engine.name: engine.modes for engine in ENGINES}
 
 
 def findings(
@@ -24,11 +28,12 @@ def findings(
     rows: Sequence[Row],
     run_dir: Path,  # noqa: ARG001 - the shape of every kind's findings
 ) -> tuple[Finding, ...]:
-    """One finding for each load, percentile and engine besides the first; `value` is by which
-    share the engine is above (below: negative) the first. Empty with fewer than two engines."""
+    """One finding for each load, percentile and engine planned besides the first; `value` is by
+    which share the engine is above (below: negative) the first, None where that is unknown. Empty
+    with fewer than two engines."""
     if len(experiment.engines) < 2:
         return ()
-    return tuple(_findings(experiment.engines, [row for row in rows if row.valid]))
+    return tuple(_findings(experiment.engines, rows))
 
 
 def _findings(engines: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
@@ -37,7 +42,7 @@ def _findings(engines: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
         of_load = [
             row for row in rows if (row.server, row.route, row.mode, row.concurrency) == load
         ]
-        here = [one for one in engines if any(row.engine == one for row in of_load)]
+        here = [one for one in engines if of_load[0].mode in _MODES.get(one, ())]
         for engine in here[1:]:
             for percentile in ("p50", "p95"):
                 yield _agreement(percentile, of_load, here[0], engine)
@@ -50,8 +55,9 @@ def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) ->
     name = f"engines agree on {percentile}: {engine} and {first}, {row.server} {what}"
     theirs, ours = (_median(rows, one, column) for one in (first, engine))
     if theirs is None or ours is None:
-        silent = engine if ours is None else first
-        text = f"{what}: whether {engine} and {first} agree is unknown, {silent} has no {column}"
+        silent = first if theirs is None else engine
+        why = _silence(rows, silent, column)
+        text = f"{what}: whether {engine} and {first} agree on {percentile} is unknown: {why}"
         return Finding(name, row.server, 0, None, "share", None, None, text)
     share = ours / theirs - 1
     agree = abs(share) <= TOLERANCE or abs(ours - theirs) <= LEAST_MS
@@ -64,6 +70,17 @@ def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) ->
 
 
 def _median(rows: Sequence[Row], engine: str, column: str) -> float | None:
-    values = [getattr(row, column) for row in rows if row.engine == engine]
+    values = [getattr(row, column) for row in rows if row.engine == engine and row.valid]
     known = [float(value) for value in values if value is not None]
     return median(known) if known else None
+
+
+def _silence(rows: Sequence[Row], engine: str, column: str) -> str:
+    """Why an engine has no figure to compare."""
+    own = [row for row in rows if row.engine == engine]
+    if any(row.valid for row in own):
+        return f"{engine} has no {column}"
+    if not own:
+        return f"no trial of {engine}"
+    reasons = dict.fromkeys(row.invalid_reasons for row in own)
+    return f"no valid trial of {engine} ({'; '.join(reasons)})"

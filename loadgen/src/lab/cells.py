@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.intervals import MedianOf, median_of
-from lab.types import Row
+from lab.types import Row, error_share, good_share
 
-Metric = Literal["achieved_rps", "p95_ms", "raw_p95_ms"]
+Metric = Literal["goodput_rps", "achieved_rps", "p95_ms", "raw_p95_ms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,12 @@ def lane_of(row: Row) -> str:
     return f"{row.server}@{row.arm}" if row.arm else row.server
 
 
+def goodput(row: Row) -> float | None:
+    """Answers per second that were no errors; requests that timed out or lost their socket are no
+    answers. None where it cannot be told."""
+    return None if row.achieved_rps is None else row.achieved_rps * good_share(row)
+
+
 def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     """One value for each fresh JVM in these rows, in their order; invalid rows have none.
 
@@ -43,7 +49,8 @@ def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     """
     values: dict[tuple[str, str | None, int], list[float]] = {}
     for row in rows:
-        value: float | None = getattr(row, metric)
+        value: float | None
+        value = goodput(row) if metric == "goodput_rps" else getattr(row, metric)
         if row.valid and value is not None:
             jvm = (row.run, row.arm, row.launch) if row.launch else ("", None, 0)
             values.setdefault(jvm, []).append(value)
@@ -63,14 +70,21 @@ def bound_of(bounds: Iterable[float | None]) -> float | None:
     return statistics.median_low(known) if known else None
 
 
+def most_errors(rows: Sequence[Row]) -> float:
+    """The largest share of errors in a valid one of these trials, 0 without any: latencies are of
+    all answers, errors included."""
+    return max((error_share(row) for row in rows if row.valid), default=0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """The closed and the open trials of one lane at one load, side by side.
 
     `bound_rps` is what was predicted for the closed load (for the open one where there is no
-    closed). Medians are over launches, of valid trials only; None without any. `errors` are
-    HTTP errors, socket errors and timeouts of all trials in their whole runs, None where no
-    trial could tell. `valid` of `trials` are valid.
+    closed). Medians are over launches, of valid trials only; None without any. `…_rps` are
+    goodput; latencies are of all answers, so `error_share` stands beside them: the largest share
+    of errors in a valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials
+    in their whole runs, None where no trial could tell. `valid` of `trials` are valid.
     """
 
     lane: str
@@ -85,6 +99,7 @@ class Load:
     open_p95_ms: MedianOf | None
     open_raw_p95_ms: MedianOf | None
     errors: int | None
+    error_share: float
     valid: int
     trials: int
 
@@ -124,12 +139,13 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         concurrency=both[0].concurrency,
         offered_rps=rate,
         bound_rps=bound_of(bounds),
-        closed_rps=median_per_launch(closed, "achieved_rps"),
+        closed_rps=median_per_launch(closed, "goodput_rps"),
         closed_p95_ms=median_per_launch(closed, "raw_p95_ms"),
-        open_rps=median_per_launch(opened, "achieved_rps"),
+        open_rps=median_per_launch(opened, "goodput_rps"),
         open_p95_ms=median_per_launch(opened, "p95_ms"),
         open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
         errors=sum(errors) if errors else None,
+        error_share=most_errors(both),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from lab import executors, toxics
+from lab import claim, executors, toxics
 from lab.config import (
     DensityFile,
     bench_experiment,
@@ -24,11 +27,13 @@ from lab.config import (
 )
 from lab.density import Place as DensityPlace
 from lab.density import Plan as DensityPlan
-from lab.density import density, density_plan, file_plan, source_ports
+from lab.density import density, density_plan, file_plan, is_density, source_ports
+from lab.density import rebuild as rebuild_density
 from lab.density import resume as resume_density
 from lab.doctor import examine
 from lab.engines.base import cores
 from lab.errors import LabError, WordError
+from lab.journal import Journal
 from lab.process import Linux, interrupt_at_once
 from lab.rejudge import compare_verb, parse_compare, parse_report, report_verb
 from lab.report import manifest
@@ -124,7 +129,7 @@ def _density_place(place: Place) -> DensityPlace:
 
 
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
-    """A verb that measures: it can be interrupted at any wait, and closes what it opened."""
+    """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
     hands = environ.get("LAB_HANDS")
     place = Place(
@@ -134,15 +139,34 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         cores(),
         home / "grafana/dashboards",
         home / "results/.hands" / hands if hands else None,
-        given_settings(environ),
+        settings=given_settings(environ),
     )
-    system = Linux()
-    system.catch_signals()
-    stack = Stack(Urls.read(environ))
-    try:
-        return do(place, stack, system)
-    finally:
-        stack.close()
+    with _claimed(home) as held:
+        if held:
+            # Per lab, as the lock is: labs beside each other may share a folder.
+            project = environ.get("LAB_PROJECT") or "lab"
+            place = replace(place, journal=home / "results" / f".changed.{project}.json")
+        system = Linux(held=held)
+        system.catch_signals()
+        stack = Stack(Urls.read(environ))
+        try:
+            said = Journal(place.journal).put_back(stack)
+            if said is not None:
+                _console(environ).print(said, highlight=False)
+            return do(place, stack, system)
+        finally:
+            stack.close()
+
+
+def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
+    """The lab to itself. Raises LabError on entry while something else measures."""
+
+    def other() -> str | None:
+        from lab.control.runs import Runs  # Here: a package with a web server, for one refusal.
+
+        return Runs(home / "results").active(time.time())
+
+    return claim.claimed(home / claim.FOLDER, other)
 
 
 def _experiment(words: Words, environ: Environ) -> tuple[Experiment | DensityPlan, tuple[str, ...]]:
@@ -159,8 +183,11 @@ def _resumed(words: Words, environ: Environ) -> Path:
 
 
 def _report(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
-    return report_verb(words, _home(environ) / "results", _console(environ))
+    words, results = read_words(argv, environ), _home(environ) / "results"
+    run_dir = parse_report(words, results)
+    if is_density(run_dir):
+        return rebuild_density(run_dir, _console(environ))
+    return report_verb(words, results, _console(environ))
 
 
 def _compare(argv: Sequence[str], environ: Environ) -> int:
@@ -195,15 +222,16 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
 
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
-    interrupt_at_once()
     home = _home(environ)
-    launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
-    try:
-        return executors.run(
-            plan, home / "results", home / "host.json", launcher, Linux(), _console(environ)
-        )
-    finally:
-        launcher.close()
+    with _claimed(home):
+        interrupt_at_once()
+        launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
+        try:
+            return executors.run(
+                plan, home / "results", home / "host.json", launcher, Linux(), _console(environ)
+            )
+        finally:
+            launcher.close()
 
 
 def _doctor(argv: Sequence[str], environ: Environ) -> int:

@@ -22,11 +22,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.cells import Cell, Metric, lane_of, median_per_launch, per_launch
+from lab.cells import Cell, Metric, lane_of, median_per_launch, most_errors, per_launch
 from lab.intervals import LEAST_VALUES, Interval, MedianOf, RatioOf, ratio_of
 from lab.types import Row
 
 MARGIN = 0.05
+# Errors may be quicker than answers, or as slow as a timeout: with a larger share of them in a
+# trial of one side, percentiles of all answers are not those of its work.
+MOST_ERRORS = 0.01
 # Kinds of experiments that change the lab from trial to trial on purpose: their lanes are no sides.
 IN_CONDITIONS = ("planted", "explain")
 Answer = Literal["faster", "slower", "no difference", "inconclusive"]
@@ -70,7 +73,7 @@ class Comparison:
 
 
 def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Comparison:
-    """Every cell that is in both, in A's order, on throughput and on p95. `a` and `b` are the
+    """Every cell that is in both, in A's order, on goodput and on p95. `a` and `b` are the
     sides' names. Rows of one side are one lane, of one run or of runs that may be pooled."""
     cells_a = dict.fromkeys(map(Cell.of, rows_a))
     cells_b = dict.fromkeys(map(Cell.of, rows_b))
@@ -92,8 +95,8 @@ def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Com
 
 
 def metrics(cell: Cell) -> tuple[Metric, ...]:
-    """What is compared: throughput, and what users would feel (open) or the engine saw."""
-    return ("achieved_rps", "p95_ms" if cell.mode == "open" else "raw_p95_ms")
+    """What is compared: goodput, and what users would feel (open) or the engine saw."""
+    return ("goodput_rps", "p95_ms" if cell.mode == "open" else "raw_p95_ms")
 
 
 def compare_cell(
@@ -104,15 +107,25 @@ def compare_cell(
     a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
     ratio = None
     answer: Answer = "inconclusive"
+    failing = "" if metric == "goodput_rps" else _failing(rows_a, rows_b)
     if a is None or b is None:
         sides = [name for name, side in (("A", a), ("B", b)) if side is None]
         why = f"no valid trial of {' and '.join(sides)} tells {metric}"
     elif min(*values_a, *values_b) <= 0:
         why = f"{metric} of 0 has no ratio"
+    elif failing:
+        why = failing
     else:
         ratio = ratio_of(values_a, values_b)
-        answer, why = answer_of(ratio, higher_is_better=metric == "achieved_rps")
+        answer, why = answer_of(ratio, higher_is_better=metric == "goodput_rps")
     return CellComparison(cell, metric, a, b, ratio, answer, why)
+
+
+def _failing(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Which sides' latencies are too much those of errors; empty where none is."""
+    shares = [("A", most_errors(rows_a)), ("B", most_errors(rows_b))]
+    of = [f"{share:.1%} of {name}'s requests" for name, share in shares if share > MOST_ERRORS]
+    return f"{' and '.join(of)} were errors" if of else ""
 
 
 def answer_of(ratio: RatioOf, *, higher_is_better: bool) -> tuple[Answer, str]:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from lab.errors import LabError, LabUnreachable
 from lab.hands import Hands
+from lab.journal import Journal
 from lab.knobs import GENERATOR, GENERATOR_CPUS, KNOBS, LIVE, STARTS_AS
 from lab.launches import another_jvm
 from lab.process import Clock, Unhurried
 from lab.stack import Stack
 from lab.toxics import ToxicsInForce
-from lab.toxics.script import concerns
+from lab.toxics.script import applied, concerns
 from lab.toxics.words import parse_toxic
 from lab.types import AS_IT_IS, Condition
 
@@ -49,12 +50,19 @@ class Conditions:
 
     Knobs are as read back from a server before its first change; one that the JVM takes from a
     changed setting of its container is as the JVM has it. Toxics of the user's stay in force.
+    Knobs and toxics are in the journal while they are changed.
     """
 
     def __init__(
-        self, stack: Stack, hands: Hands, clock: Clock, unhurried: Clock | None = None
+        self,
+        stack: Stack,
+        hands: Hands,
+        clock: Clock,
+        unhurried: Clock | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._stack = stack
+        self._journal = journal or Journal(None)
         self._hands = hands
         self._clock = clock
         self._unhurried = unhurried or Unhurried()
@@ -112,6 +120,7 @@ class Conditions:
     def _put_back(self, server: str, clock: Clock) -> None:
         self._bring_host(server, {}, clock)
         self._bring_knobs(server, {})
+        self._journal.knobs_back(server)
         del self._servers[server]
 
     def _host(self, server: str) -> Mapping[str, str]:
@@ -144,6 +153,9 @@ class Conditions:
         found = {name: value for name, value in state.found.items() if name not in started_as}
         now = self._stack.settings(server)
         change = {n: v for n, v in {**found, **wanted}.items() if now.get(n) != v}
+        for name, value in change.items():
+            if name in state.found:
+                self._journal.knob(server, name, state.found[name], value)
         if change:
             self._stack.change_knobs(server, change)
 
@@ -160,13 +172,16 @@ class Conditions:
         with self._stack.toxiproxy() as toxiproxy:
             if self._before is not None:
                 toxiproxy.restore(self._before, self._touched)
+                self._journal.toxics_back(self._touched)
                 self._toxics, self._before, self._touched = (), None, ()
             if not requests:
                 return
-            self._before = toxiproxy.in_force()
+            self._before = before = expected = toxiproxy.in_force()
             self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
             self._toxics = tuple(wanted)
             for request in requests:
+                expected = applied(expected, request)
+                self._journal.toxic(concerns(request), before, expected)
                 toxiproxy.apply(request)
 
     def _bring_generator(self, wanted: float | None, clock: Clock) -> None:

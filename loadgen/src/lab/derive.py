@@ -24,7 +24,7 @@ from lab.records import json_text, write_bytes, write_text
 from lab.report import comparison, csv, jsonl, manifest, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content
-from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
+from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Snapshot, Verdict
 from lab.validate import judge
 from lab.verdict import verdict_of
 
@@ -78,16 +78,27 @@ class Derived:
         )
 
 
-def read_trial(run: str, raw: Path, engines: Sequence[Engine]) -> Trial:
-    """The trial whose raw folder this is. Raises RawDataError."""
+def read_trial(record: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+    """The trial of that run whose raw folder this is. Raises RawDataError."""
     measurement = measure(raw, engines)
     if measurement.record.plan.trial != raw.name:
         problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
         raise RawDataError(raw / RECORD, None, problem)
     observation = load_or_none(raw)
-    judgement = judge(measurement, observation)
+    judgement = judge(measurement, observation, _start(record))
     verdict = verdict_of(measurement, judgement, observation)
-    return Trial(measurement, judgement, verdict, csv.row_of(run, measurement, judgement, verdict))
+    row = csv.row_of(record.run, measurement, judgement, verdict)
+    return Trial(measurement, judgement, verdict, row)
+
+
+def _start(record: manifest.Manifest) -> Snapshot | None:
+    """The way to the downstream as the run began: of its first server, whose snapshot its loads
+    were planned by. None where the lab is changed from trial to trial on purpose."""
+    experiment = record.experiment
+    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    if experiment.kind in IN_CONDITIONS:
+        return None
+    return record.servers.get(experiment.servers[0])
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
@@ -101,7 +112,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     finished, unfinished = _folders(run_dir / "raw")
-    trials = [read_trial(record.run, raw, engines) for raw in finished]
+    trials = [read_trial(record, raw, engines) for raw in finished]
     if experiment.kind == "planted":
         rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
         trials = [
@@ -138,7 +149,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     texts[page.NAME] = made.html
     changed, kept = [], []
     for name, text in texts.items():
-        is_new, old = _write(run_dir / name, text, keep=not live)
+        is_new, old = write_derived(run_dir / name, text, keep=not live)
         if is_new:
             changed.append(name)
         if old is not None:
@@ -213,8 +224,9 @@ def _folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
     return finished, tuple(folder.name for folder in folders if folder not in finished)
 
 
-def _write(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
-    """Whether the file was not there with this text; and where what was there is kept."""
+def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
+    """Write a derived file. Whether it was not there with this text; and, with `keep`, where what
+    was there is kept, if that was more than its beginning."""
     try:
         before = path.read_bytes()
     except FileNotFoundError:

@@ -45,6 +45,10 @@ class Design(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What was left out, for the user."""
 
+    def left(self, done: Sequence[Row]) -> int:
+        """How many trials there will be after these; where `total` is None at most so many,
+        those that are invalid and run once more not counted."""
+
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The trial after those that are done, in the order they were; None: no more."""
 
@@ -60,6 +64,11 @@ class Listed:
     def total(self) -> int | None:
         """All of them."""
         return len(self.plans)
+
+    def left(self, done: Sequence[Row]) -> int:
+        """Those that are not done."""
+        names = {row.trial for row in done}
+        return sum(plan.trial not in names for plan in self.plans)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The first that is not done."""

@@ -42,8 +42,7 @@ def examine(
     yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
     yield _ask(lambda: _toxics(stack))
     yield from _prometheus(stack, servers)
-    agent = _ask(lambda: _agent(stack))
-    yield agent if agent.level == "ok" else Finding("warn", f"no live view: {agent.text}")
+    yield _ask(lambda: _agent(stack))
     yield from _engines(engines)
     route = next(route for route in ROUTES if route.calls_downstream)
     most = max_concurrency(route, file_limit)
@@ -84,7 +83,7 @@ def _toxics(stack: Stack) -> str:
 
 def _agent(stack: Stack) -> str:
     stack.agent_health()
-    return "agent up: live probe and trial marks"
+    return "agent up: live probe, trial marks, watch of toxics"
 
 
 def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from lab import observe
@@ -17,10 +18,19 @@ from lab.config import no_auto_rate
 from lab.design import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
 from lab.errors import RawDataError
+from lab.heap import AFTER, heap_after_collections, is_old
 from lab.intervals import slope_of
 from lab.measure import RECORD
 from lab.records import read_json
-from lab.types import Experiment, Finding, Observation, Row, Series, Snapshot, TrialRecord
+from lab.types import (
+    Experiment,
+    Finding,
+    Observation,
+    Row,
+    Snapshot,
+    TrialRecord,
+    Warmth,
+)
 
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
@@ -28,6 +38,8 @@ UNIT = "MiB/h"
 # Samples a second apart lean on each other, and Sen's interval supposes that values do not: so
 # the time under load is cut into this many parts, and each part's median is one value.
 PARTS = 10
+# What is left of the duration is a leg of its own, or makes the last one longer where it is less.
+LEAST_LEG_S = 30
 MIB = 2**20
 HOUR_S = 3600
 Points = tuple[tuple[float, float], ...]
@@ -44,7 +56,7 @@ def design(
     assert experiment.endurance is not None  # noqa: S101 - of this kind, says its type
     planner = Planner(experiment, engines, url_of, cores)
     mode, concurrency = experiment.modes[0], experiment.concurrencies[0]
-    route, leg_s = experiment.routes[0], experiment.endurance.leg_s
+    route = experiment.routes[0]
     engine = planner.engine_for(mode)
     rate = None
     if mode == "open":
@@ -54,18 +66,30 @@ def design(
     plans = [
         planner.plan(server, engine, mode, concurrency, rate, duration_s=leg_s, launch=launch)
         for launch in launches(experiment)
-        for _ in range(max(1, experiment.duration_s // leg_s))
+        for leg_s in leg_lengths(experiment.duration_s, experiment.endurance.leg_s)
         for server in turned(experiment.servers, launch)
     ]
     return Listed(planner.numbered(plans))
 
 
+def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
+    """How long each leg is, in seconds: together as long as was asked for."""
+    whole, rest = divmod(duration_s, leg_s)
+    lengths = [leg_s] * whole
+    if rest >= LEAST_LEG_S or not lengths:
+        lengths.append(rest)
+    else:
+        lengths[-1] += rest
+    return tuple(lengths)
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg that counts: which JVM it ran on, how long it put load on it before and until the
-    end of the window, and what Prometheus saw."""
+    """A leg that counts: which JVM it ran on and how that was proven warm, how long it put load
+    on it before and until the end of the window, and what Prometheus saw."""
 
     started_ms: int
+    warmth: Warmth | None
     before_window_s: float
     load_s: float
     seen: Observation
@@ -100,7 +124,7 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> lis
     if len(longest) < len(legs):
         problems.append(f"{len(legs) - len(longest)} legs ran on another JVM")
     left_out = f"; {len(rows) - len(longest)} of {len(rows)} legs left out: " + "; ".join(problems)
-    suffix = left_out if problems else ""
+    suffix = _interrupted(longest) + (left_out if problems else "")
     found = []
     for name, what, read in ((HEAP, "heap that collections leave", heap_after_collections),
                              (RESIDENT, "resident memory", resident)):  # fmt: skip
@@ -115,6 +139,16 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> lis
         text = f"{what}: {per_h:+.2f} MiB/h {_spread(low, high)} over {over}{old}{suffix}"
         found.append(Finding(name, server, launch, per_h, UNIT, low, high, text))
     return found
+
+
+def _interrupted(legs: Sequence[Leg]) -> str:
+    """Says where a run was interrupted and went on: a JVM is then proven warm once more, and that,
+    and what the unfinished leg did, is load of which nobody knows how much."""
+    count = sum(one.warmth != before.warmth for before, one in pairwise(legs))
+    if not count:
+        return ""
+    times = "once" if count == 1 else f"{count} times"
+    return f"; interrupted {times}, and the load on this JVM meanwhile is not counted"
 
 
 def _spread(low: float | None, high: float | None) -> str:
@@ -135,6 +169,7 @@ def _leg(row: Row, raw: Path) -> Leg | str:
         return str(failure)
     return Leg(
         started_ms=record.before.own_identity.start_time_ms,
+        warmth=record.warmth,
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
         seen=seen,
@@ -191,39 +226,13 @@ def resident(seen: Observation) -> Points:
     return found[0].points if len(found) == 1 else ()
 
 
-def heap_after_collections(seen: Observation) -> Points:
-    """The heap in use without what has been allocated since the last collection, in bytes.
-
-    A young collection leaves its survivors, which the young pools' usage after collection
-    tells, and the old generation as it is. The old generation's own usage after collection is
-    that of its last old collection, which may be hours ago or never (G1 then says 0): what
-    counts there is its usage now, for it only changes by collections, and by objects too large
-    to be young. What dies there counts until an old collection finds it.
-    """
-    young = seen.series("jvm_memory_pool_collection_used_bytes", job="jvm")
-    old = [one for one in seen.series("jvm_memory_pool_used_bytes", job="jvm") if _is_old(one)]
-    parts = [dict(one.points) for one in young if not _is_old(one)] + [
-        dict(one.points) for one in old
-    ]
-    if not parts or not old:
-        return ()
-    times = sorted(set.intersection(*(set(part) for part in parts)))
-    return tuple((at, sum(part[at] for part in parts)) for at in times)
-
-
-def _is_old(series: Series) -> bool:
-    """The pool of old objects: "G1 Old Gen", "PS Old Gen", "Tenured Gen", "ZGC Old …"."""
-    pool = series.labels.get("pool", "")
-    return "Old" in pool or "Tenured" in pool
-
-
 def _old_note(legs: Sequence[Leg]) -> str:
     """Says where the old generation was never collected in all that time."""
     after = {
         value
         for leg in legs
-        for one in leg.seen.series("jvm_memory_pool_collection_used_bytes", job="jvm")
-        if _is_old(one)
+        for one in leg.seen.series(AFTER, job="jvm")
+        if is_old(one)
         for value in one.values
     }
     if len(after) > 1:

@@ -48,6 +48,12 @@ class RawDataError(LabError):
         where = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}")
 
+    @property
+    def said(self) -> str:
+        """What is wrong, by the file's name alone: for a record in the same folder."""
+        where = self.path.name if self.line is None else f"{self.path.name}:{self.line}"
+        return f"{where}: {self.problem}"
+
 
 class Interrupted(LabError):  # noqa: N818 - it names what happened
     """SIGINT or SIGTERM arrived; what was measured is kept."""

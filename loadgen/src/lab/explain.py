@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from lab.cells import Cell
+from lab.cells import Cell, goodput
 from lab.compare import MARGIN, metrics
 from lab.config import no_auto_rate
 from lab.design import Design, Planner, UrlOf, offered_rps
@@ -44,7 +44,6 @@ from lab.types import (
     Snapshot,
     TrialPlan,
     TrialRecord,
-    good_share,
 )
 from lab.validate import NO_SUCCESS
 
@@ -304,12 +303,6 @@ def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
     return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
 
 
-def goodput(row: Row) -> float | None:
-    """Answers per second that were no errors; requests that timed out or lost their socket are no
-    answers. None where it cannot be told."""
-    return None if row.achieved_rps is None else row.achieved_rps * good_share(row)
-
-
 def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
     """After / before, and whether it is only a lower bound: a goodput of 0 has no ratio, so one
     answer in the window, the least that could have been seen, stands for it."""
@@ -352,19 +345,34 @@ class Inquiries:
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
 
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design: every step that is left is tried, with all of its pairs."""
+        experiment = self.planner.experiment
+        return sum(
+            _most_left(
+                _explain(experiment),
+                self._story(server, done),
+                [row for row in done if row.server == server],
+            )
+            for server in experiment.servers
+        )
+
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The next trial of the first server whose inquiry has not ended. Raises LabError for
         rows that are not of it."""
-        experiment = self.planner.experiment
-        for server in experiment.servers:
-            own = [row for row in done if row.server == server]
-            present = _present(experiment, self.snapshots[server], self.planner.cores)
-            stands = story(_explain(experiment), present, own)
+        for server in self.planner.experiment.servers:
+            stands = self._story(server, done)
             if stands.strayed:
                 raise LabError(stands.strayed)
             if stands.wanted is not None:
                 return self._plan(server, stands.wanted, len(done) + 1)
         return None
+
+    def _story(self, server: str, done: Sequence[Row]) -> Story:
+        experiment = self.planner.experiment
+        present = _present(experiment, self.snapshots[server], self.planner.cores)
+        own = [row for row in done if row.server == server]
+        return story(_explain(experiment), present, own)
 
     def _plan(self, server: str, wanted: Ask, number: int) -> TrialPlan:
         experiment = self.planner.experiment
@@ -378,6 +386,20 @@ class Inquiries:
         plan = self.planner.plan(server, engine, mode, load, rate, arm=wanted.arm)
         plan = replace(plan, condition=wanted.condition)
         return self.planner.named(plan, number, digits=3)
+
+
+def _most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
+    """At most how many trials an inquiry has left after these rows of its server."""
+    if of.wanted is None:
+        return 0
+    number, _, part = of.wanted.arm.partition("-")
+    later, pairs = explain.steps - int(number), 2 * explain.pairs
+    # After the last step one trial tells what is next.
+    if later < 0:
+        return 1
+    arms = (f"{number}-before", f"{number}-after")
+    made = sum(row.arm in arms and _usable(row) for row in rows)
+    return (part == "named") + pairs - made + later * (1 + pairs) + 1
 
 
 def design(

@@ -26,6 +26,7 @@ from lab.recovery import (
     check_calm,
     finding,
     findings_of,
+    lost_text,
     recoveries,
     whole_seconds,
 )
@@ -122,7 +123,7 @@ def _of_trial(row: Row, faults: Faults, raw: Path) -> OfTrial:
         lasted = peak.ended_s - peak.started_s
         text = (
             f"fault {number} of {len(watched)} ({what}, {lasted:.0f} s): {felt}, "
-            f"{after_text(one, calm_ms, steady)}"
+            f"{after_text(one, calm_ms, steady)}{lost_text(row)}"
         )
         found.append(finding(f"{NAME}, fault {number}", row, one.after_s, text))
     return found, watched

@@ -5,23 +5,26 @@ What happened goes to `trial.json` beside the engine's own output; nothing is co
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from lab.engines.base import Engine, Schedule
-from lab.errors import EngineError, LabUnreachable
+from lab.errors import LabUnreachable, RawDataError
+from lab.journal import Journal
 from lab.launches import settled
 from lab.peaks import Peaks
 from lab.predict import Prediction
 from lab.process import HostCpu, Process, System, Turns
 from lab.records import write_json
-from lab.stack import Stack
+from lab.stack import Stack, ToxicsSeen
 from lab.timeline import Timeline
 from lab.types import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
+from lab.watched import changes, unwatched
 
 RECORD = "trial.json"
 STEP_S = 0.2
@@ -31,8 +34,6 @@ MOST_STARTS = 12
 OVERTIME_S = 120.0
 # A JVM that died comes back in seconds; then its new start time tells what happened.
 RESTART_S = 30.0
-# The agent sees a change up to this late: one made just before the load is no change of it.
-AGENT_LOOKS = timedelta(seconds=2)
 
 
 class Watcher(Protocol):
@@ -78,10 +79,19 @@ class _Window:
 
 
 class Runner:
-    """Runs trials one after the other. `run` is the name of the run they belong to."""
+    """Runs trials one after the other. `run` is the name of the run they belong to; what their
+    scripts change is in the journal meanwhile."""
 
-    def __init__(self, run: str, stack: Stack, system: System, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        run: str,
+        stack: Stack,
+        system: System,
+        watcher: Watcher,
+        journal: Journal | None = None,
+    ) -> None:
         self._run = run
+        self._journal = journal or Journal(None)
         self._stack = stack
         self._system = system
         self._watcher = watcher
@@ -110,8 +120,9 @@ class Runner:
         `before` is the server as it was read back just now, `unequal` what makes the
         comparison it belongs to unfair, `warmth` the proof that its JVM is warm, `peak_engine`
         who makes the peaks of a spike (None: the trial's own engine), `prediction` what is
-        expected of it, `known` notes from before. Raises EngineError, WordError,
-        RawDataError, or Interrupted after every engine was ended.
+        expected of it, `known` notes from before. An engine that does not end is ended, and
+        output that cannot be used is kept: the record says so. Raises EngineError where an engine
+        cannot be started, WordError, or Interrupted after every engine was ended.
         """
         raw.mkdir(parents=True)
         schedule = engine.schedule(plan, raw)
@@ -119,17 +130,19 @@ class Runner:
         demand = prediction.demand if prediction else None
         self._light_rps = demand.light_rps if demand else None
         with self._marks(plan, schedule):
-            if schedule.warm_up is not None:
-                self._warm_up(plan, schedule, raw)
+            wrong = self._warm_up(plan, schedule, raw)
             start = self._start(plan, schedule, raw)
             started_at, started, process = start.at, start.monotonic_s, start.process
             if start.problem is not None:
                 notes.append(start.problem)
             window = _Window()
             peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
-            script = Timeline(plan, schedule.window_offset_s, self._stack.toxiproxy, self._system)
+            script = Timeline(
+                plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._journal
+            )
             try:
-                status = self._attend(plan, schedule, start, window, peaks, script)
+                status, late = self._attend(plan, schedule, start, window, peaks, script)
+                wrong = wrong or late
             finally:
                 try:
                     peaks.stop()
@@ -137,13 +150,16 @@ class Runner:
                 finally:
                     notes += self._undo(script)
             run_s = self._system.monotonic() - started
-        engine.condense(plan, raw)
-        changes = self._toxic_changes(started_at, script)
-        if self._agent_lost:
-            notes.append("nobody watched for toxics that come and go: the agent does not answer")
+        ended_at = self._system.now()
         after, problem = self._after(plan.server)
+        # The snapshot first: what comes and goes between the two would be seen by neither.
+        seen = self._toxics_seen()
         if not settled(plan.server, self._stack, self._system):
             notes.append("the server still had requests in flight long after the load")
+        try:
+            engine.condense(plan, raw)
+        except RawDataError as failure:
+            wrong = wrong or failure.said
         write_json(
             raw / RECORD,
             TrialRecord(
@@ -158,7 +174,7 @@ class Runner:
                 after=after,
                 after_problem=problem,
                 usage=_usage(process, window, schedule.window_s),
-                toxic_changes=changes,
+                toxic_changes=tuple(changes(seen, started_at, ended_at, script)) if seen else (),
                 unequal=unequal,
                 notes=tuple(notes),
                 warmth=warmth,
@@ -169,6 +185,8 @@ class Runner:
                 bounds=prediction.holding if prediction else (),
                 demand=demand,
                 expected_p95_ms=prediction.expected_p95_ms if prediction else None,
+                unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
+                problem=wrong,
             ),
         )
 
@@ -199,17 +217,20 @@ class Runner:
             process.stop()
         return _Start(process, at, monotonic_s, tries)
 
-    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> None:
-        assert schedule.warm_up is not None  # noqa: S101
+    def _warm_up(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> str | None:
+        """The engine's warm-up run, where it has one; why that went wrong, if it did."""
+        if schedule.warm_up is None:
+            return None
         started = self._system.monotonic()
         process = self._system.start(schedule.warm_up, raw / "warm-up.txt")
         try:
             while process.poll() is None:
                 elapsed_s = self._system.monotonic() - started
                 if elapsed_s > schedule.warm_up_s + OVERTIME_S:
-                    raise EngineError(f"{plan.engine} did not end its warm-up in time")
+                    return f"{plan.engine} did not end its warm-up in time, and was stopped"
                 self._watcher.progress(plan, "warm-up", elapsed_s, schedule.total_s)
                 self._system.sleep(STEP_S)
+            return None
         finally:
             process.stop()
 
@@ -221,7 +242,8 @@ class Runner:
         window: _Window,
         peaks: Peaks,
         script: Timeline,
-    ) -> int:
+    ) -> tuple[int, str | None]:
+        """See the engine through its run: its exit status, and why it was ended, if it was."""
         process, started = start.process, start.monotonic_s
         opens_s = schedule.window_offset_s
         closes_s = opens_s + schedule.window_s
@@ -238,10 +260,12 @@ class Runner:
                     window.closed = self._edge(plan.server, process)
             status = process.poll()
             if status is not None:
-                return status
+                return status, None
             if elapsed_s > schedule.run_s + OVERTIME_S:
-                raise EngineError(
-                    f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time"
+                process.stop()
+                return process.poll() or -signal.SIGKILL, (
+                    f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time, and was "
+                    "stopped"
                 )
             over = elapsed_s >= closes_s
             phase = "finishing" if over else "measuring" if elapsed_s >= opens_s else "warm-up"
@@ -288,15 +312,13 @@ class Runner:
             return [text]
         return []
 
-    def _toxic_changes(self, started_at: datetime, script: Timeline) -> tuple[str, ...]:
-        if self._agent_lost:
-            return ()
-        scripted = [(first, last + AGENT_LOOKS) for first, last in script.times]
+    def _toxics_seen(self) -> ToxicsSeen | None:
+        """Asked also of an agent that was lost: it may have come back."""
         try:
-            return self._stack.toxic_changes(started_at + AGENT_LOOKS, scripted)
+            return self._stack.toxics_seen()
         except LabUnreachable as failure:
             self._lose_agent(failure)
-            return ()
+            return None
 
     @contextmanager
     def _marks(self, plan: TrialPlan, schedule: Schedule) -> Iterator[None]:
@@ -321,8 +343,10 @@ class Runner:
             self._lose_agent(failure)
 
     def _lose_agent(self, failure: LabUnreachable) -> None:
+        if not self._agent_lost:
+            what = "no live view of this run, and maybe nobody watches the toxics"
+            self._watcher.warn(f"{what}: {failure}")
         self._agent_lost = True
-        self._watcher.warn(f"no live view of this run: {failure}")
 
 
 def _usage(process: Process, window: _Window, window_s: float) -> Usage:

@@ -28,11 +28,12 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     engine = next((e for e in engines if e.name == record.plan.engine), None)
     if engine is None:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
+    if record.problem is not None:
+        return Measurement(record, None, record.problem)
     try:
         reading = engine.read(record.plan, raw)
     except RawDataError as failure:
-        where = failure.path.name if failure.line is None else f"{failure.path.name}:{failure.line}"
-        return Measurement(record, None, f"{where}: {failure.problem}")
+        return Measurement(record, None, failure.said)
     return Measurement(record, supported(reading))
 
 

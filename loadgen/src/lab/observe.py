@@ -129,14 +129,15 @@ def load_or_none(raw: Path) -> Observation | None:
 def _wait(
     server: str, jobs: Sequence[str], until: float, stack: Stack, system: System
 ) -> tuple[str, ...]:
-    """Wait until every one of the jobs was scraped at `until` or later; those that were not."""
+    """Wait until every one of the jobs answered a scrape at `until` or later; those that did
+    not."""
     given_up = system.monotonic() + WAIT_S
     while True:
         newest: dict[str, float] = {}
         for up in stack.series(
             f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]', until + 60
         ):
-            newest[up.labels.get("job", "")] = up.times[-1]
+            newest[up.labels.get("job", "")] = max(up.times_of(1.0), default=0.0)
         late = tuple(job for job in jobs if newest.get(job, 0.0) < until)
         if not late or system.monotonic() >= given_up:
             return late

@@ -26,6 +26,8 @@ WORDS = ("A", "B", "ACROSS")
 ACROSS = ("commit", "images", "limits")
 HOST = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
 LIMITS = ("open_files", "generator_cores")
+# Whose CPU sets are limits too, though a manifest has them of its host.
+CPUSETS = ("loadgen", "toxiproxy", "downstream")
 # Besides the servers' own: what is in every request's way.
 SHARED_IMAGES = ("toxiproxy", "downstream", "loadgen")
 # Of what a server reads back, this comes with its image.
@@ -238,6 +240,8 @@ def unlike(
         for name in sorted({*LIMITS, *a.record.limits, *b.record.limits}):
             before, after = a.record.limits.get(name), b.record.limits.get(name)
             yield from _differ("limits", name, a, b, before, after)
+        for name in CPUSETS:
+            yield from _differ("limits", f"CPU set of {name}", a, b, _cpus(a, name), _cpus(b, name))
     yield from _settings(a, b, servers_a, servers_b)
     if a.name == b.name:
         return
@@ -291,6 +295,13 @@ def _conditions(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, object
 
 def _of(run: Run, server: str) -> str:
     return f"{server} of {run.name}"
+
+
+def _cpus(run: Run, name: str) -> str | None:
+    """The CPUs a part may use; None where they were not recorded."""
+    sets = run.record.host.get("cpusets")
+    given = sets.get(name) if isinstance(sets, Mapping) else None
+    return None if given is None else str(given) or "all"
 
 
 def _image(run: Run, name: str) -> object:

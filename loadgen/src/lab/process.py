@@ -108,10 +108,12 @@ class Unhurried:
 
 class Linux:
     """The real thing. Use `catch_signals` once, from the main thread. `cpu_stat` are the places
-    to look for the container's own cgroup, the first that is there counts."""
+    to look for the container's own cgroup, the first that is there counts; `held` are descriptors
+    that engines inherit, so that one that outlives this process holds the lab (`lab.claim`)."""
 
-    def __init__(self, cpu_stat: Sequence[Path] = CPU_STAT) -> None:
+    def __init__(self, cpu_stat: Sequence[Path] = CPU_STAT, held: Sequence[int] = ()) -> None:
         self._cpu_stat = cpu_stat
+        self._held = tuple(held)
         self._stop: int | None = None
 
     def catch_signals(self) -> None:
@@ -151,6 +153,7 @@ class Linux:
                     stdout=file,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    pass_fds=self._held,
                 )
         except OSError as failure:
             raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None

@@ -21,6 +21,8 @@ UNIT = "s"
 P95 = 0.95
 # A load that is not held when calm has no state to come back to.
 CALM_KEPT_UP = 0.97
+# A pause so short, as of a garbage collection, moves answers into the next second and is no fault.
+PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Recovery:
 @dataclass(frozen=True, slots=True)
 class Steady:
     """What counts as recovered: the p95 of a second at most (1 + `tolerance`) times that of the
-    calm, `steady_s` seconds on end."""
+    calm, `steady_s` seconds on end, and as many answers in them as then."""
 
     tolerance: float
     steady_s: int
@@ -53,8 +55,11 @@ def recoveries(
 
     `seconds` are answers by whole second of the run, `window` the measured seconds. A second
     counts as calm when its p95 is at most (1 + tolerance) times that of the calm; one without
-    answers does not. Only whole seconds after a disturbance's end are looked at. Raises
-    ValueError where there is no calm, or too few answers in its seconds for a p95.
+    answers does not. Requests that were reset or timed out are in no second: what tells of them
+    is the number of answers, of each second and of all on end, against that of the calm
+    (CALM_KEPT_UP, less what a pause, or latency that rises as far as tolerated, moves over their
+    edge). Only whole seconds after a disturbance's end are looked at. Raises ValueError where
+    there is no calm, or too few answers in its seconds for a p95.
     """
     limits = [one.started_s for one in disturbances[1:]] + [window[1]]
     calm = whole_seconds(window[0], disturbances[0].started_s)
@@ -68,19 +73,24 @@ def recoveries(
     calm_ms = before.at_ms(P95)
     limit_ms = calm_ms * (1 + steady.tolerance)
 
-    def p95_ms(at: int) -> float:
-        return Spectrum.of([seconds[at]]).at_ms(P95) if at in seconds else math.inf
+    late_s = max(PAUSE_S, (limit_ms - calm_ms) / 1000)
+    p95_ms = {at: Spectrum.of([one]).at_ms(P95) for at, one in seconds.items()}
+
+    def held(on_end: range) -> bool:
+        answered = sum(seconds[at].buckets.total() for at in on_end if at in seconds)
+        return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second
+
+    def as_before(first: int) -> bool:
+        on_end = range(first, first + steady.steady_s)
+        each = (p95_ms.get(at, math.inf) <= limit_ms and held(range(at, at + 1)) for at in on_end)
+        return all(each) and held(on_end)
 
     found = []
     for one, until in zip(disturbances, limits, strict=True):
-        in_a_row = 0
-        recovered: float | None = None
-        for at in whole_seconds(one.ended_s, until):
-            in_a_row = in_a_row + 1 if p95_ms(at) <= limit_ms else 0
-            if in_a_row == steady.steady_s:
-                recovered = max(0.0, at + 1 - steady.steady_s - one.ended_s)
-                break
-        felt = (p95_ms(at) for at in whole_seconds(one.started_s, until))
+        whole = whole_seconds(one.ended_s, until)
+        starts = range(whole.start, whole.stop - steady.steady_s + 1)
+        recovered = next((max(0.0, at - one.ended_s) for at in starts if as_before(at)), None)
+        felt = (p95_ms.get(at, math.inf) for at in whole_seconds(one.started_s, until))
         found.append(Recovery(recovered, max(felt, default=math.inf), until - one.ended_s))
     return calm_ms, tuple(found)
 
@@ -109,6 +119,14 @@ def after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
     if one.after_s is None:
         return f"not back to {limit} in {one.watched_s:.0f} s"
     return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s"
+
+
+def lost_text(row: Row) -> str:
+    """The requests of the whole run without an answer, which are in no second; empty without."""
+    timeouts, sockets = row.timeouts or 0, row.socket_errors or 0
+    if not timeouts and not sockets:
+        return ""
+    return f"; in the whole run {timeouts} requests timed out, {sockets} lost their connection"
 
 
 def finding(name: str, row: Row, value: float | None, text: str) -> Finding:

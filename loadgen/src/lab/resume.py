@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.measure import RECORD
 from lab.observe import SERIES
+from lab.records import read_json
 from lab.report.manifest import Manifest
-from lab.types import Json, Snapshot
+from lab.types import Json, Row, Snapshot, TrialRecord
 
 # What tells one host, and one build of the lab, from another.
-HOST_FACTS = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version", "images")
+HOST_FACTS = (
+    "cpu_model", "cores", "memory_bytes", "kernel", "docker_version", "images", "cpusets",
+)  # fmt: skip
 CODE_FACTS = ("commit", "commit_dirty")
 
 
@@ -76,6 +79,23 @@ def _build(of: Snapshot) -> tuple[object, ...] | None:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def still_running(
+    run_dir: Path, rows: Sequence[Row], snapshots: Mapping[str, Snapshot]
+) -> dict[str, tuple[int, str | None]]:
+    """Launch and arm of the fresh JVMs that still run, by server: those that the server's last
+    trial began on. A launch goes on with them, as if there had been no interruption. Raises
+    RawDataError without a trial.json."""
+    found = {}
+    for server, now in snapshots.items():
+        last = next((row for row in reversed(rows) if row.server == server and row.launch), None)
+        if last is None:
+            continue
+        record = read_json(run_dir / "raw" / last.trial / RECORD, TrialRecord)
+        if now.jvm_started_ms is not None and record.before.jvm_started_ms == now.jvm_started_ms:
+            found[server] = last.launch, last.arm
+    return found
 
 
 def without_series(run_dir: Path) -> list[Path]:

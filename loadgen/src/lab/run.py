@@ -22,6 +22,7 @@ from lab.engines import ENGINES, Engine
 from lab.errors import EngineError, Interrupted
 from lab.fairness import compare, reasons
 from lab.hands import Hands
+from lab.journal import Journal
 from lab.launches import fresh_jvm
 from lab.leftovers import clear_proxy
 from lab.load import Runner
@@ -33,7 +34,14 @@ from lab.process import System
 from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
-from lab.resume import check_unfinished, put_away, unlike, unsure, without_series
+from lab.resume import (
+    check_unfinished,
+    put_away,
+    still_running,
+    unlike,
+    unsure,
+    without_series,
+)
 from lab.run_dir import check_space, new_run_dir, point_latest
 from lab.stack import Stack
 from lab.types import (
@@ -53,6 +61,7 @@ from lab.warm import prove_warm, warm_foreign
 WARM_CONNECTIONS = 1000
 # One that a planted bottleneck gives too little for its load: with what it surely holds.
 WARM_CONNECTIONS_LIMITED = 50
+ANOTHER_JVM = "its JVM was replaced after it was warmed up"
 # What is measured once: a server, the start time of its JVM, and a route.
 Jvm = tuple[str, int | None, str]
 
@@ -61,8 +70,9 @@ Jvm = tuple[str, int | None, str]
 class Place:
     """Where results go and what make wrote about the host; this process' own limits; and the
     folder of the dashboards whose panels are kept with each trial, None to keep none; and the
-    folder by which the host is asked for changes (lab.hands), None where nobody answers; and
-    the settings of .env that make was given and no server tells of."""
+    folder by which the host is asked for changes (lab.hands), None where nobody answers; and the
+    file of what is changed (lab.journal), None to keep none; and the settings of .env that make
+    was given and no server tells of."""
 
     results: Path
     host_file: Path
@@ -70,6 +80,7 @@ class Place:
     cores: int
     dashboards: Path | None = None
     hands: Path | None = None
+    journal: Path | None = None
     settings: tuple[str, ...] = ()
 
 
@@ -164,6 +175,9 @@ def run(
     snapshots = {server: stack.snapshot(server) for server in experiment.servers}
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes)
+    in_force = snapshots[experiment.servers[0]].toxics.in_force
+    if in_force:
+        notes = (*notes, f"toxics in force: {'; '.join(in_force)}")
     for server in experiment.servers:
         for route in experiment.routes:
             wrong = stack.check_route(server, route)
@@ -215,7 +229,8 @@ def _tools(
     console: Console,
     place: Place,
 ) -> Tools:
-    conditions = Conditions(stack, Hands(place.hands), system)
+    journal = Journal(place.journal)
+    conditions = Conditions(stack, Hands(place.hands), system, journal=journal)
     return Tools(
         chosen,
         tuple(engines),
@@ -225,6 +240,7 @@ def _tools(
         console,
         place.dashboards,
         conditions,
+        journal,
     )
 
 
@@ -269,7 +285,13 @@ def resume(
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
     tools = _tools(chosen, engines, stages, stack, system, console, place)
-    return Campaign(run_dir, record, experiment, order, tools).go(rows)
+    launched = still_running(run_dir, rows, snapshots)
+    return Campaign(run_dir, record, experiment, order, tools, launched).go(rows)
+
+
+def _another(warmth: Warmth) -> Warmth:
+    """The warmth of a JVM that is no longer there: of the one that is, nothing was proven."""
+    return dataclasses.replace(warmth, steady=False, problem=ANOTHER_JVM, provable=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +306,7 @@ class Tools:
     console: Console
     dashboards: Path | None
     conditions: Conditions
+    journal: Journal
 
 
 @dataclass(slots=True)
@@ -308,8 +331,11 @@ class Campaign:
         status: manifest.Status = "failed"
         tools, total = self.tools, self.order.total
         try:
-            with Trials(tools.console, total, len(rows), tools.system.monotonic) as progress:
-                runner = Runner(self.run_dir.name, tools.stack, tools.system, progress)
+            left, monotonic = self.order.left(rows), tools.system.monotonic
+            with Trials(tools.console, total, len(rows), left, monotonic) as progress:
+                runner = Runner(
+                    self.run_dir.name, tools.stack, tools.system, progress, tools.journal
+                )
                 for raw in without_series(self.run_dir):
                     self._observe(raw, progress)
                 while (plan := self.order.next(rows)) is not None:
@@ -320,7 +346,7 @@ class Campaign:
                     if not rows:
                         point_latest(self.run_dir)
                     rows.append(row)
-                    progress.finished()
+                    progress.finished(self.order.left(rows))
             status = "complete"
         except Interrupted:
             status = "interrupted"
@@ -343,7 +369,9 @@ class Campaign:
         """What is about to happen, and for how long."""
         engine, total = self.tools.chosen.engines[first.engine], self.order.total
         seconds = engine.schedule(first, Path()).total_s
-        count = "trials, as many as it takes, each" if total is None else f"{total} trials"
+        count = f"{total} trials"
+        if total is None:
+            count = f"at most {self.order.left([])} trials (invalid ones once more), each"
         rate = "closed load"
         if any(mode == "open" for mode in self.experiment.modes):
             offered = self.experiment.rate_rps
@@ -360,13 +388,20 @@ class Campaign:
         tools = self.tools
         engine = tools.chosen.engines[plan.engine]
         self._clear(plan, progress)
-        self._prepare(plan, runner, progress)
-        self._fresh(plan, progress)
-        jvm = self._jvm(plan, runner)
-        warmth = self._warmth(plan, jvm, engine, progress)
-        demand = self._demand(plan, jvm, engine, warmth, progress)
-        self._bring(plan, plan.condition, progress)
-        before, common = self._before(plan, runner)
+        for tries_left in (1, 0):
+            self._prepare(plan, runner, progress)
+            self._fresh(plan, progress)
+            jvm = self._jvm(plan, runner)
+            warmth = self._warmth(plan, jvm, engine, progress)
+            demand = self._demand(plan, jvm, engine, warmth, progress)
+            self._bring(plan, plan.condition, progress)
+            before, common = self._before(plan, runner)
+            if before.jvm_started_ms == jvm[1]:
+                break
+            # Nothing is known of the JVM that is there now, neither warmth nor demand.
+            demand, warmth = None, _another(warmth)
+            if tries_left:
+                progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
         prediction = self._predict(plan, before, demand, progress)
         raw = self.run_dir / "raw" / plan.trial
         runner.trial(
@@ -382,7 +417,7 @@ class Campaign:
         )
         tools.conditions.free_generator()
         self._observe(raw, progress)
-        return read_trial(self.run_dir.name, raw, tools.all_engines)
+        return read_trial(self.record, raw, tools.all_engines)
 
     def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""

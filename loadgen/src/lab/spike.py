@@ -27,6 +27,7 @@ from lab.recovery import (
     check_calm,
     finding,
     findings_of,
+    lost_text,
     recoveries,
 )
 from lab.types import Experiment, Finding, Row, Snapshot, Spike, TrialRecord
@@ -108,6 +109,6 @@ def _of_trial(row: Row, spike: Spike, raw: Path) -> OfTrial:
             else f"p95 {one.worst_ms:.0f} ms in the worst second"
         )
         after = after_text(one, calm_ms, steady)
-        text = f"spike {number} of {len(watched)}: {worst}, {after}"
+        text = f"spike {number} of {len(watched)}: {worst}, {after}{lost_text(row)}"
         found.append(finding(f"{NAME}, spike {number}", row, one.after_s, text))
     return found, watched

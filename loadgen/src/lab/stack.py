@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +32,8 @@ ROUTE_DEADLINE_S = 30.0
 BODY_DEADLINE_S = 10.0
 BODY_BYTES = 1 << 20
 AGENT_DEADLINE_S = 2.0
+# The agent looks at Toxiproxy before it tells what it saw.
+LOOK_DEADLINE_S = 10.0
 # The most of a server's bound (of a foreign service: of what its light load did) that the live
 # probe may use: what a trial may miss (99 % kept).
 PROBE_SHARE = 0.01
@@ -98,6 +100,17 @@ class RouteWork:
     requests: float
     buckets: tuple[tuple[float, float], ...]
     failed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToxicsSeen:
+    """What the agent saw of the toxics. `history` has every change as (when, proxy, toxic, "" for
+    down and up); `watched` are its first and last look (None: none was answered), and `gaps` times
+    in between without any."""
+
+    history: tuple[tuple[datetime, str, str], ...]
+    watched: tuple[datetime, datetime] | None
+    gaps: tuple[tuple[datetime, datetime], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,24 +466,24 @@ class Stack:
         url = f"{self._urls.agent}/trial"
         self._call(lambda: self._http.delete(url, timeout=AGENT_DEADLINE_S), "agent")
 
-    def toxic_changes(
-        self, since: datetime, scripted: Sequence[tuple[datetime, datetime]] = ()
-    ) -> tuple[str, ...]:
-        """What the agent, which looks every second, saw change of the toxics since then, but
-        for the times that are `scripted`; also what was undone again. Raises LabUnreachable."""
-        answer = self._get(f"{self._urls.agent}/toxics", "agent")
+    def toxics_seen(self) -> ToxicsSeen:
+        """What the agent saw of the toxics up to now. Raises LabUnreachable."""
+        url = f"{self._urls.agent}/toxics"
+        answer = self._object(
+            self._call(lambda: self._http.get(url, timeout=LOOK_DEADLINE_S), "agent"), "agent"
+        )
         try:
-            changes = [
-                (datetime.fromisoformat(one["since"]), f"{one['proxy']}/{one['toxic']}")
-                for one in answer["history"]
-            ]
-            return tuple(
-                f"{what.rstrip('/')} at {at:%H:%M:%S}"
-                for at, what in sorted(changes)
-                if at >= since and not any(first <= at <= last for first, last in scripted)
+            watched = answer["watched"]
+            return ToxicsSeen(
+                history=tuple(
+                    (datetime.fromisoformat(one["since"]), str(one["proxy"]), str(one["toxic"]))
+                    for one in answer["history"]
+                ),
+                watched=_span(watched) if watched else None,
+                gaps=tuple(_span(gap) for gap in watched["gaps"]) if watched else (),
             )
         except (KeyError, TypeError, ValueError) as failure:
-            raise LabUnreachable(f"agent: its changes of toxics are wrong: {failure}") from None
+            raise LabUnreachable(f"agent: what it saw of the toxics is wrong: {failure}") from None
 
     def agent_health(self) -> None:
         """Raises LabUnreachable unless the agent is well."""
@@ -613,6 +626,10 @@ def _ends(answer: httpx.Response, until_s: float) -> bool:
     except httpx.ReadTimeout:
         return False
     return True
+
+
+def _span(told: Mapping[str, str]) -> tuple[datetime, datetime]:
+    return datetime.fromisoformat(told["from"]), datetime.fromisoformat(told["to"])
 
 
 def _text(failure: Exception) -> str:

@@ -16,18 +16,22 @@ from lab.engines.base import MAX_THREADS
 from lab.errors import LabError
 from lab.intervals import median_of
 from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share
+from lab.validate import GAVE_WAY
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
-# An invalid trial says nothing of the server: it is run once more.
+# An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
+# chance it does once, and not twice in a row.
 TRIES = 2
+# Where the lab itself was changed, or is not the right one, that may be why it did.
+NOT_ITS_OWN = ("changed during the trial", "unequal limits", "wrong server")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """What the rows of one server and launch say. `load` is to be tried next (None: nothing
-    is); `why` is why `broken` is; `stuck` a load without a valid row in TRIES."""
+    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing."""
 
     load: int | None
     held: Row | None = None
@@ -40,43 +44,89 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """Where the search stands after these rows of one server and launch, in their order.
 
     first, first + step, … up to most while loads are held; then the middle between the
-    largest held and the smallest broken load, until they differ by at most `resolution`; a
-    number of connections that any number of an engine's threads can share, if there is one.
-    Raises LabError for rows that are not of this search.
+    largest held load and the smallest that is broken, or that cannot be told, until they differ
+    by at most `resolution`; a number of connections that any number of an engine's threads can
+    share, if there is one. Raises LabError for rows that are not of this search.
     """
     load: int | None = stress.first
     held: Row | None = None
     broken: Row | None = None
-    why, tries = "", 0
+    stuck: Row | None = None
+    why = ""
     valid: list[Row] = []
+    invalid: list[Row] = []
     for row in rows:
         if row.concurrency != load:
             raise LabError(f"{row.trial} is not of this search: {load} connections were next")
-        tries += 1
-        if not row.valid:
-            if tries == TRIES:
-                return Search(None, held, broken, why, row)
-            continue
-        tries = 0
-        problem = failure(stress, row, valid)
-        valid.append(row)
-        if problem is None:
-            held = row
+        if row.valid:
+            problem = failure(stress, row, valid)
+            valid.append(row)
+            if problem is None:
+                held = row
+            else:
+                broken, why = row, problem
         else:
-            broken, why = row, problem
-        load = _next(stress, held, broken)
-    return Search(load, held, broken, why)
+            invalid.append(row)
+            collapses = [gave_way(one) for one in invalid[-TRIES:]]
+            if len(invalid) < TRIES or (collapses[-1] and not all(collapses)):
+                continue
+            if all(collapses):
+                reasons = " and ".join(dict.fromkeys(filter(None, collapses)))
+                broken, why = row, f"{reasons}, {TRIES} trials in a row"
+            else:
+                stuck = row
+        invalid = []
+        load = _next(stress, held, _top(broken, stuck))
+    return Search(load, held, broken, why, stuck)
 
 
-def _next(stress: Stress, held: Row | None, broken: Row | None) -> int | None:
-    if broken is None:
+def gave_way(row: Row) -> str | None:
+    """Why an invalid trial shows that the server did not hold the load; None where it does not."""
+    if any(reason in row.invalid_reasons for reason in NOT_ITS_OWN):
+        return None
+    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+
+
+def _top(*loads: Row | None) -> int | None:
+    """The smallest of the loads that limit the search from above."""
+    return min((row.concurrency for row in loads if row is not None), default=None)
+
+
+def _next(stress: Stress, held: Row | None, top: int | None) -> int | None:
+    if top is None:
         at = held.concurrency if held else 0
         return None if at >= stress.most else min(at + stress.step, stress.most)
-    if held is None or broken.concurrency - held.concurrency <= stress.resolution:
+    if held is None or top - held.concurrency <= stress.resolution:
         return None
-    middle = (held.concurrency + broken.concurrency) // 2
+    return _middle(held.concurrency, top)
+
+
+def _middle(low: int, high: int) -> int:
+    middle = (low + high) // 2
     even = middle - middle % MAX_THREADS
-    return even if even > held.concurrency else middle
+    return even if even > low else middle
+
+
+def most_left(stress: Stress, state: Search) -> int:
+    """At most how many trials a search has left, invalid ones not counted: what is left of the
+    ramp, and of the halving after it."""
+    if state.load is None:
+        return 0
+    low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
+    ramp = 0
+    if top is None:
+        # The longest way is that the last step of the ramp is the one that breaks.
+        ramp, top = 1 + -(-(stress.most - state.load) // stress.step), stress.most
+        if ramp > 1:
+            low = top - stress.step
+    return ramp + (0 if low is None else _halvings(stress, low, top))
+
+
+def _halvings(stress: Stress, low: int, top: int) -> int:
+    if top - low <= stress.resolution:
+        return 0
+    middle = _middle(low, top)
+    return 1 + max(_halvings(stress, low, middle), _halvings(stress, middle, top))
 
 
 def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
@@ -115,6 +165,16 @@ class Ramps:
     snapshots: Mapping[str, Snapshot]
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
+
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design: of all searches that have not ended, the longest way."""
+        experiment = self.planner.experiment
+        stress = _stress(experiment)
+        return sum(
+            most_left(stress, search(stress, _rows_of(done, server, launch)))
+            for launch in launches(experiment)
+            for server in experiment.servers
+        )
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The next load of the server that had the fewest trials."""
@@ -159,8 +219,9 @@ def design(
 
 
 def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
-    """The breaking point of each server and launch, and over launches the median of those:
-    the smallest load that was not held. Without one `value` is None and the text says why."""
+    """The breaking point of each server and launch, and over launches the median of those: the
+    smallest load that was not held. Without one `value` is None and the text says why, and up to
+    where the load is known to be held."""
     found: list[Finding] = []
     for server in experiment.servers:
         points = []
@@ -177,35 +238,41 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
 
 
 def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
-    held = "no load was held"
+    held, broken, stuck = "no load was held", "", state.stuck
+    # What cannot be told above a load that is broken leaves nothing open.
+    if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
+        stuck = None
     if state.held is not None:
         p95_ms = p95_of(state.held)
         held = (
-            f"held {state.held.concurrency} connections ({state.held.achieved_rps or 0:.0f} req/s"
+            f"held {'at least ' if stuck else ''}{state.held.concurrency} connections "
+            f"({state.held.achieved_rps or 0:.0f} req/s"
             + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
             + ")"
         )
-    value = None
-    if state.stuck is not None:
-        text = (
-            f"{held}; whether it holds {state.stuck.concurrency} this machine cannot tell, for "
-            f"{TRIES} measurements were invalid: {state.stuck.invalid_reasons}"
+    if state.broken is not None:
+        broken = f", {'not' if state.held else 'not even'} {state.broken.concurrency}: {state.why}"
+    value: float | None = None
+    text = f"{held}{broken}"
+    if stuck is not None:
+        text += (
+            f"; whether it holds {stuck.concurrency} this machine cannot tell, for {TRIES} "
+            f"measurements were invalid: {stuck.invalid_reasons}"
         )
-    elif state.load is not None:
-        text = f"{held}; not finished, {state.load} connections are next"
-    elif state.broken is not None:
+    if state.load is not None:
+        text += f"; not finished, {state.load} connections are next"
+    elif stuck is None and state.broken is not None:
         value = float(state.broken.concurrency)
-        even = "not" if state.held else "not even"
-        text = f"{held}, {even} {state.broken.concurrency}: {state.why}"
-    else:
-        text = f"{held}, the most that was tried ({stress.most})"
+    elif stuck is None:
+        text += f", the most that was tried ({stress.most})"
     return Finding(NAME, server, launch, value, UNIT, None, None, text)
 
 
 def _median(server: str, points: Sequence[float | None]) -> Finding:
     known = [point for point in points if point is not None]
     if len(known) < len(points):
-        text = f"no median: {len(points) - len(known)} of {len(points)} launches did not break"
+        without = len(points) - len(known)
+        text = f"no median: {without} of {len(points)} launches without a breaking point"
         return Finding(MEDIAN, server, 0, None, UNIT, None, None, text)
     middle = median_of(known)
     low, high = (middle.interval.low, middle.interval.high) if middle.interval else (None, None)

@@ -4,14 +4,18 @@ as it was before."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from lab.errors import LabUnreachable, WordError
+from lab.journal import Journal
 from lab.process import System
 from lab.toxics import ToxicsInForce, Toxiproxy
 from lab.toxics.script import applied, concerns, difference
 from lab.toxics.words import ToxicRequest, parse_toxic
 from lab.types import ScriptedToxic, ToxicStep, TrialPlan
+
+BESIDE = "toxics changed beside the script"
 
 
 class Timeline:
@@ -23,9 +27,15 @@ class Timeline:
     """
 
     def __init__(
-        self, plan: TrialPlan, opens_s: float, toxiproxy: Callable[[], Toxiproxy], system: System
+        self,
+        plan: TrialPlan,
+        opens_s: float,
+        toxiproxy: Callable[[], Toxiproxy],
+        system: System,
+        journal: Journal,
     ) -> None:
         self._opens_s = opens_s
+        self._journal = journal
         self._toxiproxy = toxiproxy
         self._system = system
         self._due: list[tuple[ToxicStep, ToxicRequest]] = [
@@ -41,6 +51,11 @@ class Timeline:
     def done(self) -> tuple[ScriptedToxic, ...]:
         """The steps that are over, as they really were."""
         return tuple(self._done)
+
+    @property
+    def touched(self) -> tuple[tuple[str, str], ...]:
+        """(proxy, toxic or WHOLE_PROXY) of all that it changes."""
+        return self._touched
 
     @property
     def times(self) -> tuple[tuple[datetime, datetime], ...]:
@@ -71,16 +86,20 @@ class Timeline:
             )
 
     def undo(self) -> None:
-        """Have all that the script touches as it was before, and make no other step. Raises
-        LabUnreachable."""
+        """Have all that the script touches as it was before, and make no other step. What others
+        changed since the last one is that one's problem: it is gone now. Raises LabUnreachable."""
         self._due = []
-        if self._before is None:
+        if self._before is None or self._expected is None:
             return
         began_at = self._system.now()
         with self._toxiproxy() as toxiproxy:
+            others = ", ".join(difference(self._expected, toxiproxy.in_force()))
             toxiproxy.restore(self._before, self._touched)
+        self._journal.toxics_back(self._touched)
         self._times.append((began_at, self._system.now()))
         self._before = None
+        if others and self._done and self._done[-1].problem is None:
+            self._done[-1] = replace(self._done[-1], problem=f"{BESIDE}: {others}")
 
     def _make(self, request: ToxicRequest) -> str | None:
         """Returns what others changed meanwhile."""
@@ -89,7 +108,9 @@ class Timeline:
             if self._before is None or self._expected is None:
                 self._before = self._expected = now
             others = ", ".join(difference(self._expected, now))
+            wanted = applied(now, request)
+            self._journal.toxic(concerns(request), self._before, wanted)
             toxiproxy.apply(request)
             # As it should be now: what others changed is said once, by the next step at most.
-            self._expected = applied(now, request)
-        return f"toxics changed beside the script: {others}" if others else None
+            self._expected = wanted
+        return f"{BESIDE}: {others}" if others else None

@@ -217,6 +217,17 @@ def test_a_missing_field_and_nonsense_are_refused() -> None:
     play(script)
 
 
+def test_who_asks_for_the_toxics_is_told_of_now() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await asyncio.sleep(0.01)  # its first look
+        for at in (5, 6):
+            scene.clock.now = at
+            told = (await client.get("/toxics")).json()
+            assert told["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
+
+    play(script)
+
+
 def test_prometheus_learns_which_compose_project_is_this_lab() -> None:
     async def script(scene: Scene, client: httpx.AsyncClient) -> None:
         answer = await client.get("/targets/cadvisor")

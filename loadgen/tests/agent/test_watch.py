@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
 from lab.agent.watch import ToxicsWatch, told_of
-from lab.toxics.script import WHOLE_PROXY
+from lab.toxics.script import REMOVED, WHOLE_PROXY
 
 
 def toxic(latency: int, name: str = "latency") -> dict[str, Any]:
@@ -73,7 +74,22 @@ def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
     assert scene.changes == {("downstream", "latency"): clock.wall()}
     scene.toxics = []
     scene.look()
-    assert scene.changes == {("downstream", WHOLE_PROXY): clock.wall()}
+    assert scene.changes == {("downstream", REMOVED): clock.wall()}
+    assert scene.watch.seen is not None
+    assert scene.watch.seen.last_change("downstream") == clock.wall()
+
+
+def test_a_toxic_that_is_removed_does_not_change_since_when_the_proxy_is_down(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    down = clock.wall()
+    scene.toxics = []
+    scene.look()
+    assert scene.changes[("downstream", WHOLE_PROXY)] == down
+    assert scene.changes[("downstream", REMOVED)] == down + 1
 
 
 def test_a_proxy_going_down_is_dated(clock: Any) -> None:
@@ -117,6 +133,41 @@ def test_it_looks_once_a_second(clock: Any) -> None:
     assert looks == [1000.0, 1001.0, 1002.0, 1003.0]
 
 
+def test_a_change_made_here_is_seen_at_once_and_by_no_older_look(clock: Any) -> None:
+    toxics: list[dict[str, Any]] = []
+    asked = asyncio.Event()
+    answers = asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "x", "enabled": True}
+        told = httpx.Response(200, json={"downstream": {**proxy, "toxics": [*toxics]}})
+        asked.set()
+        await answers.wait()
+        return told
+
+    async def run() -> None:
+        clock.stop_after = 0
+        watch = ToxicsWatch("http://toxiproxy:8474", clock, httpx.MockTransport(answer))
+        await watch.look_now()
+        assert watch.seen is None
+        task = asyncio.create_task(watch.run())
+        await asked.wait()
+        # The first look has its answer, and has not got it yet, when a toxic is put in force.
+        toxics.append(toxic(300))
+        look = asyncio.create_task(watch.look_now())
+        await asyncio.sleep(0)
+        answers.set()
+        await look
+        assert watch.seen is not None
+        assert watch.seen.in_force.added_latency_ms == 300
+        assert list(watch.seen.changes) == [("downstream", "latency")]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await watch.look_now()
+
+    asyncio.run(run())
+
+
 def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> None:
     scene = Scene(clock)
     scene.look()
@@ -137,5 +188,47 @@ def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> 
     )
     told = told_of(seen)
     assert [one["toxic"] for one in told["history"]] == ["latency", "latency", ""]
-    assert [one["toxic"] for one in told["changes"]] == [""]
-    assert told_of(None) == {"changes": [], "history": [], "first_look": None}
+    assert [one["toxic"] for one in told["changes"]] == ["", REMOVED]
+    nothing = {"changes": [], "history": [], "first_look": None, "watched": None}
+    assert told_of(None) == nothing
+
+
+def utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def test_while_toxiproxy_does_not_answer_what_was_seen_is_told_and_nothing_of_now(
+    clock: Any,
+) -> None:
+    scene = Scene(clock)
+    scene.look()
+    first = clock.wall()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.status = 500
+    scene.look()
+    told = scene.watch.told
+    assert (told["changes"], told["first_look"]) == ([], None)
+    assert [one["toxic"] for one in told["history"]] == ["latency"]
+    assert told["watched"] == {"from": utc(first), "to": utc(first + 1), "gaps": []}
+
+
+def test_looks_that_failed_are_a_gap_and_one_that_came_late_is_too(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    before = clock.wall()
+    scene.status = 500
+    scene.look()
+    scene.look()
+    scene.status = 200
+    scene.look()
+    after = clock.wall()
+    scene.look()
+    clock.now += 4
+    scene.look()
+    late = clock.wall()
+    gaps = scene.watch.told["watched"]["gaps"]
+    assert gaps == [
+        {"from": utc(before), "to": utc(after)},
+        {"from": utc(after + 1), "to": utc(late)},
+    ]

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import sys
 import textwrap
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,13 +24,16 @@ from lab.control.guard import page_hosts
 from lab.control.knobs import Servers
 from lab.control.live import Live
 from lab.toxics import Toxiproxy
-from lab.toxics.model import Proxy, parse_proxies
+from lab.toxics.model import Proxy
+from lab.toxics.words import parse_toxic
 from toxics.conftest import FakeToxiproxy
 
 NAMES = ("fixed-pool", "event-loop")
 PAGE = "http://127.0.0.1:9464"
 CHANGE = {"Lab-Control": "1", "Origin": PAGE}
 START = 1_763_700_000.0
+# The agent looks at Toxiproxy so often.
+LATE_S = 1.0
 # Says what it was given, then runs until SIGINT and ends as the driver does.
 DRIVER = textwrap.dedent(
     """
@@ -76,12 +80,19 @@ class FakeLab:
     down: set[str] = dataclasses.field(default_factory=set)
     trial: Mapping[str, object] | None = None
     changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    history: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # How long Prometheus thinks.
+    thinks_s: float = 0.0
+    _seen: tuple[Proxy, ...] | None = None
+    _next: tuple[Proxy, ...] | None = None
+    _looked_at: float | None = None
 
     async def answer(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
         if host in self.down:
             raise httpx.ConnectError("refused", request=request)
         if host == "prometheus":
+            await asyncio.sleep(self.thinks_s)
             self.queries += 1
             result = [
                 {"metric": {"server": server, "is": name}, "value": [0, value]}
@@ -97,11 +108,30 @@ class FakeLab:
         return httpx.Response(200, json={"model": host, "settings": settings})
 
     def now(self) -> Now:
-        proxies: tuple[Proxy, ...] | None = None
-        if "toxiproxy" not in self.down:
-            request = httpx.Request("GET", "http://toxiproxy/proxies", headers={"user-agent": "t"})
-            proxies = parse_proxies(self.toxiproxy.handle_request(request).json()).proxies
-        return Now(self.trial, proxies, {"changes": self.changes, "first_look": None})
+        """As the agent tells it: what it saw a second ago or before, unless it looked at once."""
+        if self._looked_at is None:
+            self._seen = self._next = self._in_force()
+            self._looked_at = time.monotonic()
+        elif time.monotonic() - self._looked_at >= LATE_S:
+            self._seen, self._next = self._next, self._in_force()
+            self._looked_at = time.monotonic()
+        told = {"changes": self.changes, "history": self.history, "first_look": None}
+        return Now(self.trial, self._seen, told)
+
+    async def look(self) -> None:
+        self._seen = self._next = self._in_force()
+        self._looked_at = time.monotonic()
+
+    def in_the_shell(self, **words: str) -> None:
+        """`make toxic …` of somebody else."""
+        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
+            toxiproxy.apply(parse_toxic(words))
+
+    def _in_force(self) -> tuple[Proxy, ...] | None:
+        if "toxiproxy" in self.down:
+            return None
+        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
+            return toxiproxy.in_force().proxies
 
 
 class Scene:
@@ -121,6 +151,7 @@ class Scene:
         control = Control(
             ControlSettings(self._home, NAMES, 20_000, {"grafana": 3000}),
             self.lab.now,
+            self.lab.look,
             lambda: Toxiproxy("http://toxiproxy:8474", self.lab.toxiproxy),
             self.bench,
             Live("http://prometheus:9090", self.clock, transport),

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from control.conftest import CHANGE, START, Play, Scene, until
-from lab.control.api import STATIC
+from lab.claim import claimed
+from lab.control.api import MOST_CHANGES, STATIC
 from lab.control.guard import SECURITY
 
 REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[3]))
@@ -57,6 +58,8 @@ def test_info_says_what_there_is(play: Play) -> None:
 
 def test_a_toxic_is_put_in_force_changed_and_taken_away(play: Play) -> None:
     async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        # The agent has just looked, and yet nothing older than the change is told after it.
+        await client.get("/api/live")
         put = await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
         (proxy,) = put.json()["proxies"]
         assert proxy["toxics"][0]["attributes"] == {"jitter": 0, "latency": 300}
@@ -68,6 +71,29 @@ def test_a_toxic_is_put_in_force_changed_and_taken_away(play: Play) -> None:
         reset = await change(client, "POST", "/api/toxics/reset", {})
         assert reset.json()["proxies"][0]["toxics"] == []
         assert scene.lab.toxiproxy.enabled
+
+    play(script)
+
+
+def test_the_page_is_told_of_changes_that_were_changed_again(play: Play) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        one = {"proxy": "downstream", "toxic": "latency", "since": "2026-01-31T12:00:00+00:00"}
+        scene.lab.history += [one] * (MOST_CHANGES + 1)
+        assert len((await client.get("/api/live")).json()["history"]) == MOST_CHANGES
+
+    play(script)
+
+
+def test_a_change_that_failed_half_way_is_seen_at_once(play: Play) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
+        scene.lab.toxiproxy.keeps_toxics = True
+        await change(client, "POST", "/api/toxics", words(TYPE="down"))
+        assert not (await client.get("/api/live")).json()["proxies"][0]["enabled"]
+        reset = await change(client, "POST", "/api/toxics/reset", {})
+        assert reset.status_code == 502
+        (proxy,) = (await client.get("/api/live")).json()["proxies"]
+        assert proxy["enabled"]
 
     play(script)
 
@@ -276,6 +302,23 @@ def test_no_bench_beside_a_run_that_warms_up(play: Play) -> None:
         assert answer.json()["error"].startswith("the run 20250601T120000Z-sweep is being measured")
         # Killed long ago, it still says that it runs.
         scene.clock.now = 100.0
+        assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
+
+    play(script)
+
+
+def test_a_bench_starts_where_nothing_holds_the_lab_and_only_there(play: Play) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        lock = scene.results.parent / "lock"
+        lock.mkdir()
+        with claimed(lock, lambda: None):
+            answer = await change(client, "POST", "/api/bench", BENCH)
+            assert answer.status_code == 409
+            assert answer.json()["error"] == "another measurement is under way; wait for its end"
+            scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
+            answer = await change(client, "POST", "/api/bench", BENCH)
+            assert answer.json()["error"].startswith("trial 03-a of 20250601T120000Z-sweep")
+        # Its driver was killed: the agent has not forgotten the trial yet.
         assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
 
     play(script)

@@ -14,7 +14,9 @@ from lab_dashboards.build import build
 from prometheus_client import CollectorRegistry
 
 from lab import dashboards
-from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.agent.metrics import OUTCOMES, ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.agent.trial import PHASES
+from lab.control.live import EXPRESSIONS
 from lab.routes import ROUTES
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
@@ -64,8 +66,21 @@ def expressions(
         for mark in board.annotations:
             yield f"{board.uid}, marks {mark.ref}", mark.expr
         for question in board.questions:
-            yield f"{board.uid}, variable {question.variable}", question.query
+            yield f"{board.uid}, variable {question.variable}", asked_by(question.query)
+    for name, expr in EXPRESSIONS.items():
+        yield f"control page, {name}", expr
     yield from rules.items()
+
+
+def asked_by(query: str) -> str:
+    """The PromQL of a variable's query: a chooser's label_values(SELECTOR, LABEL) as an
+    expression of the series it looks at, by that label."""
+    chooser = re.fullmatch(r"label_values\((.+), (\w+)\)", query)
+    if chooser is None:
+        return query
+    several = re.fullmatch(r'\{__name__=~"([\w|]+)"\}', chooser[1])
+    series = several[1].replace("|", " or ") if several else chooser[1]
+    return f"count by ({chooser[2]}) ({series})"
 
 
 def names_in(expr: str) -> set[str]:
@@ -91,6 +106,16 @@ def labels_in(expr: str) -> set[str]:
     return found
 
 
+def values_in(expr: str) -> set[tuple[str, str, str]]:
+    """Series, label and value of an expression's matchers; patterns, variables and "" are none."""
+    found: set[tuple[str, str, str]] = set()
+    for name, matchers in re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expr):
+        for label, how, text in re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers):
+            values = text.split("|") if "~" in how else [text]
+            found |= {(name, label, one) for one in values if re.fullmatch(r"[\w-]+", one)}
+    return found
+
+
 def test_the_names_of_an_expression_are_found() -> None:
     expr = (
         'sum by (server, le) (rate(a_bucket{x="b", y=~"$c"}[$__rate_interval])) '
@@ -99,6 +124,11 @@ def test_the_names_of_an_expression_are_found() -> None:
     )
     assert names_in(expr) == {"a_bucket", "p:q:r5s", "f", "g"}
     assert labels_in(expr) == {"server", "le", "x", "y"}
+
+
+def test_the_values_of_an_expression_are_found() -> None:
+    expr = 'rate(a{x="b", y=~"$c", z=~"d|e"}[5s]) / p:q{x!="", z!~".*f"} * on (x) g'
+    assert values_in(expr) == {("a", "x", "b"), ("a", "z", "d"), ("a", "z", "e")}
 
 
 def test_the_files_are_what_the_code_builds(repo: Path) -> None:
@@ -181,10 +211,115 @@ def test_every_recorded_series_is_tested(repo: Path, rules: dict[str, str]) -> N
     assert [name for name in rules if name not in tests] == []
 
 
-def test_the_route_selector_offers_the_routes_of_the_contract(repo: Path) -> None:
-    board = json.loads((repo / "grafana" / "dashboards" / "lab.json").read_text())
-    route = next(v for v in board["templating"]["list"] if v["name"] == "route")
-    assert route["query"].split(",") == [known.path for known in ROUTES]
+def test_the_route_that_a_page_opens_with_is_one_and_is_always_offered(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    (lab,) = (board for board in boards if board.uid == "lab")
+    (route,) = (question for question in lab.questions if question.variable == "route")
+    opens = lab.variables["route"]
+    assert opens in [known.path for known in ROUTES]
+    # Of a lab that nobody has asked for anything it is the only one.
+    assert f'or label_replace(vector(0), "route", "{opens}", "", "")' in route.query
+    # A service of the user's own has a route of its own.
+    assert re.findall(route.regex, '{route="/wait.jsp"} 1 1300000') == ["/wait.jsp"]
+
+
+def test_the_series_of_gone_containers_end(repo: Path) -> None:
+    # Without it Prometheus draws what cAdvisor, which sends times, last said for five minutes.
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    (cadvisor,) = (job for job in config["scrape_configs"] if job["job_name"] == "cadvisor")
+    assert cadvisor["track_timestamps_staleness"] is True
+
+
+def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
+    repo: Path, boards: tuple[dashboards.Dashboard, ...]
+) -> None:
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    every = {
+        job["job_name"]: job.get("scrape_interval", config["global"]["scrape_interval"])
+        for job in config["scrape_configs"]
+    }
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    scraped_s: dict[str, float] = {}
+    for job, metrics in by_job.items():
+        for name, metric in metrics.items():
+            for suffix in SUFFIXES.get(metric["type"], ("",)):
+                interval_s = float(every[job].removesuffix("s"))
+                scraped_s[name + suffix] = max(interval_s, scraped_s.get(name + suffix, 0))
+    rates = [
+        (panel.title, query, max(scraped_s[name] for name in names_in(query.expr) & set(scraped_s)))
+        for board in boards
+        for panel, query in board.queries()
+        if "$__rate_interval" in query.expr
+    ]
+    assert {slowest_s for _, _, slowest_s in rates} == {1, 2}
+    narrow = [
+        (title, query.ref)
+        for title, query, slowest_s in rates
+        if (query.min_step_s or dashboards.DATA_SOURCE_INTERVAL_S) < slowest_s
+    ]
+    assert narrow == []
+
+
+def test_what_draws_zero_for_nothing_is_known_to_the_reader(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    # Such a query always answers: only what it asks without its zero shows a wrong name.
+    zeros = [query for b in boards for _, query in b.queries() if "vector(0)" in query.expr]
+    assert len(zeros) > 4
+    assert [query.expr for query in zeros if query.bare is None] == []
+    assert not any("vector(0)" in (query.bare or "") for query in zeros)
+
+
+def test_every_label_value_of_a_panel_mark_or_rule_exists(
+    repo: Path,
+    boards: tuple[dashboards.Dashboard, ...],
+    rules: dict[str, str],
+    vocabulary: dict[str, dict[str, Any]],
+) -> None:
+    compose = yaml.safe_load((repo / "compose.yaml").read_text())
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    everywhere = {
+        "service": set(compose["services"]),
+        "job": {job["job_name"] for job in config["scrape_configs"]},
+    }
+
+    def known(name: str, label: str) -> set[str]:
+        """The values that a label has in a series, also one that is recorded of others."""
+        if label in everywhere:
+            return everywhere[label]
+        if name in rules:
+            return set().union(*(known(of, label) for of in names_in(rules[name])))
+        for of, metric in vocabulary.items():
+            if name in {of + suffix for suffix in SUFFIXES.get(metric["type"], ("",))}:
+                return set(metric.get("values", {}).get(label, ()))
+        return set()
+
+    wrong = {
+        (where, name, label, value)
+        for where, expr in expressions(boards, rules)
+        for name, label, value in values_in(expr)
+        if value not in known(name, label)
+    }
+    assert wrong == set()
+
+
+def test_the_values_of_a_label_are_those_of_its_code(
+    repo: Path, vocabulary: dict[str, dict[str, Any]]
+) -> None:
+    def constants(enum: str) -> list[str]:
+        code = repo / "servers/contract/src/main/java/lab/contract" / f"{enum}.java"
+        names = re.findall(r"^  ([A-Z_]+)[,;]$", code.read_text(), re.MULTILINE)
+        return [name.lower() for name in names]
+
+    def values(name: str, label: str) -> list[str]:
+        found: list[str] = vocabulary[name]["values"][label]
+        return found
+
+    assert values("lab_http_requests_total", "outcome") == constants("Outcome")
+    assert values("lab_downstream_calls_total", "outcome") == constants("DownstreamOutcome")
+    assert values("lab_probe_requests_total", "outcome") == list(OUTCOMES)
+    assert values("lab_trial_info", "phase") == list(PHASES)
 
 
 def test_the_agent_exports_what_the_vocabulary_says(repo: Path) -> None:

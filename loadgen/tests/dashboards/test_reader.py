@@ -13,8 +13,10 @@ from lab.dashboards import (
     PrometheusReader,
     Window,
     ask,
+    ask_all,
     expand,
     load,
+    options,
     resolve,
 )
 from lab.dashboards.__main__ import main
@@ -88,13 +90,28 @@ def test_a_variable_opens_with_the_value_grafana_puts_in(
         # max(step + 1 s, 4 x 1 s) for the data source's 1 s
         (1, 0, "rate(a[4000ms])"),
         (15, 0, "rate(a[16000ms])"),
-        # a panel over 2 s scrapes: max(2 + 2, 4 x 2)
+        # a query over 2 s scrapes: max(2 + 2, 4 x 2)
         (1, 2, "rate(a[8000ms])"),
+        # its Min step takes the place of the data source's
+        (1, 0.5, "rate(a[2000ms])"),
     ],
 )
 def test_the_rate_interval_is_grafanas(step_s: float, min_step_s: float, expanded: str) -> None:
     window = Window(0, 300, step_s)
     assert expand("rate(a[$__rate_interval])", {}, window, min_step_s) == expanded
+
+
+def test_the_rate_interval_is_built_on_the_query_s_min_step_and_not_on_the_panel_s(
+    tmp_path: Path,
+) -> None:
+    asked: list[dict[str, str]] = []
+    content = board()
+    panel = content["panels"][0]["panels"][0]
+    panel["interval"] = "2s"
+    rate = {"expr": "rate(a[$__rate_interval])"}
+    panel["targets"] = [{"refId": "A"} | rate, {"refId": "B", "interval": "2s"} | rate]
+    ask(prometheus(asked=asked), load(write(tmp_path, content)), Window(0, 300, 1))
+    assert [one["query"] for one in asked] == ["rate(a[4000ms])", "rate(a[8000ms])"]
 
 
 def test_range_and_interval_are_known() -> None:
@@ -121,6 +138,22 @@ def test_every_query_is_asked_over_the_window(tmp_path: Path) -> None:
     assert answer.where == "lab/Throughput/A"
     assert answer.series[0].labels == {"server": "fixed-pool"}
     assert answer.series[0].points == ((1000.0, 1.5),)
+
+
+def test_marks_are_asked_and_what_would_answer_with_a_zero_without_it(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    content = board()
+    (target,) = content["panels"][0]["panels"][0]["targets"]
+    target["expr"] += ' or on () label_replace(vector(0), "server", "none", "", "")'
+    boards = load(write(tmp_path, content))
+    answers = ask_all(prometheus(asked=asked), boards, WINDOW)
+    assert [answer.where for answer in answers] == [
+        "lab/Throughput/A",
+        "lab/Throughput/A without its zero",
+        "lab/marks Trials",
+    ]
+    assert [one["query"] for one in asked[1:]] == ['a{server=~".+"}', "b"]
+    assert len(ask(prometheus(), boards, WINDOW)) == 1
 
 
 def test_what_is_not_a_number_is_no_data(tmp_path: Path) -> None:
@@ -185,6 +218,16 @@ def test_what_is_chosen_is_not_asked_for(tmp_path: Path) -> None:
     chosen = resolve(of_trials(asked), lab, WINDOW, {"run": "r1"})
     assert chosen == {"run": "r1", "trial": "01"}
     assert [each["query"] for each in asked] == ['max by (trial) (t{run="r1"})']
+
+
+def test_what_can_be_chosen_is_known_of_a_variable_with_a_value_too(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+    content = asking_board()
+    content["templating"]["list"][0]["current"] = {"value": "r1"}
+    (lab,) = load(write(tmp_path, content))
+    run = lab.questions[0]
+    assert lab.variables == {"run": "r1"}
+    assert options(of_trials(asked), run, WINDOW, {}) == ["r2", "r1"]
 
 
 def test_without_an_answer_a_variable_is_empty(tmp_path: Path) -> None:

@@ -113,6 +113,33 @@ def test_a_variable_asks_only_for_what_comes_before_it(files: dict[str, Any]) ->
             seen.add(name)
 
 
+def test_every_refresh_is_among_those_its_dashboard_offers(files: dict[str, Any]) -> None:
+    # Grafana sets no timer for any other.
+    live = {uid: board for uid, board in files.items() if board["refresh"]}
+    assert set(live) == UIDS - {"lab-compare"}
+    for uid, board in live.items():
+        assert board["refresh"] in board["timepicker"]["refresh_intervals"], uid
+
+
+def test_the_least_step_is_the_query_s(files: dict[str, Any]) -> None:
+    # The panel's "Min interval" does not count for $__rate_interval, nor does the reader look.
+    for uid, board in files.items():
+        for panel in board["panels"]:
+            assert "interval" not in panel, (uid, panel["title"])
+
+
+def test_the_p95_of_all_answers_says_that_failures_are_in_it(files: dict[str, Any]) -> None:
+    p95 = re.compile(r":p95_\d+s|histogram_quantile\(0\.95")
+    panels = [
+        panel
+        for board in files.values()
+        for panel in board["panels"]
+        if any(p95.search(target["expr"]) for target in panel.get("targets", []))
+    ]
+    assert len(panels) > 5
+    assert [p["title"] for p in panels if "Failed" not in p["description"]] == []
+
+
 def test_compare_shifts_every_query_by_the_trial_it_draws(files: dict[str, Any]) -> None:
     board = files["lab-compare"]
     assert board["refresh"] == ""

@@ -42,6 +42,15 @@ from lab.verdict import verdict_of
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
+USAGE = Usage(
+    run_cpu_s=5.0,
+    window_cpu_s=3.0,
+    host_busy=0.5,
+    host_steal=0.0,
+    window_wait_s=0.1,
+    window_slices=10_000,
+    window_throttled_s=0.0,
+)
 SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 
@@ -66,6 +75,10 @@ class FakeLab:
     route_status: int = 200
     answering_model: str | None = None
     toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # When the agent first looked at the toxics, in seconds since START (None: no look was ever
+    # answered), and when it could not.
+    first_look_s: float | None = -3600.0
+    blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
@@ -228,8 +241,23 @@ class FakeLab:
         elif request.method == "DELETE":
             self.marks.append(("", "end"))
         elif request.url.path == "/toxics":
-            return httpx.Response(200, json={"changes": [], "history": self.toxic_changes})
+            return httpx.Response(200, json=self._toxics_seen())
         return httpx.Response(200, json={})
+
+    def _toxics_seen(self) -> dict[str, object]:
+        """As told by lab.agent.watch."""
+
+        def span(first_s: float, last_s: float) -> dict[str, object]:
+            first, last = (START + timedelta(seconds=at) for at in (first_s, last_s))
+            return {"from": first.isoformat(), "to": last.isoformat()}
+
+        if self.first_look_s is None:
+            return {"changes": [], "history": [], "first_look": None, "watched": None}
+        now_s = self.clock()
+        blind = next((gap for gap in self.blind_s if gap[0] <= now_s < gap[1]), None)
+        gaps = [span(*gap) for gap in self.blind_s if gap[1] <= now_s]
+        watched = span(self.first_look_s, blind[0] if blind else now_s)
+        return {"changes": [], "history": self.toxic_changes, "watched": {**watched, "gaps": gaps}}
 
     def _prometheus(self, request: httpx.Request) -> dict[str, object]:
         path = request.url.path
@@ -450,8 +478,9 @@ def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
         before=snapshot(),
         after=snapshot(),
         after_problem=None,
-        usage=Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0),
+        usage=USAGE,
         warmth=Warmth(True, ()),
+        jit_share=0.02,
     )
     return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
 

@@ -17,7 +17,8 @@ IMAGES: dict[str, Json] = {
 }
 HOST: dict[str, Json] = {
     "cpu_model": "Abacus", "cores": 2, "memory_bytes": 2**33, "kernel": "6.1",
-    "docker_version": "26.1", "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
+    "docker_version": "26.1", "cpusets": {"loadgen": "", "toxiproxy": "", "downstream": "0"},
+    "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
 }  # fmt: skip
 VERSIONS: dict[str, Json] = {
     "lab": "0.1.0", "commit": "c0ffee", "commit_dirty": False, "engine": "fake 1.0",

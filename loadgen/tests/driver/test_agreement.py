@@ -19,10 +19,12 @@ EXPERIMENT = Experiment(
 )
 
 
-def row(engine: str, mode: Mode, p50: float | None, p95: float | None, valid: bool = True) -> Row:
+def row(
+    engine: str, mode: Mode, p50: float | None, p95: float | None, valid: bool = True, why: str = ""
+) -> Row:
     values = dict.fromkeys(Row.columns())
     values.update(server="a", route="/downstream", engine=engine, mode=mode, concurrency=400)
-    values.update(valid=valid, launch=1)
+    values.update(valid=valid, invalid_reasons=why, launch=1)
     prefix = "" if mode == "open" else "raw_"
     values.update({f"{prefix}p50_ms": p50, f"{prefix}p95_ms": p95})
     return Row(**values)  # type: ignore[arg-type]
@@ -66,7 +68,38 @@ def test_a_percentile_that_an_engine_does_not_tell_is_unknown() -> None:
         EXPERIMENT, (row("wrk2", "closed", 200.0, None), row("oha", "closed", 200.0, 9.0)), Path()
     )
     assert found[1].value is None
-    assert "agree is unknown, wrk2 has no raw_p95_ms" in found[1].text
+    assert "agree on p95 is unknown: wrk2 has no raw_p95_ms" in found[1].text
+
+
+def test_an_engine_without_a_valid_trial_is_not_passed_over() -> None:
+    rows = (row("wrk2", "open", 9.0, 9.9, False, "cold JVM"), row("oha", "open", 200.0, 210.0))
+    found = findings(EXPERIMENT, rows, Path())
+    assert [one.value for one in found] == [None, None]
+    assert found[0].text == (
+        "/downstream open 400: whether oha and wrk2 agree on p50 is unknown: no valid trial of "
+        "wrk2 (cold JVM)"
+    )
+
+
+def test_the_reference_never_changes_and_an_engine_that_did_not_run_is_said() -> None:
+    three = dataclasses.replace(EXPERIMENT, engines=("wrk2", "oha", "wrk"))
+    rows = (row("oha", "closed", 200.0, 210.0), row("wrk", "closed", 201.0, 211.0))
+    found = findings(three, rows, Path())
+    assert [one.text.partition(" closed 400: ")[2] for one in found] == [
+        f"whether {engine} and wrk2 agree on {percentile} is unknown: no trial of wrk2"
+        for engine in ("oha", "wrk")
+        for percentile in ("p50", "p95")
+    ]
+
+
+def test_an_engine_that_cannot_do_a_load_is_not_missed() -> None:
+    three = dataclasses.replace(EXPERIMENT, engines=("wrk", "wrk2", "oha"))
+    rows = (row("wrk2", "open", 200.0, 210.0), row("oha", "open", 200.0, 210.0))
+    found = findings(three, rows, Path())
+    assert [one.name.partition(",")[0] for one in found] == [
+        "engines agree on p50: oha and wrk2",
+        "engines agree on p95: oha and wrk2",
+    ]
 
 
 def test_one_engine_agrees_with_nobody() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from driver.fakes import FakeEngine, FakeLab
+from lab.claim import claimed
 from lab.cli import VERBS, do
 from lab.doctor import examine
 from lab.stack import Stack
@@ -68,6 +69,27 @@ def test_verbs_without_words_refuse_words(
     assert "COLOUR" in refused([verb, "COLOUR=red"], home, capsys)
 
 
+@pytest.mark.parametrize(
+    "argv", [["bench", "CONC=10"], ["explain", "CONC=10"], ["density"], ["executors"]]
+)
+def test_a_second_measurement_is_one_line_and_changes_nothing(
+    argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock, results = (Path(home["LAB_HOME"]) / name for name in ("lock", "results"))
+    lock.mkdir()
+    run = results / "20250701T120000Z-sweep"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text('{"status": "running"}')
+    with claimed(lock, lambda: None):
+        assert do(argv, home) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "lab: another measurement is under way (results/20250701T120000Z-sweep); wait for its end\n"
+    )
+    assert [path.name for path in results.iterdir()] == [run.name]
+
+
 def test_servers_lists_them(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert do(["servers"], home) == 0
     assert capsys.readouterr().out == "fixed-pool\nvirtual-threads\n"
@@ -106,9 +128,8 @@ def test_doctor_names_what_is_down(
     failed = " ".join(text for level, text in found if level == "FAIL")
     for part in ("b: http://b:8081", "target server a is down", "no load engine", "results in"):
         assert part in failed
-    warned = " ".join(text for level, text in found if level == "warn")
-    assert "no live view" in warned
-    assert "CONC=1500" in warned
+    assert "agent: http://loadgen:9464/health does not answer" in failed
+    assert any(level == "warn" and "CONC=1500" in text for level, text in found)
 
 
 def test_doctor_refuses_another_server_on_the_name(

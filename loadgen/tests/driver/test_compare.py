@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from driver import planned
 from driver.fakes import judged_row, measurement, plan
-from lab.cells import Cell, lane_of, loads, per_launch
+from lab.cells import Cell, lane_of, loads, most_errors, per_launch
 from lab.compare import Comparison, by_chance, compare, lanes
 from lab.types import Mode, Row
 
@@ -19,8 +20,10 @@ def row(mode: Mode = "closed", **changes: object) -> Row:
     return dataclasses.replace(judged_row("run", whole), **{"valid": True, **changes})  # type: ignore[arg-type]
 
 
-def side(values: Sequence[float], metric: str = "achieved_rps", mode: Mode = "closed") -> list[Row]:
-    return [row(mode, launch=n, **{metric: value}) for n, value in enumerate(values, start=1)]
+def side(values: Sequence[float], metric: str = "goodput_rps", mode: Mode = "closed") -> list[Row]:
+    # Without an error every answer is a good one.
+    column = "achieved_rps" if metric == "goodput_rps" else metric
+    return [row(mode, launch=n, **{column: value}) for n, value in enumerate(values, start=1)]
 
 
 def answers(of: Comparison) -> dict[str, str]:
@@ -33,15 +36,15 @@ def on(metric: str, a: Sequence[float], b: Sequence[float], mode: Mode = "closed
 
 def test_a_model_against_itself_does_not_differ() -> None:
     other = (99.0, 100, 101, 97, 103, 100)
-    assert on("achieved_rps", STEADY, other) == "no difference"
+    assert on("goodput_rps", STEADY, other) == "no difference"
     assert on("raw_p95_ms", STEADY, other) == "no difference"
     assert on("p95_ms", STEADY, other, "open") == "no difference"
 
 
 def test_more_throughput_is_faster_and_less_is_slower() -> None:
     more = [value * 1.5 for value in STEADY]
-    assert on("achieved_rps", STEADY, more) == "faster"
-    assert on("achieved_rps", more, STEADY) == "slower"
+    assert on("goodput_rps", STEADY, more) == "faster"
+    assert on("goodput_rps", more, STEADY) == "slower"
 
 
 @pytest.mark.parametrize(("metric", "mode"), [("raw_p95_ms", "closed"), ("p95_ms", "open")])
@@ -54,7 +57,7 @@ def test_more_latency_is_slower_and_less_is_faster(metric: str, mode: Mode) -> N
 def test_an_open_load_is_compared_on_the_corrected_latency_a_closed_one_on_the_raw() -> None:
     for mode, metric in (("open", "p95_ms"), ("closed", "raw_p95_ms")):
         found = compare(side(STEADY, mode=mode), side(STEADY, mode=mode), "a", "b")
-        assert [cell.metric for cell in found.cells] == ["achieved_rps", metric]
+        assert [cell.metric for cell in found.cells] == ["goodput_rps", metric]
 
 
 def test_noise_is_inconclusive_and_says_how_wide() -> None:
@@ -65,18 +68,18 @@ def test_noise_is_inconclusive_and_says_how_wide() -> None:
 
 
 def test_a_sure_difference_within_the_margin_is_none() -> None:
-    assert on("achieved_rps", [100.0] * 6, [104.0] * 6) == "no difference"
-    assert on("achieved_rps", [100.0] * 6, [100 / 1.05] * 6) == "no difference"
+    assert on("goodput_rps", [100.0] * 6, [104.0] * 6) == "no difference"
+    assert on("goodput_rps", [100.0] * 6, [100 / 1.05] * 6) == "no difference"
 
 
 def test_samples_without_any_spread_beyond_the_margin_differ() -> None:
-    assert on("achieved_rps", [100.0] * 6, [106.0] * 6) == "faster"
+    assert on("goodput_rps", [100.0] * 6, [106.0] * 6) == "faster"
     assert on("raw_p95_ms", [100.0] * 6, [106.0] * 6) == "slower"
 
 
 def test_a_ratio_that_may_be_one_and_may_be_large_is_inconclusive() -> None:
     # The 6th of the 36 ratios is 1, the 31st 1.2.
-    assert on("achieved_rps", [100.0] * 6, [100.0, 102, 104, 106, 110, 120]) == "inconclusive"
+    assert on("goodput_rps", [100.0] * 6, [100.0, 102, 104, 106, 110, 120]) == "inconclusive"
 
 
 def test_fewer_than_six_launches_never_differ() -> None:
@@ -99,14 +102,14 @@ def test_a_cell_without_a_valid_trial_has_no_answer() -> None:
     a = [dataclasses.replace(one, valid=False) for one in side(STEADY)]
     [rps, p95] = compare(a, side(STEADY), "a", "b").cells
     assert (rps.a, rps.ratio, rps.answer) == (None, None, "inconclusive")
-    assert rps.why == "no valid trial of A tells achieved_rps"
+    assert rps.why == "no valid trial of A tells goodput_rps"
     assert p95.answer == "inconclusive"
 
 
 def test_a_percentile_that_no_engine_told_has_no_answer() -> None:
     b = [dataclasses.replace(one, raw_p95_ms=None) for one in side(STEADY)]
     assert answers(compare(side(STEADY), b, "a", "b")) == {
-        "achieved_rps": "no difference",
+        "goodput_rps": "no difference",
         "raw_p95_ms": "inconclusive",
     }
 
@@ -178,3 +181,49 @@ def test_open_and_closed_stand_side_by_side_per_lane() -> None:
     # A second rate at the same concurrency: its closed load stands beside the first.
     assert (faster.offered_rps, faster.closed_rps, faster.bound_rps) == (900, None, 900.0)
     assert (faster.open_rps, faster.valid, faster.trials) == (None, 0, 1)
+
+
+def counted(rps: float, ok: int, **changes: object) -> list[Row]:
+    """Six launches that answered so many a second, of which so many were good."""
+    values = {"achieved_rps": rps, "raw_p95_ms": 1e6 / rps, "ok": ok, **changes}
+    return [planned.row(plan("closed"), launch=n, **values) for n in range(1, 7)]
+
+
+def test_who_fails_faster_is_not_faster() -> None:
+    working, failing = counted(6000, 90_000), counted(9000, 15_000, http_errors=120_000)
+    [rps, p95] = compare(working, failing, "a", "b").cells
+    assert rps.b is not None
+    # 9,000 answers a second, of which one in nine is good.
+    assert rps.b.median == 1000
+    assert rps.answer == "slower"
+    assert (p95.answer, p95.ratio) == ("inconclusive", None)
+    assert p95.why == "88.9% of B's requests were errors"
+    [rps, p95] = compare(failing, working, "a", "b").cells
+    assert rps.answer == "faster"
+    assert p95.why == "88.9% of A's requests were errors"
+    [_, p95] = compare(failing, failing, "a", "b").cells
+    assert p95.why == "88.9% of A's requests and 88.9% of B's requests were errors"
+
+
+def test_a_few_errors_leave_latencies_comparable() -> None:
+    [_, p95] = compare(counted(900, 9900), counted(500, 9900, timeouts=100), "a", "b").cells
+    assert p95.answer == "slower"
+    [_, p95] = compare(counted(900, 9900), counted(500, 9900, socket_errors=101), "a", "b").cells
+    assert p95.answer == "inconclusive"
+
+
+def test_one_launch_of_errors_is_enough_and_an_invalid_one_does_not_count() -> None:
+    rows = counted(500, 1000)
+    rows[3] = dataclasses.replace(rows[3], http_errors=1000)
+    assert most_errors(rows) == 0.5
+    rows[3] = dataclasses.replace(rows[3], valid=False)
+    assert most_errors(rows) == 0
+    assert most_errors([]) == 0
+
+
+def test_loads_tell_goodput_and_the_errors_beside_it() -> None:
+    [load] = loads(counted(9000, 15_000, http_errors=120_000))
+    assert load.closed_rps is not None
+    assert load.closed_rps.median == 1000
+    assert load.error_share == pytest.approx(8 / 9)
+    assert load.errors == 6 * 120_000

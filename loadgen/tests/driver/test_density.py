@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from driver.fakes import FakeLab, FakeSystem
-from lab.density import Place, density, density_plan, resume, source_ports
+from driver.fakes import START, FakeLab, FakeSystem
+from lab.cli import do
+from lab.density import Place, density, density_plan, rebuild, report, resume, source_ports
 from lab.density.model import Kind, Plan, Row
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.report import manifest
 from lab.stack import Stack
+from lab.types import Fairness
 
 RUN = "20260131T120000Z-density"
 SERVERS = ("a", "b")
@@ -125,6 +128,9 @@ class Run:
         console = Console(file=self.text, width=120)
         run_dir = self.place.results / RUN
         return resume(run_dir, self.place, self.stack, self.system, console, self.fakes.connect)
+
+    def rebuild(self) -> int:
+        return rebuild(self.place.results / RUN, Console(file=self.text, width=120))
 
     @property
     def rows(self) -> list[dict[str, str]]:
@@ -287,3 +293,70 @@ def test_a_run_does_not_go_on_in_another_lab(ready: Run, fake_lab: FakeLab) -> N
     fake_lab.settings["b"] = {"backlog": 7}
     with pytest.raises(LabError, match="b: backlog changed since it began"):
         ready.resume()
+
+
+def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
+    ready.run(LAUNCHES="6", KIND="idle", CONNECTIONS="50000", SERVER="a,b")
+    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    assert text.startswith(f"# density: {RUN}\n")
+    assert "| a | idle | 19000 | 1000 [1000 1000] | 3000 [3000 3000] | 6 |" in text
+    assert "12 launches, 12 of them valid, from 2026-01-31T12:00:00.000Z" in text
+    assert "- equal for all: " in text
+    assert "- a idle launch 1: 19000 of 50000 connections: 20000 open files per process" in text
+    assert "make density LAUNCHES=6 KIND=idle CONNECTIONS=50000 SERVER=a,b\n" in text
+    assert "REPORT.md" in ready.text.getvalue()
+
+
+def test_a_report_has_question_and_hypothesis_of_its_file() -> None:
+    asked = dataclasses.replace(
+        density_plan({}, SERVERS, 20_000, None),
+        question="How much?\n",
+        hypothesis="Little.",
+        words=("EXP=d",),
+    )
+    whole = manifest.Manifest(
+        run="r", status="complete", started_at=START, ended_at=START, experiment=asked,
+        versions={}, host={}, limits={}, servers={}, fairness=Fairness({}, {}, {}),
+    )  # fmt: skip
+    text = report.text(whole, ())
+    assert "**Question.** How much?\n" in text
+    assert "**Hypothesis.** Little.\n" in text
+    assert "\nmake run EXP=d\n" in text
+
+
+def test_a_report_is_made_again_byte_for_byte(ready: Run) -> None:
+    ready.fakes.most = 333
+    ready.run(LAUNCHES="2")
+    path = ready.place.results / RUN / "REPORT.md"
+    before = path.read_bytes()
+    assert ready.rebuild() == 0
+    assert "unchanged, byte for byte: REPORT.md" in ready.text.getvalue()
+    path.unlink()
+    ready.rebuild()
+    assert path.read_bytes() == before
+    assert "rebuilt: REPORT.md" in ready.text.getvalue()
+    path.write_text("something else\n")
+    ready.rebuild()
+    assert path.read_bytes() == before
+    assert "is kept as REPORT.md.1.old" in ready.text.getvalue()
+
+
+def test_a_report_says_what_is_invalid_and_that_the_run_did_not_end(ready: Run) -> None:
+    ready.fakes.closed_by_server = 5
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    assert "> **The run is interrupted, not complete: " in text
+    assert "- a idle launch 1: 5 of 8000 connections were closed by the server" in text
+    ready.rebuild()
+    assert "the run is interrupted, not complete" in ready.text.getvalue()
+
+
+def test_report_is_the_same_verb_for_density(
+    ready: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready.run()
+    assert do(["report", f"RUN={RUN}"], {"LAB_HOME": str(tmp_path)}) == 0
+    assert f"results/{RUN}: 4 launches, 4 of them valid" in capsys.readouterr().out
+    assert do(["report"], {"LAB_HOME": str(tmp_path)}) == 0

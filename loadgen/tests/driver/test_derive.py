@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from driver.fakes import FakeEngine, plan
-from driver.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
+from driver.fakes import IDENTITY, FakeEngine, plan, record, snapshot
+from driver.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 from lab.derive import derive, read_trial
 from lab.engines import ENGINES
 from lab.errors import LabError, RawDataError
-from lab.report import csv
-from lab.types import Row
+from lab.records import write_json
+from lab.report import csv, manifest
+from lab.types import Row, ToxicState
 
 OLD = Path(__file__).parent / "captures" / "20261121T000331Z-interrupted"
 FILES = (
@@ -66,8 +67,9 @@ def test_another_place_on_disk_gives_the_same_bytes(run_dir: Path, tmp_path: Pat
 
 
 def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> None:
+    of = manifest.read(run_dir)
     for raw in sorted((run_dir / "raw").iterdir()):
-        csv.append(run_dir / "trials.csv", read_trial(NAME, raw, [Jittery()]).row)
+        csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
     derived = derive(run_dir, [Jittery()])
     assert derived.changed == FILES[1:]
     assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
@@ -158,17 +160,37 @@ def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> 
     assert first["argv"] == ["fake"]
     assert first["usage"]["run_cpu_s"] == 5.0
     assert first["warmth"]["steady"] is True
-    assert first["jit_share"] is None
+    assert first["jit_share"] == 0.02
     assert first["sent"] is None
 
 
 def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
     # The window's series say nothing of any job: each trial gets that as a note.
-    raw = run_dir / "raw" / "01-a-closed"
-    assert "series are missing" in str(read_trial(NAME, raw, [Jittery()]).judgement.notes)
+    raw, of = run_dir / "raw" / "01-a-closed", manifest.read(run_dir)
+    assert "series are missing" in str(read_trial(of, raw, [Jittery()]).judgement.notes)
     (raw / "series.jsonl.gz").write_bytes(b"not gzip")
     with pytest.raises(RawDataError, match=r"series\.jsonl\.gz"):
-        read_trial(NAME, raw, [Jittery()])
+        read_trial(of, raw, [Jittery()])
+
+
+def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path: Path) -> None:
+    slow = ToxicState(("downstream/latency latency latency=300",), 300.0)
+    servers = {"a": snapshot(), "b": snapshot(toxics=slow)}
+    folder = write_manifest(tmp_path, servers=servers)
+    first, second, *_ = plans()
+    write_raw(folder, [first, second])
+    raw = folder / "raw" / second.trial
+    of = dataclasses.replace(IDENTITY, model="b")
+    at = snapshot(identity=of, toxics=slow, downstream_delay_ms=100.0)
+    write_json(raw / "trial.json", record(second, before=at, after=at))
+    rows = derive(folder, [Jittery()]).rows
+    # The first server's snapshot counts, whatever the second's own was.
+    assert [row.invalid_reasons for row in rows] == [
+        "",
+        "toxics are not those the run began with: none became downstream/latency latency "
+        "latency=300; the downstream's delay is not what the run began with: 200 became 100 ms",
+    ]
+    assert derive(folder, [Jittery()]).changed == ()
 
 
 def test_a_run_of_an_older_format_is_judged_again_to_the_same_rows(tmp_path: Path) -> None:
@@ -179,7 +201,13 @@ def test_a_run_of_an_older_format_is_judged_again_to_the_same_rows(tmp_path: Pat
     derived = derive(run_dir, ENGINES)
     # It stored no series, so what limited its trials cannot be told.
     judged = tuple(dataclasses.replace(row, bottleneck="unknown", confidence=0.0) for row in before)
-    assert tuple(csv.read(run_dir / "trials.csv")) == judged
+    after = tuple(csv.read(run_dir / "trials.csv"))
+    # What the window saw is in its raw data, though that version did not tell.
+    assert [row.window_ok for row in after] == [
+        round((row.achieved_rps or 0) * (row.window_s or 0)) for row in before
+    ]
+    older = {"window_ok": None, "window_http_errors": None}
+    assert tuple(dataclasses.replace(row, **older) for row in after) == judged
     assert derived.kept == ("trials.csv.1.old",)  # It had fewer columns.
     assert all(row.valid for row in before)
     report = (run_dir / "REPORT.md").read_text()

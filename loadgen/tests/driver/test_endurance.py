@@ -12,9 +12,19 @@ from driver.fakes import FakeEngine, plan, record, snapshot
 from driver.planned import all_of, experiment, row
 from lab import endurance
 from lab.errors import WordError
+from lab.heap import AFTER, heap_after_collections
 from lab.observe import SERIES
 from lab.records import write_json
-from lab.types import Endurance, Experiment, Finding, Observation, Row, Series
+from lab.types import (
+    Endurance,
+    Experiment,
+    Finding,
+    Observation,
+    Row,
+    Series,
+    WarmCycle,
+    Warmth,
+)
 
 MIB = 2**20
 LEG_S = 300
@@ -47,6 +57,25 @@ def test_legs_of_a_launch_are_on_one_jvm() -> None:
     assert [one.server for one in plans[10:12]] == ["b", "a"]
 
 
+@pytest.mark.parametrize(
+    ("duration_s", "leg_s", "lengths"),
+    [
+        (1500, 300, [300] * 5),
+        # Nine minutes in legs of five are five and four.
+        (540, 300, [300, 240]),
+        (330, 300, [300, 30]),
+        (329, 300, [329]),
+        (10, 3, [3, 3, 4]),
+        (200, 300, [200]),
+    ],
+)
+def test_legs_are_together_as_long_as_was_asked(
+    duration_s: int, leg_s: int, lengths: list[int]
+) -> None:
+    of = enduring(servers=("a",), duration_s=duration_s, endurance=Endurance(leg_s))
+    assert [one.duration_s for one in all_of(order_of(of))] == lengths
+
+
 def test_closed_legs_have_no_rate_and_an_open_leg_needs_one() -> None:
     closed = enduring(modes=("closed",), routes=("/compute",))
     assert {one.offered_rps for one in all_of(order_of(closed))} == {None}
@@ -69,6 +98,7 @@ def keep(
     old: Callable[[float], float] = lambda at: 1e6,
     old_after: float = 0.0,
     started_ms: int = 1000,
+    warmth: Warmth | None = None,
 ) -> None:
     """The raw folder of a leg that ran for 310 s, its window the last 300 s of them; samples
     every second. `resident` and `old` are bytes by seconds of load."""
@@ -79,7 +109,8 @@ def keep(
         before, identity=dataclasses.replace(before.identity, start_time_ms=started_ms)
     )
     of = plan(trial=one.trial, duration_s=LEG_S)
-    write_json(raw / "trial.json", record(of, before=before, window_offset_s=10.0, run_s=310.0))
+    times = {"window_offset_s": 10.0, "run_s": 310.0, "warmth": warmth}
+    write_json(raw / "trial.json", record(of, before=before, **times))
     # Other servers' legs lie between: the wall clock says nothing of load.
     opens = 1_000_000.0 + number * 2000
     loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
@@ -171,6 +202,19 @@ def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
     assert "2 of 5 legs left out: 2 legs ran on another JVM" in found.text
 
 
+def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
+    """Proven warm once more: whoever went on with the run put load on the JVM to do so."""
+    rows = legs()
+    for number, one in enumerate(rows):
+        again = Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))
+        keep(tmp_path, one, number, lambda s: 3e8 + s * 36 * MIB / 3600, warmth=again)
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.value == pytest.approx(36, rel=1e-3)
+    assert found.text.endswith(
+        "over 0.43 h of load; interrupted once, and the load on this JVM meanwhile is not counted"
+    )
+
+
 def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
     rows = legs(1, valid=False, invalid_reasons="x")
     found = findings(tmp_path, rows)[endurance.HEAP]
@@ -202,8 +246,19 @@ def test_the_heap_after_collections_is_survivors_and_the_old_generation_now() ->
             series(used, "Metaspace", 7, 7),
         ),
     )
-    assert endurance.heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
-    assert endurance.heap_after_collections(Observation((0.0, 3.0), ())) == ()
+    assert heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
+    assert heap_after_collections(Observation((0.0, 3.0), ())) == ()
+
+
+def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_told() -> None:
+    def series(name: str, pool: str) -> Series:
+        return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), (4.0, 5.0))
+
+    def left(*pools: Series) -> tuple[tuple[float, float], ...]:
+        return heap_after_collections(Observation((0.0, 3.0), pools))
+
+    assert left(series(AFTER, "Shenandoah")) == ((1.0, 4.0), (2.0, 5.0))
+    assert left(series(AFTER, "Survivor Space"), series(AFTER, "Tenured Gen")) == ()
 
 
 def test_parts_have_medians_and_a_part_without_samples_is_left_out() -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +425,21 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
         done.append(row(plan, **late(plan, len(done))))
     assert [one.arm for one in done if one.arm and one.arm.startswith("2")] == ["2-named"]
     assert len(done) == 14
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+@pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
+def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | None) -> None:
+    of = inquiry(servers=("a", "b"), explain=Explain(6, steps, suspect))
+    rows = run(of)
+    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
+    assert said[0] == 2 * (13 * steps + 1)
+    assert all(left >= len(rows) - done for done, left in enumerate(said))
+    assert all(after < before for before, after in pairwise(said))
+    assert said[-1] == 0
+
+
+def test_an_invalid_trial_is_still_to_be_made() -> None:
+    of = inquiry(explain=Explain(6, 1))
+    rows = run(of, invalid("1-before", 1))
+    assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [13, 13, 12]

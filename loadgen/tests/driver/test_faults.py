@@ -103,6 +103,17 @@ def test_a_server_that_stays_broken_is_said_and_is_no_number(tmp_path: Path) -> 
     assert median.value is None
 
 
+def test_requests_without_an_answer_are_told(tmp_path: Path) -> None:
+    one = trial(timeouts=7, socket_errors=30)
+    # Half of the connections are reset until 44: those left are as quick as ever.
+    halved = {at: second(200, 200) for at in range(40, 44)}
+    keep(tmp_path, one, {**felt(), **halved})
+    _, down, _ = findings(tmp_path, one)
+    assert down.value == 4.0
+    lost = "; in the whole run 7 requests timed out, 30 lost their connection"
+    assert down.text.endswith("after 4.0 s" + lost)
+
+
 @pytest.mark.parametrize(
     ("changes", "seconds", "script", "says"),
     [

@@ -4,12 +4,14 @@ window, measurement, judgement. Each makes the trial invalid, for that reason on
 import dataclasses
 from pathlib import Path
 
+import httpx
 import pytest
 
 from driver.fakes import (
     START,
     FakeEngine,
     FakeLab,
+    FakeProcess,
     FakeSystem,
     plan,
     reading,
@@ -21,7 +23,7 @@ from lab.load import MOST_STARTS, Runner
 from lab.measure import RECORD, measure
 from lab.observe import load_or_none, observe
 from lab.records import read_json
-from lab.stack import Stack
+from lab.stack import Stack, Urls
 from lab.types import (
     Judgement,
     Peak,
@@ -154,11 +156,54 @@ def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
     assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
 
 
-def test_without_the_agent_nobody_watches_and_a_note_says_so(lab: Lab) -> None:
+def test_without_the_agent_nobody_watches(lab: Lab) -> None:
     lab.fake.agent_up = False
-    judgement = lab.judged()
-    assert judgement.valid
-    assert "nobody watched for toxics" in judgement.notes[0]
+    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
+
+
+def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
+    lab.fake.agent_up = False
+    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
+    assert lab.judged() == Judgement((), ())
+
+
+def test_an_agent_that_was_started_anew_does_not_know_what_was_before(lab: Lab) -> None:
+    # A toxic came and went, then the agent restarted: its history is empty.
+    lab.fake.first_look_s = MID_WINDOW_S
+    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:17"
+
+
+def test_an_agent_that_toxiproxy_never_answered_knows_nothing(lab: Lab) -> None:
+    lab.fake.first_look_s = None
+    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
+
+
+def test_looks_that_failed_in_the_middle_are_a_time_in_which_nobody_watched(lab: Lab) -> None:
+    lab.fake.blind_s = [(12.0, 23.0)]
+    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:23"
+
+
+def test_looks_that_fail_until_the_end_are_too(lab: Lab) -> None:
+    lab.fake.blind_s = [(12.0, 99.0)]
+    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:25"
+
+
+def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
+    lab.fake.blind_s = [(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]
+    note = "nobody watched the toxics from 12:00:12 to 12:00:14"
+    assert lab.judged() == Judgement((), (note,))
+
+
+def test_the_agent_is_asked_after_the_toxics_were_read_back(lab: Lab) -> None:
+    # Otherwise what is taken away between the two is seen by neither.
+    lab.run()
+    asked = [host for host, _ in lab.fake.asked if host in ("loadgen", "toxiproxy")]
+    assert asked[-1] == "loadgen"
+
+
+def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) -> None:
+    lab.fake.toxic_changes += [seen(28)]
+    assert lab.judged() == Judgement((), ())
 
 
 def test_too_few_samples(lab: Lab) -> None:
@@ -271,6 +316,34 @@ def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
     assert lab.reason() == "fake.txt:7: ends before the spectrum"
 
 
+def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
+    def refuse(plan: TrialPlan, raw: Path) -> None:
+        raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
+
+    lab.engine.condense = refuse  # type: ignore[method-assign]
+    assert lab.reason() == "fake.sqlite: cannot be read: malformed"
+
+
+def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
+    original = lab.system.start
+    lab.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
+    assert lab.system.processes[0].stopped_early
+    assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
+
+
+def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
+    original = lab.system.start
+    lab.engine.warm_up_s = 7
+
+    def hang(argv: tuple[str, ...], output: Path) -> FakeProcess:
+        return original(("fake", "100000") if argv[1] == "7" else argv, output)
+
+    lab.system.start = hang  # type: ignore[method-assign, assignment]
+    assert lab.reason() == "wrk2 did not end its warm-up in time, and was stopped"
+    assert lab.system.processes[0].stopped_early
+
+
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
     def answers(le: str, each_second: float) -> None:
         labels = {"__name__": "lab_downstream_lag_seconds_bucket", "job": "downstream", "le": le}
@@ -344,6 +417,38 @@ def test_what_another_changes_beside_a_script_is_seen_by_the_agent(lab: Lab) -> 
     lab.fake.toxic_changes += [seen(12), seen(24, "slow"), seen(21, "")]
     reason = lab.reason(plan(script=SCRIPT))
     assert reason == "toxics changed during the trial: downstream/slow at 12:00:24"
+
+
+def test_what_another_changes_right_after_a_step_of_the_script_is_not_its_own(lab: Lab) -> None:
+    lab.fake.toxic_changes += [seen(12), seen(13, "slow"), seen(14, "slow")]
+    reason = lab.reason(plan(script=SCRIPT))
+    assert reason == (
+        "toxics changed during the trial: downstream/slow at 12:00:13, downstream/slow at 12:00:14"
+    )
+
+
+def test_what_another_changes_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
+    # Within the two seconds in which the agent may still see the step itself.
+    lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
+    lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
+    reason = lab.reason(plan(script=SCRIPT))
+    assert reason == "step 4 of the script, TYPE=up: toxics changed beside the script: downstream"
+    assert lab.fake.enabled
+
+
+def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
+    # The removal of a reset_peer waits for it, and every look waits for the removal.
+    of = plan(script=SCRIPT)
+    answer = lab.fake.answer
+
+    def slowly(request: httpx.Request) -> httpx.Response:
+        if request.method == "DELETE" and request.url.host == "toxiproxy":
+            lab.system.elapsed_s += 6.0
+        return answer(request)
+
+    lab.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.blind_s = [(14.2, 22.4)]
+    assert not [one for one in lab.judged(of).reasons if "nobody watched" in one]
 
 
 def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:

@@ -131,8 +131,9 @@ def counter(*points: tuple[float, float], job: str = "server", **labels: str) ->
     return Series({"__name__": "n", "job": job, **labels}, times, values)
 
 
-def up(*times: float) -> Series:
-    return Series({"__name__": "up", "job": "server"}, times, (1.0,) * len(times))
+def up(*times: float, failed: tuple[float, ...] = ()) -> Series:
+    values = tuple(0.0 if at in failed else 1.0 for at in times)
+    return Series({"__name__": "up", "job": "server"}, times, values)
 
 
 def test_a_counter_that_began_again() -> None:
@@ -146,6 +147,38 @@ def test_a_counter_born_in_the_window_began_at_zero() -> None:
     assert Observation((9.0, 16.0), (born, up(8, 12, 20))).increase("n") == pytest.approx(7)
     # Whether it is new is not known where its job was not seen before.
     assert Observation((9.0, 16.0), (born, up(12, 20))).increase("n") is None
+
+
+def test_a_counter_that_first_shows_after_a_failed_scrape_has_no_known_rise() -> None:
+    # The scrapes at 10 and 12 failed: nobody knows what it had risen to when the window began.
+    born = counter((14, 50_000), (20, 50_006))
+    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 16, 20, failed=(10, 12))))
+    assert seen.increase("n") is None
+    # One that failed earlier says nothing of it.
+    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 20, failed=(8,))))
+    assert seen.increase("n") == pytest.approx(50_002)
+
+
+def test_a_scrape_that_failed_has_not_seen_the_window() -> None:
+    assert Observation((9.0, 16.0), (up(8, 12, 20),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(8,)),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(20,)),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 20, failed=(8, 20)),)).covers("server")
+
+
+def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped = [
+        (labels, lambda at: float(at < 20)) if labels["job"] == "jvm" else (labels, value)
+        for labels, value in fake_lab.scraped
+    ]
+    problem = observed(stack, system, tmp_path)
+    assert problem == "Prometheus did not scrape past the window in time: jvm"
+    assert system.elapsed_s == pytest.approx(15, abs=1)
+    observation = load(tmp_path)
+    assert observation.covers("server")
+    assert not observation.covers("jvm")
 
 
 def test_counters_are_summed_and_one_that_is_not_covered_spoils_the_sum() -> None:

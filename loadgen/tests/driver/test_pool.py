@@ -144,6 +144,24 @@ def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name
     assert any(note.startswith("compared across limits on purpose") for note in notes)
 
 
+@pytest.mark.parametrize("part", ["loadgen", "toxiproxy", "downstream"])
+def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
+    results: Path, part: str
+) -> None:
+    sets = HOST["cpusets"]
+    assert isinstance(sets, dict)
+    write_manifest(results, TWO, host={**HOST, "cpusets": {**sets, part: "1"}})
+    was = {"downstream": "0"}.get(part, "all")
+    said = refused(results)
+    assert f"differ in limits: CPU set of {part} is {was} in {ONE}, 1 in {TWO}" in said
+    assert compared(results, ACROSS="limits").comparisons
+
+
+def test_a_run_that_did_not_record_its_cpu_sets_is_like_no_other(results: Path) -> None:
+    write_manifest(results, TWO, host={k: v for k, v in HOST.items() if k != "cpusets"})
+    assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
+
+
 @pytest.mark.parametrize("image", ["a", "toxiproxy", "downstream", "loadgen"])
 def test_another_image_is_refused_unless_compared_on_purpose(results: Path, image: str) -> None:
     images = HOST["images"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.claim import claimed, is_claimed
 from lab.errors import EngineError, Interrupted
 from lab.process import HostCpu, Linux, interrupt_at_once
 
@@ -20,6 +21,17 @@ def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path
     assert status == 3
     assert output.read_text() == "out\nerr\n"
     assert process.cpu_s() > 0
+
+
+def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
+    with claimed(tmp_path, lambda: None) as held:
+        process = Linux(held=held).start(["sleep", "60"], tmp_path / "out.txt")
+    try:
+        # As of a driver that was killed: its engine goes on.
+        assert is_claimed(tmp_path)
+    finally:
+        process.stop()
+    assert is_claimed(tmp_path) is False
 
 
 def test_stop_ends_the_whole_process_group(tmp_path: Path) -> None:

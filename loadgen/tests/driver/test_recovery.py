@@ -38,6 +38,32 @@ def test_a_second_without_answers_is_not_calm() -> None:
     assert found[0].worst_ms == float("inf")
 
 
+def test_a_second_in_which_requests_are_missing_is_not_calm() -> None:
+    # Half of them are reset from 25 to 29: the others are as quick as ever.
+    halved = {at: second(200.0, 200) for at in range(25, 30)}
+    _, found = recoveries({**felt(), **halved}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 5.0
+
+
+def test_a_few_that_are_missing_for_long_are_not_calm() -> None:
+    fewer = {at: second(200.0, 378) for at in range(25, 35)}
+    _, found = recoveries({**felt(), **fewer}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s is None
+
+
+def test_what_a_pause_moves_into_the_next_second_is_calm() -> None:
+    # 50 ms without answers at the end of 26, which come in 27.
+    moved = {26: second(200.0, 380), 27: second(200.0, 420)}
+    _, found = recoveries({**felt(), **moved}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 0.0
+
+
+def test_seconds_that_catch_up_do_not_make_up_for_one_that_answered_too_little() -> None:
+    uneven = {26: second(200.0, 300), 27: second(200.0, 500)}
+    _, found = recoveries({**felt(), **uneven}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 2.0
+
+
 def test_two_steady_seconds_before_the_next_spike_are_not_three() -> None:
     late = dict.fromkeys(range(25, 33), 900.0)
     assert recoveries(felt(late), WINDOW, PEAKS, STEADY)[1][0].after_s is None

@@ -151,7 +151,7 @@ def test_a_table_of_an_older_version_has_no_launches() -> None:
         ("run,trial", "run,colour", "colour, trial"),
         (",true,", ",perhaps,", "trials.csv:2"),
         (",450,", ",many,", "trials.csv:2"),
-        (",0,,,,\n", "\n", "trials.csv:2"),
+        (",0,,,,,,\n", "\n", "trials.csv:2"),
     ],
 )
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -277,7 +277,7 @@ def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
     assert lines[2].startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
     assert lines[4] == "> **The run is interrupted, not complete:** 4 trials."
     assert "no interval (1 launch)" in report(tmp_path)
-    assert "inconclusive: closed 100 req/s;" in report(tmp_path)
+    assert "inconclusive: closed 100 goodput;" in report(tmp_path)
 
 
 def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
 
 def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
     said = json.loads((results / NAME / "comparison.json").read_text())
-    assert (said["format_version"], said["margin"], said["confidence"]) == (1, 0.05, 0.95)
+    assert (said["format_version"], said["margin"], said["confidence"]) == (2, 0.05, 0.95)
     [of] = said["comparisons"]
     assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 4)
     assert of["cells"][0]["ratio"]["interval"]["coverage"] == pytest.approx(1 - 38 / 924)

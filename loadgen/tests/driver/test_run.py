@@ -25,8 +25,10 @@ from lab.types import (
     Demand,
     Experiment,
     Explain,
+    Objective,
     Planted,
     Row,
+    Stress,
     TrialPlan,
     WarmCycle,
     Warmth,
@@ -174,13 +176,14 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench, fake_lab: Fake
     assert fake_lab.probe_rates == {None}
 
 
-def test_without_the_agent_one_line_warns_and_the_bench_goes_on(
+def test_without_the_agent_one_line_warns_and_no_trial_is_believed(
     ready: Bench, fake_lab: FakeLab
 ) -> None:
     fake_lab.agent_up = False
     assert ready.run() == 0
     assert ready.text.getvalue().count("no live view") == 1
     assert len(ready.rows) == 4
+    assert all("nobody watched the toxics" in row["invalid_reasons"] for row in ready.rows)
 
 
 def test_latest_points_to_the_run_by_a_relative_link(ready: Bench) -> None:
@@ -267,6 +270,56 @@ def test_a_toxic_added_and_removed_again_in_the_trial_is_caught(
     assert ready.rows[0]["valid"] == valid
 
 
+LATENCY = {
+    "name": "latency",
+    "type": "latency",
+    "stream": "downstream",
+    "toxicity": 1.0,
+    "attributes": {"latency": 300, "jitter": 0},
+}
+IN_FORCE = "downstream/latency latency jitter=0 latency=300 stream=downstream toxicity=1"
+
+
+def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    def warm(server: str, *_: object) -> Warmth:
+        if server == "b":
+            fake_lab.toxics.append(LATENCY)
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    ready.run(modes=("open",))
+    assert [row["valid"] for row in ready.rows] == ["true", "false"]
+    reason = f"toxics are not those the run began with: none became {IN_FORCE}"
+    assert ready.rows[1]["invalid_reasons"].startswith(reason)
+    # Judged again from what is stored it says the same.
+    assert "trials.csv" not in lab.derive.derive(ready.run_dir, [ready.engine]).changed
+
+
+def test_another_delay_of_the_downstream_between_trials_does_too(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.system.at(30.0, lambda: setattr(fake_lab, "delay_ms", 100))
+    ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
+    reason = "the downstream's delay is not what the run began with: 200 became 100 ms"
+    assert reason not in ready.rows[0]["invalid_reasons"]
+    assert reason in ready.rows[2]["invalid_reasons"]
+
+
+def test_a_toxic_left_in_force_is_said_wherever_people_look(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    fake_lab.toxics.append(LATENCY)
+    ready.run(servers=("a",), modes=("open",))
+    assert ready.rows[0]["valid"] == "true"
+    said = f"toxics in force: {IN_FORCE}"
+    assert said in ready.text.getvalue().replace("\n", " ")
+    assert said in str(ready.manifest["notes"])
+    for report in ("REPORT.md", "report.html"):
+        assert said in (ready.run_dir / report).read_text()
+
+
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
     ready.engine.broken = "ends before the spectrum"
     assert ready.run(servers=("a",), modes=("open",)) == 1
@@ -308,9 +361,12 @@ def test_an_engine_that_never_ends_is_ended(ready: Bench) -> None:
 
     original = ready.system.start
     ready.system.start = hang  # type: ignore[method-assign, assignment]
-    with pytest.raises(EngineError, match="did not end"):
-        ready.run(servers=("a",), modes=("open",))
+    assert ready.run(servers=("a",)) == 1
     assert ready.system.processes[0].stopped_early
+    # Each is kept as invalid, and the run goes on.
+    assert [row["valid"] for row in ready.rows] == ["false", "false"]
+    assert "wrk2 did not end within 120 s" in ready.rows[0]["invalid_reasons"]
+    assert ready.manifest["status"] == "complete"
 
 
 def test_a_wrong_server_on_the_name_stops_before_any_load(ready: Bench, fake_lab: FakeLab) -> None:
@@ -414,6 +470,16 @@ def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
     assert "[4/4] b closed CONC=200 measuring" in text
 
 
+def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
+    of = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    ready.run(kind="stress", stress=of, concurrencies=(100,), modes=("open",), servers=("b",))
+    text = ready.text.getvalue()
+    # 100, 200, 300, and one more should 300 not be held.
+    assert "at most 4 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
+    assert "[1] b open CONC=100 warm-up, at most 4 trials and 1m40s left" in text
+    assert "[3] b open CONC=300 measuring, at most 2 trials and" in text
+
+
 class Second(FakeEngine):
     name = "oha"
 
@@ -455,6 +521,41 @@ def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
     ready.run(servers=("a",))
     assert {row["valid"] for row in ready.rows} == {"false"}
     assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
+
+
+def replaced(ready: Bench, fake_lab: FakeLab, times: int) -> Bench:
+    """Its JVM is replaced in the light load, after the proof, so many times."""
+
+    def light_load(plan: TrialPlan, *_: object) -> Demand:
+        if len(ready.measured) < times:
+            old = fake_lab.identities["a"]
+            fake_lab.identities["a"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+        ready.measured.append((plan.server, plan.route))
+        return Demand(100, 2000, 0.004, 0.01)
+
+    ready.light_load = light_load  # type: ignore[method-assign]
+    return ready
+
+
+def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    assert replaced(ready, fake_lab, 1).run(servers=("a",)) == 0
+    assert ready.warmed == ["a", "a"]
+    assert [row["valid"] for row in ready.rows] == ["true", "true"]
+    assert "a: its JVM was replaced after it was warmed up: warming" in ready.text.getvalue()
+
+
+def test_one_that_is_replaced_again_is_cold(ready: Bench, fake_lab: FakeLab) -> None:
+    replaced(ready, fake_lab, 2).run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
+    assert ready.warmed == ["a", "a", "a"]
+    # The next trial finds a JVM that stays, and warms it up.
+    assert [row["invalid_reasons"] for row in ready.rows] == [
+        "cold JVM: its JVM was replaced after it was warmed up",
+        "",
+    ]
+    # Nor is anything known of what a request costs there.
+    assert [row["binding"] for row in ready.rows] == ["connections", "host CPU"]
 
 
 def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(
@@ -535,11 +636,36 @@ def test_a_trial_that_ended_without_its_row_is_not_run_again(ready: Bench) -> No
     assert len(ready.system.started) == 5
 
 
-def test_fresh_jvms_are_fresh_again_after_a_resume(ready: Bench, fake_lab: FakeLab) -> None:
-    interrupted(ready, launches=1, modes=("closed",), concurrencies=(100, 200))
-    restarts = len(fake_lab.restarts)
+TWO_LOADS: dict[str, Any] = {"launches": 1, "modes": ("closed",), "concurrencies": (100, 200)}
+
+
+def test_a_launch_goes_on_with_its_jvms_after_a_resume(ready: Bench, fake_lab: FakeLab) -> None:
+    interrupted(ready, **TWO_LOADS)
     ready.resume()
-    assert fake_lab.restarts[restarts:] == ["a", "b"]
+    assert fake_lab.restarts == ["a", "b"]
+    assert ready.warmed == ["a", "b"] * 2
+    lines = (ready.run_dir / "trials.jsonl").read_text().splitlines()
+    started = {(one["server"], one["jvm_started_ms"]) for one in map(json.loads, lines)}
+    assert len(started) == 2
+
+
+def test_a_jvm_that_is_another_now_is_made_fresh_after_a_resume(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    interrupted(ready, **TWO_LOADS)
+    old = fake_lab.identities["b"]
+    fake_lab.identities["b"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+    ready.resume()
+    assert fake_lab.restarts == ["a", "b", "b"]
+
+
+def test_the_next_launch_is_fresh_after_a_resume_too(ready: Bench, fake_lab: FakeLab) -> None:
+    interrupted(ready, launches=2, modes=("closed",))
+    restarts = list(fake_lab.restarts)
+    ready.resume()
+    # The third trial, b in its second launch, had its JVM, and no row yet.
+    assert restarts == ["a", "b", "b"]
+    assert fake_lab.restarts == ["a", "b", "b", "b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -548,6 +674,13 @@ def test_fresh_jvms_are_fresh_again_after_a_resume(ready: Bench, fake_lab: FakeL
         (lambda r, lab: lab.settings.update(b={"downstream_connections": 7}), "b: downstream_conn"),
         (lambda r, lab: setattr(lab, "delay_ms", 100), "the downstream's delay"),
         (lambda r, lab: r.place.host_file.write_text('{"commit": "beef"}'), "commit"),
+        (
+            lambda r, lab: r.place.host_file.write_text(
+                '{"commit": "c0ffee", "commit_dirty": false, "cores": 2, '
+                '"cpusets": {"toxiproxy": "1"}}'
+            ),
+            "the host's cpusets",
+        ),
     ],
 )
 def test_a_run_does_not_go_on_in_another_lab(

@@ -109,6 +109,13 @@ def test_not_recovered_is_said_and_is_no_number(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_requests_without_an_answer_are_told(tmp_path: Path) -> None:
+    one = trial(timeouts=7, socket_errors=0)
+    keep(tmp_path, one, felt(), *PEAKS)
+    first, *_ = findings(tmp_path, one)
+    assert first.text.endswith("; in the whole run 7 requests timed out, 0 lost their connection")
+
+
 def test_six_launches_have_an_interval(tmp_path: Path) -> None:
     rows = []
     for launch in range(1, 7):

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lab import stress
 from lab.design import Design
 from lab.errors import LabError, WordError
 from lab.types import Experiment, Objective, Row, Stress, TrialPlan
+from lab.validate import NO_SUCCESS
 
 STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
@@ -164,14 +166,132 @@ def test_twice_invalid_ends_the_search_and_says_why() -> None:
 
     of = search_of()
     rows = run(of, {"a": answers, "b": holds(222)})
-    assert tried(rows) == [100, 1100, 2100, 2100]
+    # Below what cannot be told it goes on, to the largest load that can.
+    assert tried(rows) == [100, 1100, 2100, 2100, 1600, 1848, 1968, 2032, 2064]
     value, text = found(of, rows)["a", 0]
     assert value is None
     assert text == (
-        "held 1100 connections (4950 req/s, p95 210 ms); whether it holds 2100 this machine "
-        "cannot tell, for 2 measurements were invalid: the generator was the limit"
+        "held at least 2064 connections (9288 req/s, p95 210 ms); whether it holds 2100 this "
+        "machine cannot tell, for 2 measurements were invalid: the generator was the limit"
     )
     assert found(of, rows)["b", 0][0] is not None
+
+
+def gives_way(above: int, *reasons: str) -> Server:
+    """Holds up to `above` connections. Above, trials are invalid for these reasons in turn, the
+    last one ever after."""
+    times: list[int] = []
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        if plan.concurrency <= above:
+            return holds(9999)(plan)
+        reason = reasons[min(times.count(plan.concurrency), len(reasons) - 1)]
+        times.append(plan.concurrency)
+        return {"valid": False, "invalid_reasons": reason}
+
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("the JVM restarted during the trial; cold JVM: x", "the JVM restarted during the trial"),
+        (NO_SUCCESS, NO_SUCCESS),
+        (
+            "nothing was answered in the measured window; too little",
+            "nothing was answered in the measured window",
+        ),
+    ],
+)
+def test_a_server_that_gives_way_twice_in_a_row_is_broken(reason: str, why: str) -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": gives_way(1650, reason)})
+    assert tried(rows) == [
+        100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
+    ]  # fmt: skip
+    assert found(of, rows)["a", 0] == (
+        1656.0,
+        f"held 1624 connections (7308 req/s, p95 210 ms), not 1656: {why}, 2 trials in a row",
+    )
+
+
+def test_a_server_that_never_gives_a_success_breaks_at_the_first_load() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": gives_way(0, NO_SUCCESS)})
+    assert tried(rows) == [100, 100]
+    value, text = found(of, rows)["a", 0]
+    assert value == 100
+    assert text == f"no load was held, not even 100: {NO_SUCCESS}, 2 trials in a row"
+
+
+def test_giving_way_once_is_no_finding() -> None:
+    of = search_of(servers=("a",))
+    late, crash = "the generator was the limit", "the JVM restarted during the trial"
+    # Once, then invalid for another reason: not to be told.
+    rows = run(of, {"a": gives_way(1100, crash, late)})
+    assert tried(rows)[:5] == [100, 1100, 2100, 2100, 1600]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert f"cannot tell, for 2 measurements were invalid: {late}" in text
+    # The other way round it is asked once more, and then it is twice in a row.
+    rows = run(of, {"a": gives_way(1100, late, crash)})
+    assert tried(rows)[:6] == [100, 1100, 2100, 2100, 2100, 1600]
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert text.endswith(f"not 1120: {crash}, 2 trials in a row")
+
+
+def test_a_lab_that_was_changed_meanwhile_breaks_no_server() -> None:
+    of = search_of(servers=("a",))
+    reasons = f"toxics changed during the trial: none became down; {NO_SUCCESS}"
+    value, text = found(of, run(of, {"a": gives_way(1100, reasons)}))["a", 0]
+    assert value is None
+    assert "cannot tell" in text
+
+
+def test_what_is_broken_below_a_load_that_cannot_be_told_is_the_breaking_point() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = plan.concurrency == 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(1650)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of(servers=("a",))
+    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert value == 1656
+    assert text.startswith("held 1624 connections")
+    assert "cannot tell" not in text
+
+
+def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = 1500 < plan.concurrency < 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(1999)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of(servers=("a",))
+    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert value is None
+    assert text.startswith("held at least ")
+    assert "not 2100: p95 900 ms, above 500 ms; whether it holds " in text
+
+
+@pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
+@pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
+def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str, int]) -> None:
+    of = search_of(stress=dataclasses.replace(STRESS, **change), launches=2)
+    rows = run(of, {"a": holds(most), "b": holds(2000)})
+    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
+    assert all(left >= len(rows) - done for done, left in enumerate(said))
+    assert all(after < before for before, after in pairwise(said))
+    assert said[-1] == 0
+
+
+def test_what_is_left_hand_derived() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1650)})
+    # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50; at 2100 it breaks: those are left.
+    assert order_of(of).left([]) == 6 + 5
+    assert order_of(of).left(rows[:3]) == 5
 
 
 def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
@@ -201,7 +321,8 @@ def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
         return holds(222 if plan.launch == 1 else 99_999)(plan)
 
     last = stress.findings(of, run(of, {"a": answers}), Path())[-1]
-    assert (last.value, last.text) == (None, "no median: 1 of 2 launches did not break")
+    assert last.value is None
+    assert last.text == "no median: 1 of 2 launches without a breaking point"
 
 
 def test_a_search_goes_on_where_it_was() -> None:

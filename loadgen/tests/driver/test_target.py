@@ -291,6 +291,17 @@ def test_a_jvm_that_restarts_while_it_is_warmed_up_is_cold(
     assert warmth.cold
 
 
+def test_an_engine_that_never_ends_its_short_load_is_ended(
+    outside: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
+) -> None:
+    original = system.start
+    system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    warmth = warm_up(outside, system, engine, tmp_path / "warm-up")
+    assert warmth.problem == "wrk2 did not end its short load in time, and was stopped"
+    assert warmth.cold
+    assert system.processes[0].stopped_early
+
+
 def test_one_that_compiles_on_is_cold(
     outside: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from driver.fakes import (
     IDENTITY,
     START,
+    USAGE,
     latency,
     measurement,
     observation,
@@ -23,10 +24,10 @@ from lab.types import (
     Peak,
     Reading,
     Series,
+    Snapshot,
     Spike,
     ToxicState,
     TrialRecord,
-    Usage,
     Warmth,
 )
 from lab.validate import judge
@@ -59,8 +60,7 @@ def closed(rps: float, mean_ms: float) -> tuple[TrialRecord, Reading]:
 
 
 def usage(**changes: object) -> TrialRecord:
-    whole = Usage(run_cpu_s=5.0, window_cpu_s=3.0, host_busy=0.5, host_steal=0.0)
-    return record(usage=dataclasses.replace(whole, **changes))  # type: ignore[arg-type]
+    return record(usage=dataclasses.replace(USAGE, **changes))  # type: ignore[arg-type]
 
 
 def test_a_healthy_trial_is_valid_without_notes() -> None:
@@ -140,10 +140,25 @@ def test_faster_than_the_bound() -> None:
     assert "faster than possible" in invalid(fast, said)
 
 
-def test_errors_may_be_faster_than_the_bound() -> None:
+def test_errors_may_be_faster_than_the_bound_and_answers_may_not() -> None:
     fast = record(plan("closed", predicted_rps=100.0))
-    said = reading(500, raw=latency(200), counts=Counts(None, 5000, 2500, 0, None, None, 15.0))
-    assert "33.3% of the answers were HTTP errors" in valid(fast, said).notes[0]
+    said = reading(500, raw=latency(200), counts=Counts(None, 1500, 6000, 0, None, None, 15.0))
+    assert "80.0% of the answers were HTTP errors" in valid(fast, said).notes[0]
+    one = reading(500, raw=latency(200), counts=Counts(None, 7499, 1, 0, None, None, 15.0))
+    assert "faster than possible: 500 req/s against a bound of 100" in invalid(fast, one)
+
+
+def test_errors_of_the_warm_up_are_none_of_the_window() -> None:
+    counts = Counts(None, 6750, 4500, 0, 0, None, 25.0)
+    assert valid(said=reading(counts=counts, window_ok=6750, window_http_errors=0)).notes == ()
+    mixed = reading(counts=counts, window_ok=5400, window_http_errors=1350)
+    assert "20.0% of the answers were HTTP errors" in valid(said=mixed).notes[0]
+
+
+def test_only_errors_in_the_window_after_a_good_warm_up() -> None:
+    counts = Counts(None, 4500, 6750, 0, 0, None, 25.0)
+    said = reading(counts=counts, window_ok=0, window_http_errors=6750)
+    assert "no answer was a success" in invalid(said=said)
 
 
 def test_a_generator_at_the_end_of_its_cores() -> None:
@@ -160,6 +175,33 @@ def test_a_generator_that_is_late_itself() -> None:
 def test_a_starved_generator_that_did_not_offer_its_rate() -> None:
     # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
     assert "did not offer its rate" in invalid(said=reading(300.0))
+
+
+def test_requests_that_got_no_answer_were_offered_all_the_same() -> None:
+    # 4 % of 450 req/s are reset: 18 a second over the 25 s that the engine accounted.
+    lost = Counts(None, 10_800, 0, 450, 0, None, 25.0)
+    judgement = valid(said=reading(432.0, counts=lost))
+    assert judgement.notes == (
+        "4.0% of the requests got no answer (socket errors, timeouts), and are in no latency",
+    )
+    late = Counts(None, 10_800, 0, 0, 450, None, 25.0)
+    assert valid(said=reading(432.0, counts=late)).notes == judgement.notes
+    # Those that are neither were not sent.
+    few = Counts(None, 7500, 0, 450, 0, None, 25.0)
+    assert "did not offer its rate: 318 of 450 req/s with 60% of" in invalid(
+        said=reading(300.0, counts=few)
+    )
+
+
+def test_what_the_windows_edge_cuts_off_was_busy_too() -> None:
+    # 5,000 connections wait for a pool that answers 955 req/s: Little's law finds 74 % of them
+    # in the answers of a window of 6 s, and 3.9 s / 6 s more may be in none.
+    of = record(plan(offered_rps=22_500, predicted_rps=1000.0, concurrency=5000))
+    said = reading(955.0, window_s=6.0, raw=latency(3900), corrected=latency(4000))
+    assert "overloaded: 955 of 22500 req/s offered" in valid(of, said).notes[0]
+    # In a window of 60 s it is no edge: a quarter of the connections was free.
+    long = reading(955.0, window_s=60.0, raw=latency(3900), corrected=latency(4000))
+    assert "955 of 22500 req/s with 74% of its connections busy" in invalid(of, long)
 
 
 def test_overload_of_the_server_is_a_finding() -> None:
@@ -182,6 +224,27 @@ def test_a_backlog_of_the_warm_up_is_not_this_load() -> None:
 
 def test_without_raw_latency_a_lost_rate_is_never_blamed_on_the_server() -> None:
     assert "unknown of its connections" in invalid(said=reading(300.0, raw=None))
+
+
+def test_gates_without_anything_to_go_by_are_named_in_one_note() -> None:
+    assert valid(record(jit_share=None)).notes == (
+        "not checked, as it could not be read in the window: JIT compile time",
+    )
+    nothing = usage(window_cpu_s=None, window_wait_s=None, window_throttled_s=None, host_busy=None)
+    assert valid(nothing).notes == (
+        "not checked, as it could not be read in the window: the generator's CPU, its waits for "
+        "a CPU, its CPU quota, the host's CPU",
+    )
+
+
+def test_a_window_that_nobody_watched_is_no_window() -> None:
+    unwatched = dataclasses.replace(usage(window_cpu_s=None), jit_share=None)
+    assert "the window was not watched" in invalid(unwatched)
+    # Of a service that tells nothing of its JVM that is nothing new.
+    alien = Snapshot(None, {"url": "http://x:8080"}, ToxicState(), 200.0)
+    foreign = dataclasses.replace(unwatched, before=alien, after=alien)
+    notes = valid(foreign).notes
+    assert "not checked, as it could not be read in the window: the generator's CPU" in notes
 
 
 def test_a_busy_host_is_a_note() -> None:

@@ -199,6 +199,38 @@ def test_collections_explain_full_cpus() -> None:
     assert (found.bottleneck, found.confidence >= HIGH) == ("garbage collection", True)
 
 
+def heap_of(*, young: float, old: float, old_after: float) -> list[Series]:
+    """A heap of 1,000 bytes: survivors, the old pool now and after its last own collection."""
+    after, used = "jvm_memory_pool_collection_used_bytes", "jvm_memory_pool_used_bytes"
+    mine = {"job": "jvm", "server": SERVER}
+    return [
+        gauge("jvm_memory_max_bytes", 1000, area="heap", **mine),
+        gauge(after, young, pool="G1 Survivor Space", **mine),
+        gauge(after, old_after, pool="G1 Old Gen", **mine),
+        gauge(used, 70, pool="G1 Eden Space", **mine),
+        gauge(used, old, pool="G1 Old Gen", **mine),
+    ]
+
+
+def test_a_heap_is_full_of_what_collections_leave_now_and_not_of_what_an_old_one_left() -> None:
+    busy = counter("jvm_gc_collection_seconds_sum", 0.2, server=SERVER, gc="G1 Young Generation")
+    # The old pool was never collected, and is full.
+    tight = judged(seen(busy, *heap_of(young=20, old=800, old_after=0)), rps=99)
+    assert (tight.bottleneck, tight.confidence >= HIGH) == ("garbage collection", True)
+    assert "20% of the time, 82% of a heap of 0 MB in use afterwards" in tight.sentence
+    (left,) = (one for one in tight.ranked[0].evidence if one.what == "heap after collection")
+    assert left.value == 820
+    assert left.source == (
+        'sum(avg_over_time(jvm_memory_pool_collection_used_bytes{server="a", '
+        'pool!~".*(Old|Tenured).*"}[10s]) or avg_over_time(jvm_memory_pool_used_bytes'
+        '{server="a", pool=~".*(Old|Tenured).*"}[10s]))'
+    )
+    # It was full when it was last collected, and is not.
+    roomy = judged(seen(busy, *heap_of(young=20, old=100, old_after=900)), rps=99)
+    assert roomy.confidence < HIGH
+    assert "12% of a heap" in roomy.sentence
+
+
 def test_carriers_are_named_where_there_are_fewer_than_cpus() -> None:
     name = "lab_virtual_thread_scheduler_"
     busy = (

@@ -1,13 +1,17 @@
 """Tests that look at a running lab from inside its network; `.ci/smoke.sh` starts them."""
 
+import csv
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from lab.dashboards import Window
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
@@ -20,6 +24,21 @@ def run() -> Path:
     runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-smoke"))
     assert len(runs) == 1, runs
     return runs[0]
+
+
+@pytest.fixture(scope="session")
+def rows(run: Path) -> list[dict[str, str]]:
+    """Its trials."""
+    with (run / "trials.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="session")
+def window(rows: list[dict[str, str]]) -> Window:
+    """The time of the run."""
+    marks = [row[mark] for row in rows for mark in ("started_at", "ended_at")]
+    times = [datetime.fromisoformat(mark).timestamp() for mark in marks]
+    return Window(min(times), max(times), 2)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
-"""Grafana itself, where its image is: what is provisioned, who may change it, and the page.
+"""Grafana itself, where its image is: what is provisioned, who may change it, and the pages.
 
 Started by `.ci/smoke.sh` only where the image is present, after the smoke test's bench.
 """
 
 import json
+import os
+import re
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,19 @@ import httpx
 import pytest
 
 from browser.conftest import Browser, chromium
+from lab.dashboards import Window
 
 GRAFANA = "http://grafana:3000"
 DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
 SHOWN_S = 60.0
+# A page refreshes every 2 s. Three answers of one panel are more than opening it takes.
+REFRESHED_S, REFRESHES = 10.0, 3
+# Grafana asks only for what is on the screen: so high a screen shows all of a dashboard.
+WIDE, HIGH = 1600, 9000
 
 
 @pytest.fixture(scope="session")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as browser:
         yield browser
 
@@ -31,30 +39,95 @@ def boards() -> dict[str, dict[str, Any]]:
     return {board["uid"]: board for board in loaded}
 
 
+def saved(client: httpx.Client, board: dict[str, Any], password: str) -> int:
+    """The status that Grafana answers to who saves a dashboard; without a password as nobody."""
+    body = {"dashboard": board, "overwrite": True}
+    who = ("admin", password) if password else None
+    return client.post(f"{GRAFANA}/api/dashboards/db", json=body, auth=who).status_code
+
+
 def test_every_dashboard_is_provisioned_and_seen_without_a_login(client: httpx.Client) -> None:
     found = client.get(f"{GRAFANA}/api/search", params={"type": "dash-db"}).json()
     assert {one["uid"] for one in found} == set(boards())
     for uid, board in boards().items():
         answer = client.get(f"{GRAFANA}/api/dashboards/uid/{uid}").json()
-        assert answer["meta"]["provisioned"], uid
+        # Not `provisioned`: that is false for what may be edited (allowUiUpdates).
+        assert answer["meta"]["provisionedExternalId"] == f"{uid}.json"
         titles = [panel["title"] for panel in answer["dashboard"]["panels"]]
         assert titles == [panel["title"] for panel in board["panels"]], uid
 
 
 def test_nothing_is_changed_without_the_password(client: httpx.Client) -> None:
-    body = {"dashboard": {"title": "mine", "panels": []}, "overwrite": True}
-    assert client.post(f"{GRAFANA}/api/dashboards/db", json=body).status_code in (401, 403)
+    mine = {"title": "mine", "panels": []}
+    assert saved(client, mine, "") in (401, 403)
+    # What Grafana would take by itself, and what nobody set.
+    assert saved(client, mine, "admin") in (401, 403)
     assert client.delete(f"{GRAFANA}/api/dashboards/uid/lab").status_code in (401, 403)
 
 
-def test_the_page_shows_the_panels(window: Browser) -> None:
-    titles = [panel["title"] for panel in boards()["lab"]["panels"] if panel["type"] != "row"]
-    window.look(f"{GRAFANA}/d/lab?from=now-15m&to=now")
+def test_who_has_the_password_edits_a_dashboard(client: httpx.Client) -> None:
+    password = os.environ["GRAFANA_ADMIN_PASSWORD"]
+    url = f"{GRAFANA}/api/dashboards/uid/lab"
+    before = client.get(url).json()["dashboard"]
+    try:
+        assert saved(client, before | {"description": "edited"}, password) == 200
+        assert client.get(url).json()["dashboard"]["description"] == "edited"
+    finally:
+        saved(client, before, password)
+    assert client.get(url).json()["dashboard"]["description"] == before["description"]
+
+
+@pytest.mark.parametrize("uid", sorted(boards()))
+def test_every_panel_of_a_page_has_lines(
+    page: Browser,
+    window: Window,
+    rows: list[dict[str, str]],
+    eventually: Callable[[Callable[[], bool], float, str], None],
+    uid: str,
+) -> None:
+    board = boards()[uid]
+    # Compare has times of its own, and opens with trials of the newest run.
+    times = f"?from={window.start_s:.0f}000&to={window.end_s:.0f}000"
+    page.look(f"{GRAFANA}/d/{uid}{'' if uid == 'lab-compare' else times}", WIDE)
+    size = {"width": WIDE, "height": HIGH, "deviceScaleFactor": 1, "mobile": False}
+    page.told("Emulation.setDeviceMetricsOverride", **size)
+    # A service or a server of the run is in some line's name on every dashboard.
+    titles = [panel["title"] for panel in board["panels"]]
+    named = re.compile(rf"^(A )?{re.escape(rows[0]['server'])}\b", re.MULTILINE)
+
+    def text() -> str:
+        return str(page.ask("return document.body.innerText"))
+
+    def is_drawn() -> bool:
+        shown = text()
+        return all(title in shown for title in titles) and named.search(shown) is not None
+
+    eventually(is_drawn, SHOWN_S, f"all panels of {uid}, and a line of {rows[0]['server']}")
+    eventually(lambda: "No data" not in text(), SHOWN_S, f"no panel of {uid} without data")
+    assert "was not found" not in text()
+
+
+def test_a_live_page_refreshes_by_itself(page: Browser) -> None:
+    page.driver.get_log("performance")
+    page.look(f"{GRAFANA}/d/lab")
+    asked: Counter[tuple[str, ...]] = Counter()
     until = time.monotonic() + SHOWN_S
-    while time.monotonic() < until:
-        text = str(window.ask("return document.body.innerText"))
-        if titles[0] in text:
-            break
-        time.sleep(1)
-    assert titles[0] in text
-    assert "Datasource prometheus was not found" not in text
+    while time.monotonic() < until and max(asked.values(), default=0) < REFRESHES:
+        first = not asked
+        time.sleep(0.5)
+        asked.update(asked_since(page))
+        if first and asked:
+            until = time.monotonic() + REFRESHED_S
+    assert max(asked.values(), default=0) >= REFRESHES, asked
+
+
+def asked_since(page: Browser) -> Iterator[tuple[str, ...]]:
+    """What the page asked the data source for since this was last called: the expressions of
+    each request."""
+    for entry in page.driver.get_log("performance"):
+        told = json.loads(entry["message"])["message"]
+        request = told.get("params", {}).get("request", {})
+        if told["method"] == "Network.requestWillBeSent" and "/api/ds/query" in request["url"]:
+            queries = json.loads(request.get("postData", "{}")).get("queries", [])
+            if queries:
+                yield tuple(query.get("expr", "") for query in queries)

@@ -1,12 +1,19 @@
 """A stock Tomcat in the lab and a stock nginx outside it, as targets (`.ci/own-service.sh`)."""
 
+import contextlib
 import gzip
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+
+from lab.dashboards import PrometheusReader, Window, load, options
+
+DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
 
 
 def trials_of(name: str) -> list[dict[str, Any]]:
@@ -46,6 +53,23 @@ def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> 
     assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm
     assert any(one.get("service") == "tomcat" for one in series_of(tomcat))
     assert not any(one["job"] in ("server", "downstream", "toxiproxy") for one in series_of(tomcat))
+
+
+def test_it_can_be_chosen_on_the_dashboard(
+    tomcat: dict[str, Any], client: httpx.Client, prometheus: str
+) -> None:
+    (lab,) = (board for board in load(DASHBOARDS) if board.uid == "lab")
+    server, route = lab.questions
+    marks = (datetime.fromisoformat(tomcat[mark]) for mark in ("started_at", "ended_at"))
+    began, ended = (mark.timestamp() for mark in marks)
+    with contextlib.closing(PrometheusReader(prometheus)) as reader:
+        offered = options(reader, route, Window(began, ended, 1), {})
+    assert {"/wait.jsp", "/downstream"} <= set(offered)
+    series = server.query.removeprefix("label_values(").removesuffix(", server)")
+    url = f"{prometheus}/api/v1/label/server/values"
+    servers = client.get(url, params={"match[]": series}).json()["data"]
+    # nginx is no target of Prometheus: the trial's own mark tells of it.
+    assert {"tomcat", "host.docker.internal", "fixed-pool"} <= set(servers)
 
 
 def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections(

@@ -1,13 +1,18 @@
 """A toxic added with the lab's own verb: in force, exported, and felt in the latency."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from lab.dashboards import Answer, PrometheusReader, Window, ask_all, load
+
+DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
 ADDED_S = 0.3
 
 
@@ -25,6 +30,24 @@ def test_prometheus_has_it(
         15,
         "one toxic in force as Prometheus sees it",
     )
+
+
+def test_the_dashboard_shows_it_and_marks_when_it_came(prometheus: str) -> None:
+    boards = tuple(board for board in load(DASHBOARDS) if board.uid == "lab")
+    now = time.time()
+    with contextlib.closing(PrometheusReader(prometheus)) as reader:
+        answers = ask_all(reader, boards, Window(now - 10, now, 1))
+
+    def drawn(where: str, of: str) -> Answer:
+        (found,) = (one for one in answers if one.where.startswith(where) and of in one.expr)
+        return found
+
+    told = drawn("lab/Toxics in force/C without", "lab_toxic_attribute")
+    attributes = {one.labels["attribute"]: one.points[-1][1] for one in told.series}
+    assert attributes["latency"] == 1000 * ADDED_S
+    (added,) = drawn("lab/Delay set on the way", "lab_toxics_added_latency_seconds").series
+    assert added.points[-1][1] == ADDED_S
+    assert drawn("lab/marks Toxics", "lab_toxics_changed_timestamp_seconds").samples
 
 
 @pytest.mark.parametrize("model", ["fixed-pool", "virtual-threads"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any
 
 import httpx
@@ -18,13 +19,20 @@ class FakeToxiproxy(httpx.BaseTransport):
         self.enabled = True
         self.keeps_toxics = False
         self.user_agents: set[str] = set()
+        # What the agent saw change besides the toxic, and each time it was asked, what it saw.
+        self.seen: dict[str, str] = {}
+        self.looks: list[list[str]] = []
         self.changes: list[str] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.user_agents.add(request.headers["user-agent"])
         if request.url.host == "loadgen":
-            since = "2025-06-01T12:00:00+00:00"
-            changes = [{"proxy": "downstream", "toxic": "latency", "since": since}]
+            self.looks.append(list(self.toxics))
+            seen = {"latency": "12:00:00", **self.seen}
+            changes = [
+                {"proxy": "downstream", "toxic": toxic, "since": f"2025-06-01T{at}+00:00"}
+                for toxic, at in seen.items()
+            ]
             first_look = "2025-06-01T11:00:00+00:00"
             return httpx.Response(200, json={"changes": changes, "first_look": first_look})
         body = json.loads(request.read() or b"{}")
@@ -47,7 +55,7 @@ class FakeToxiproxy(httpx.BaseTransport):
         if parts == ["proxies", "downstream", "toxics"]:
             if body["name"] in self.toxics:
                 return httpx.Response(409, json={"error": "toxic already exists"})
-            self.toxics[body["name"]] = body
+            self.toxics[body["name"]] = body | {"toxicity": _float32(body["toxicity"])}
             return httpx.Response(200, json=body)
         name = parts[3]
         if method == "DELETE":
@@ -64,6 +72,12 @@ class FakeToxiproxy(httpx.BaseTransport):
             "enabled": self.enabled,
             "toxics": list(self.toxics.values()),
         }
+
+
+def _float32(value: float) -> float:
+    """The shortest number that is the same in single precision, as Go writes it."""
+    numbers = (float(f"{value:.{digits}g}") for digits in range(1, 10))
+    return next(one for one in numbers if struct.pack("f", one) == struct.pack("f", value))
 
 
 @pytest.fixture

@@ -141,6 +141,40 @@ def test_show_tells_since_when_as_the_agent_saw_it(toxiproxy: Any) -> None:
     assert "2025-06-01 12:00:00 UTC" in do("toxics", toxiproxy)
 
 
+def test_show_tells_since_when_the_proxy_is_down_also_with_toxics_on_it(toxiproxy: Any) -> None:
+    toxiproxy.seen = {"": "12:10:00", "(removed)": "12:20:00"}
+    do("toxic", toxiproxy, TYPE="down")
+    assert do("toxics", toxiproxy).splitlines()[1] == (
+        "downstream  DOWN   none   2025-06-01 12:10:00 UTC"
+    )
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
+    down, toxic = do("toxics", toxiproxy).splitlines()[1:]
+    assert down.split() == ["downstream", "DOWN", "2025-06-01", "12:10:00", "UTC"]
+    assert toxic.endswith("2025-06-01 12:00:00 UTC")
+    do("toxics-reset", toxiproxy)
+    assert do("toxics", toxiproxy).endswith("none   2025-06-01 12:20:00 UTC\n")
+
+
+def test_every_change_makes_the_agent_look(toxiproxy: Any) -> None:
+    do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
+    do("toxics-reset", toxiproxy, NAME="latency")
+    do("toxics-reset", toxiproxy)
+    assert toxiproxy.looks == [["latency"], [], []]
+
+
+def test_a_toxicity_reads_back_as_it_was_given(toxiproxy: Any) -> None:
+    assert "0.333333" in do("toxic", toxiproxy, TYPE="timeout", TIMEOUT="0", TOXICITY="0.333333")
+
+
+def test_a_change_works_without_the_agent(toxiproxy: Any) -> None:
+    def without_agent(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "loadgen":
+            raise httpx.ConnectError("refused")
+        return toxiproxy.handle_request(request)
+
+    assert "DOWN" in do("toxic", httpx.MockTransport(without_agent), TYPE="down")
+
+
 def test_show_works_without_the_agent(toxiproxy: Any) -> None:
     def without_agent(request: httpx.Request) -> httpx.Response:
         if request.url.host == "loadgen":

@@ -52,6 +52,21 @@ def test_a_name_without_a_type_changes_only_what_is_given() -> None:
     assert change.of(slow) == Put("downstream", changed)
 
 
+def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
+    kept = parse_toxic({"TYPE": "latency", "LATENCY": "1", "TOXICITY": "0.333333"})
+    assert isinstance(kept, Put)
+    assert kept.toxic.toxicity == 0.333333
+    with pytest.raises(WordError, match=r"TOXICITY=0\.3333333 is not allowed"):
+        parse_toxic({"TYPE": "latency", "LATENCY": "1", "TOXICITY": "0.3333333"})
+
+
+def test_a_change_leaves_a_toxicity_of_more_digits_as_it_reads_back() -> None:
+    slow = Toxic("slow", "latency", "upstream", 0.33333334, (("jitter", 0), ("latency", 300)))
+    change = parse_toxic({"NAME": "slow", "LATENCY": "5"})
+    assert isinstance(change, Change)
+    assert change.of(slow).toxic.toxicity == 0.33333334
+
+
 def test_a_change_is_judged_by_the_type_in_force() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     assert isinstance(change, Change)
@@ -98,7 +113,8 @@ def test_a_change_is_judged_by_the_type_in_force() -> None:
         ),
         (
             {"TYPE": "latency", "LATENCY": "1", "TOXICITY": "1.5"},
-            "toxic TYPE=latency: TOXICITY=1.5 is not allowed; allowed: 0..1 (share of connections)",
+            "toxic TYPE=latency: TOXICITY=1.5 is not allowed; allowed: 0..1 with up to 6 digits "
+            "after the point (share of connections)",
         ),
         (
             {"TYPE": "latency", "LATENCY": "1", "STREAM": "sideways"},

@@ -6,8 +6,11 @@
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  it is over: the probe stops, the marks go
-* GET /toxics    {"changes": [{"proxy", "toxic" ("" = the proxy itself), "since"}], "history":
-                 the same for every change seen, "first_look": when the agent began to look}
+* GET /toxics    looks, then {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = one
+                 is gone), "since"}], "first_look": when the agent began to look; empty and null
+                 while Toxiproxy does not answer; "history": every change ever seen, with the
+                 toxic's own name, "watched": {"from", "to", "gaps": [{"from", "to"}]}, null
+                 before the first look}
 * GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
 
 On the port that is published on the host it also serves the control page (`lab.control`). Who may
@@ -21,7 +24,7 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,7 +44,7 @@ from lab.agent.clock import Clock, SystemClock
 from lab.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.agent.probe import Probe, ProbeSettings
 from lab.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
-from lab.agent.watch import ToxicsWatch, told_of
+from lab.agent.watch import ToxicsWatch
 from lab.config import read_servers
 from lab.control import Control, ControlSettings, Guard, Now
 from lab.control.bench import Bench
@@ -205,7 +208,8 @@ def new_app(
         return Response(status_code=204)
 
     async def toxics(_: Request) -> Response:
-        return JSONResponse(told_of(watch.seen))
+        await watch.look_now()
+        return JSONResponse(watch.told)
 
     async def cadvisor(_: Request) -> Response:
         return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
@@ -236,6 +240,7 @@ def new_control(
     environ: Mapping[str, str],
     clock: Clock,
     now: Callable[[], Now],
+    look: Callable[[], Awaitable[None]],
     toxiproxy: Callable[[], Toxiproxy],
     ports: Mapping[str, int],
 ) -> Control:
@@ -251,7 +256,7 @@ def new_control(
     )
     live = Live(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"), clock)
     bench = Bench(LAB, environ, clock)
-    return Control(settings, now, toxiproxy, bench, live, Servers(names), clock)
+    return Control(settings, now, look, toxiproxy, bench, live, Servers(names), clock)
 
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
@@ -270,10 +275,12 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         return Now(
             trial=None if trial is None else asdict(trial),
             proxies=None if seen is None else seen.in_force.proxies,
-            told=told_of(seen),
+            told=watch.told,
         )
 
-    control = new_control(environ, clock, now, lambda: Toxiproxy(settings.toxiproxy_url), ports)
+    control = new_control(
+        environ, clock, now, watch.look_now, lambda: Toxiproxy(settings.toxiproxy_url), ports
+    )
     app = new_app(agent, watch, registry, settings.project, control)
     own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {own})

@@ -30,6 +30,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from lab import claim
 from lab.config import bench_experiment, refuse_target
 from lab.control.bench import Bench
 from lab.control.clock import WallClock
@@ -56,6 +57,8 @@ STATIC = {
         "text/javascript; charset=utf-8",
     ),
 }  # fmt: skip
+# Changes of toxics that the page draws: those of its two minutes, unless a script makes them.
+MOST_CHANGES = 200
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -81,12 +84,14 @@ class ControlSettings:
 
 
 class Control:
-    """The parts of the page, wired. Lives in one event loop."""
+    """The parts of the page, wired. Lives in one event loop. ``look`` has the agent look at
+    Toxiproxy at once: what ``now`` says afterwards is not older than the call."""
 
     def __init__(
         self,
         settings: ControlSettings,
         now: Callable[[], Now],
+        look: Callable[[], Awaitable[None]],
         toxiproxy: Callable[[], Toxiproxy],
         bench: Bench,
         live: Live,
@@ -95,6 +100,7 @@ class Control:
     ) -> None:
         self._settings = settings
         self._now = now
+        self._look = look
         self._toxiproxy = toxiproxy
         self._bench = bench
         self._live = live
@@ -167,6 +173,7 @@ class Control:
                 "bench": asdict(self._bench.state),
                 "proxies": None if now.proxies is None else [_proxy(p) for p in now.proxies],
                 "changes": now.told["changes"],
+                "history": now.told["history"][-MOST_CHANGES:],
                 "first_look": now.told["first_look"],
                 "numbers": numbers.servers,
                 "problem": numbers.problem,
@@ -190,23 +197,26 @@ class Control:
 
     async def _change_toxic(self, request: Request) -> Response:
         wanted = parse_toxic(await _words(request))
-
-        def apply() -> Proxy:
-            with self._toxiproxy() as toxiproxy:
-                return toxiproxy.apply(wanted)
-
-        async with self._changing:
-            return JSONResponse({"proxies": [_proxy(await asyncio.to_thread(apply))]})
+        return await self._changed(lambda toxiproxy: (toxiproxy.apply(wanted),))
 
     async def _reset_toxics(self, request: Request) -> Response:
         await _object(request)
+        return await self._changed(lambda toxiproxy: toxiproxy.reset().proxies)
 
-        def reset() -> tuple[Proxy, ...]:
+    async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
+        """The proxies that a change reads back. From then on /api/live tells nothing older, also
+        where the change failed half-way."""
+
+        def changed() -> tuple[Proxy, ...]:
             with self._toxiproxy() as toxiproxy:
-                return toxiproxy.reset().proxies
+                return change(toxiproxy)
 
         async with self._changing:
-            return JSONResponse({"proxies": [_proxy(p) for p in await asyncio.to_thread(reset)]})
+            try:
+                proxies = await asyncio.to_thread(changed)
+            finally:
+                await self._look()
+        return JSONResponse({"proxies": [_proxy(proxy) for proxy in proxies]})
 
     async def _start_bench(self, request: Request) -> Response:
         words = await _words(request)
@@ -233,6 +243,11 @@ class Control:
         """Why no bench may start now: two loads at a time measure each other."""
         if self._bench.running:
             return "a bench started here is running; stop it first, or wait for its end"
+        folder = self._settings.home / claim.FOLDER
+        claimed = await asyncio.to_thread(claim.is_claimed, folder)
+        if claimed is False:
+            # What is announced, or says it runs, was killed.
+            return None
         trial = self._now().trial
         if trial is not None:
             return f"trial {trial['trial']} of {trial['run']} is running; wait for its end"
@@ -240,7 +255,7 @@ class Control:
             run = await asyncio.to_thread(self._runs.active, self._clock.wall())
         if run is not None:
             return f"the run {run} is being measured; wait for its end"
-        return None
+        return "another measurement is under way; wait for its end" if claimed else None
 
     async def _file(self, request: Request) -> Response:
         run, name = request.path_params["run"], request.path_params["name"]

@@ -17,7 +17,7 @@ from typing import Any
 # The newest: a page is no archive.
 MOST_RUNS = 50
 LARGEST_MANIFEST = 4_000_000
-# A run whose files are older than this is not being measured now.
+# The run that is being measured has just written a file.
 ACTIVE_S = 90.0
 MANIFEST = "manifest.json"
 ROWS = "trials.csv"
@@ -83,8 +83,9 @@ class Runs:
         return tuple(run for _, run in known.values())
 
     def active(self, now: float) -> str | None:
-        """The name of a run that is being measured now (seconds since 1970), as its files tell:
-        it says it runs, and one of them has just been written."""
+        """The name of a run that may be measured now (seconds since 1970), as its files tell: it
+        says it runs, and one of them has just been written. Only `lab.claim` knows whether one
+        is."""
         for run in self.newest()[:5]:
             folder = self._results / run.name
             if run.status == "running":

@@ -5,7 +5,15 @@ Grafana's browser side does to a query (variables, the rate interval) is done he
 way, so every panel can be drawn and checked on machines without Grafana.
 """
 
-from lab.dashboards.asking import DATA_SOURCE_INTERVAL_S, Answer, ask, expand, resolve
+from lab.dashboards.asking import (
+    DATA_SOURCE_INTERVAL_S,
+    Answer,
+    ask,
+    ask_all,
+    expand,
+    options,
+    resolve,
+)
 from lab.dashboards.model import (
     Dashboard,
     DashboardError,
@@ -29,7 +37,9 @@ __all__ = [
     "Series",
     "Window",
     "ask",
+    "ask_all",
     "expand",
     "load",
+    "options",
     "resolve",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.dashboards.model import Dashboard, DashboardError, Question, Window
@@ -34,12 +34,13 @@ class Answer:
 def expand(expr: str, variables: Mapping[str, str], window: Window, min_step_s: float = 0) -> str:
     """The query with its variables replaced, Grafana's own included: ``$__interval`` is the
     step, ``$__range`` the window, and ``$__rate_interval`` max(step + scrape interval, 4 x
-    scrape interval), where the scrape interval is the panel's minimum step or else the data
-    source's (https://grafana.com/docs/grafana/latest/datasources/prometheus/template-variables/).
+    scrape interval), where the scrape interval is the query's Min step or else the data
+    source's; a panel's Min interval is not asked
+    (https://grafana.com/docs/grafana/latest/datasources/prometheus/template-variables/).
 
     Raises DashboardError for a variable that nobody knows.
     """
-    scrape_s = max(min_step_s, DATA_SOURCE_INTERVAL_S)
+    scrape_s = min_step_s or DATA_SOURCE_INTERVAL_S
     step_s = max(window.step_s, scrape_s)
     known = {
         **variables,
@@ -70,13 +71,23 @@ def resolve(
     for question in dashboard.questions:
         if question.variable in values:
             continue
-        query = QUERY_RESULT.fullmatch(question.query)
-        if query is None:
-            raise DashboardError(f"${question.variable} asks {question.query}: not query_result()")
-        texts = reader.texts(expand(query[1], values, window), window.end_s)
-        options = _options(question, texts)
-        values[question.variable] = options[0] if options else ""
+        offered = options(reader, question, window, values)
+        values[question.variable] = offered[0] if offered else ""
     return values
+
+
+def options(
+    reader: PrometheusReader, question: Question, window: Window, variables: Mapping[str, str]
+) -> list[str]:
+    """What Grafana offers for a variable, in its order; ``variables`` are those it asks by.
+    Raises LabUnreachable, DashboardError."""
+    query = QUERY_RESULT.fullmatch(question.query)
+    if query is None:
+        raise DashboardError(f"${question.variable} asks {question.query}: not query_result()")
+    texts = reader.texts(expand(query[1], variables, window), window.end_s)
+    matches = (re.search(question.regex, text) for text in texts)
+    found = [match[min(match.re.groups, 1)] for match in matches if match is not None]
+    return sorted(found, reverse=question.order < 0) if question.order else found
 
 
 def ask(
@@ -88,22 +99,51 @@ def ask(
     """Every query of every panel over the window, or over the range that a dashboard is fixed
     to; ``variables`` replace the values that the dashboards open with. Raises LabUnreachable,
     DashboardError."""
+    return _ask(reader, dashboards, window, variables, _of_panels)
+
+
+def ask_all(
+    reader: PrometheusReader,
+    dashboards: tuple[Dashboard, ...],
+    window: Window,
+    variables: Mapping[str, str] | None = None,
+) -> tuple[Answer, ...]:
+    """As `ask`, for who wants to know whether everything asks for something that is there: the
+    queries of marks, too, and of a query that draws zero where it has no series (and so always
+    answers) what it asks without that."""
+    return _ask(reader, dashboards, window, variables, _of_all)
+
+
+def _ask(
+    reader: PrometheusReader,
+    dashboards: tuple[Dashboard, ...],
+    window: Window,
+    variables: Mapping[str, str] | None,
+    queries: Callable[[Dashboard], Iterator[tuple[str, str, float]]],
+) -> tuple[Answer, ...]:
     answers = []
     for dashboard in dashboards:
         over = Window(*dashboard.range_s, window.step_s) if dashboard.range_s else window
         values = resolve(reader, dashboard, over, variables)
-        for panel, query in dashboard.queries():
-            expr = expand(query.expr, values, over, query.min_step_s)
-            where = f"{dashboard.uid}/{panel.title}/{query.ref}"
-            answers.append(Answer(where, expr, reader.range(expr, over)))
+        for where, query, min_step_s in queries(dashboard):
+            expr = expand(query, values, over, min_step_s)
+            answers.append(Answer(f"{dashboard.uid}/{where}", expr, reader.range(expr, over)))
     return tuple(answers)
 
 
-def _options(question: Question, texts: Iterable[str]) -> list[str]:
-    """What can be chosen, in its order."""
-    matches = (re.search(question.regex, text) for text in texts)
-    found = [match[min(match.re.groups, 1)] for match in matches if match is not None]
-    return sorted(found, reverse=question.order < 0) if question.order else found
+def _of_panels(dashboard: Dashboard) -> Iterator[tuple[str, str, float]]:
+    """Where each query stands, the query, and its Min step."""
+    for panel, query in dashboard.queries():
+        yield f"{panel.title}/{query.ref}", query.expr, query.min_step_s
+
+
+def _of_all(dashboard: Dashboard) -> Iterator[tuple[str, str, float]]:
+    yield from _of_panels(dashboard)
+    for panel, query in dashboard.queries():
+        if query.bare is not None:
+            yield f"{panel.title}/{query.ref} without its zero", query.bare, query.min_step_s
+    for mark in dashboard.annotations:
+        yield f"marks {mark.ref}", mark.expr, mark.min_step_s
 
 
 def _duration(seconds: float) -> str:

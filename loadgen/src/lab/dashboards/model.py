@@ -14,6 +14,8 @@ from typing import Any
 from lab.errors import LabError
 
 DURATION_S = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0})
+# How a query that counts events draws none as zero (or_zero of grafana/src/lab_dashboards).
+FALLBACK = " or on () label_replace(vector(0),"
 # Grafana's "sort" of a variable, as far as this lab uses it.
 ORDERS = MappingProxyType({0: 0, 1: 1, 2: -1})
 
@@ -24,14 +26,21 @@ class DashboardError(LabError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a panel. ``min_step_s`` is the panel's own lower limit of the step;
-    ``is_dashed`` what the panel draws with dashes: not measured but set."""
+    """One query of a panel. ``min_step_s`` is its own lower limit of the step ("Min step"), 0
+    where it has none; ``is_dashed`` what the panel draws with dashes: not measured but set."""
 
     ref: str
     expr: str
     legend: str
     min_step_s: float
     is_dashed: bool = False
+
+    @property
+    def bare(self) -> str | None:
+        """What is asked without the zero that is drawn where that has no series; None where
+        nothing is drawn in its place."""
+        asked, fallback, _ = self.expr.partition(FALLBACK)
+        return asked if fallback else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +59,9 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A variable whose value is the first of the answers to ``query``: of each, the group of
-    ``regex``, or all that it matches. ``order`` 1 is ascending, -1 descending, 0 as they
-    came."""
+    """A variable whose values are the answers to ``query``: of each, the group of ``regex``, or
+    all that it matches. Of one that has no value yet it is the first. ``order`` 1 is ascending,
+    -1 descending, 0 as they came."""
 
     variable: str
     query: str
@@ -63,9 +72,10 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Dashboard:
     """One dashboard. ``variables`` holds the value each has when the page is opened, as it
-    is put into a query; ``questions`` those that have to be asked for first, in order, each
-    with the earlier ones known. ``annotations`` are the queries of its marks. ``range_s`` are
-    the seconds since 1970 it opens with, where these are fixed and no "now"."""
+    is put into a query; ``questions`` those that are asked for, in order, each with the earlier
+    ones known: what can be chosen of those that have a value. ``annotations`` are the queries of
+    its marks. ``range_s`` are the seconds since 1970 it opens with, where these are fixed and no
+    "now"."""
 
     uid: str
     title: str
@@ -121,7 +131,7 @@ def _load_file(file: Path) -> Dashboard:
                 for a in annotations
                 if "expr" in a
             ),
-            questions=tuple(_question(v) for v in variables if not v.get("current")),
+            questions=tuple(_question(v) for v in variables if "query" in v),
             range_s=_fixed_range(text.get("time", {})),
         )
     except (KeyError, TypeError, ValueError) as failure:
@@ -141,13 +151,12 @@ def _flat(panels: list[dict[str, Any]], row: str = "") -> Iterator[tuple[dict[st
 
 def _panel(panel: Mapping[str, Any], row: str) -> Panel:
     dashed = _dashed(panel.get("fieldConfig", {}).get("overrides", []))
-    own_step = panel.get("interval")
     queries = tuple(
         Query(
             ref=target["refId"],
             expr=target["expr"],
             legend=target.get("legendFormat", ""),
-            min_step_s=_seconds(target.get("interval") or own_step),
+            min_step_s=_seconds(target.get("interval")),
             is_dashed=target["refId"] in dashed,
         )
         for target in panel.get("targets", [])

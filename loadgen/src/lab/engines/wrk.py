@@ -85,6 +85,8 @@ class Wrk:
                 unfinished=None,
                 accounted_s=said.run_us / 1e6,
             ),
+            window_ok=said.requests - said.http_errors,
+            window_http_errors=said.http_errors,
             notes=tuple(notes),
         )
 

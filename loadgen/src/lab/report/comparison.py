@@ -10,20 +10,26 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.cells import Cell, Metric
-from lab.compare import MARGIN, Answer, CellComparison, Comparison, by_chance
+from lab.compare import MARGIN, MOST_ERRORS, Answer, CellComparison, Comparison, by_chance
 from lab.intervals import CONFIDENCE, Interval, MedianOf
 from lab.records import to_json
 from lab.report.table import NOTHING, milliseconds
 
 NAME = "comparison.json"
-FORMAT_VERSION = 1
+# 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`.
+FORMAT_VERSION = 2
 _STYLES: dict[Answer, str] = {
     "faster": "green",
     "slower": "red",
     "no difference": "",
     "inconclusive": "dim",
 }
-_METRICS: dict[Metric, str] = {"achieved_rps": "req/s", "p95_ms": "p95", "raw_p95_ms": "raw p95"}
+_METRICS: dict[Metric, str] = {
+    "goodput_rps": "goodput",
+    "achieved_rps": "req/s",
+    "p95_ms": "p95",
+    "raw_p95_ms": "raw p95",
+}
 
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -102,8 +108,9 @@ def legend(comparisons: Sequence[Comparison]) -> list[str]:
         "B/A: Hodges-Lehmann estimate over launches, with its exact interval of at least "
         f"{CONFIDENCE:.0%} (Mann-Whitney). no difference: the interval is within a factor of "
         f"{1 + MARGIN:g}; faster, slower: it excludes 1 and reaches beyond that factor; "
-        "inconclusive: neither, or no interval. p95: from when a request was due (open); raw "
-        "p95: from when it was sent (closed)."
+        "inconclusive: neither, or no interval. goodput: answers per second that were no errors. "
+        "p95: from when a request was due (open); raw p95: from when it was sent (closed); not "
+        f"compared with more than {MOST_ERRORS:.0%} errors."
     ]
     if count:
         cells = "comparison has" if count == 1 else "comparisons have"
@@ -139,7 +146,7 @@ def metric_text(metric: Metric) -> str:
 
 def value_text(value: float | None, metric: Metric) -> str:
     """A value of that metric: requests per second, or milliseconds."""
-    return rate(value) if metric == "achieved_rps" else milliseconds(value)
+    return rate(value) if metric in ("goodput_rps", "achieved_rps") else milliseconds(value)
 
 
 def rate(value: float | None) -> str:

@@ -18,16 +18,23 @@ EVERY_S = 5.0
 class Trials:
     """The progress of a run. Use as a context; a `load.Watcher`.
 
-    `total` None: nobody knows yet how many trials it takes. `done` of them are there already.
-    The time left counts what finished trials took in all, fresh JVM and warm-up included.
+    `total` None: nobody knows yet how many trials it takes. `done` of them are there already, and
+    `left` are still to be made, without a total at most so many. The time left counts what
+    finished trials took in all, fresh JVM and warm-up included.
     """
 
     def __init__(
-        self, console: Console, total: int | None, done: int, monotonic: Callable[[], float]
+        self,
+        console: Console,
+        total: int | None,
+        done: int,
+        left: int,
+        monotonic: Callable[[], float],
     ) -> None:
         self._console = console
         self._total = total
         self._done = done
+        self._trials_left = left
         self._monotonic = monotonic
         self._here = 0
         self._took_s = 0.0
@@ -67,12 +74,13 @@ class Trials:
         """What is done before the trial itself."""
         self._show(plan, phase, 0.0, None)
 
-    def finished(self) -> None:
-        """One trial more is done."""
+    def finished(self, left: int) -> None:
+        """One trial more is done, and so many are left; without a total at most."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now
         self._done += 1
+        self._trials_left = left
         self._here += 1
 
     def warn(self, text: str) -> None:
@@ -93,7 +101,8 @@ class Trials:
         )
         left = self._left(left_s)
         if self._bar is not None:
-            completed = 0.0 if self._total is None else (self._done + share) / self._total
+            every = self._done + max(1, self._trials_left)
+            completed = (self._done + share) / every
             self._bar.update(self._task, description=what, completed=completed, left=left)
             return
         now = self._monotonic()
@@ -105,7 +114,7 @@ class Trials:
             self.say(f"{what}, {left}" if left else what)
 
     def _left(self, left_s: float | None) -> str:
-        """The time left of everything; of this trial alone, where no more is known."""
+        """The time left of everything; with the trials, at most, where those are not known."""
         if self._here:
             trial_s = self._took_s / self._here
             if left_s is None:
@@ -114,9 +123,11 @@ class Trials:
             return ""
         else:
             trial_s = left_s + self._monotonic() - self._since_s
-        if self._total is None:
-            return f"{_time(left_s)} left of this trial"
-        return f"{_time(max(0.0, left_s) + (self._total - self._done - 1) * trial_s)} left"
+        left = _time(max(0.0, left_s) + max(0, self._trials_left - 1) * trial_s)
+        if self._total is not None:
+            return f"{left} left"
+        trials = "trial" if self._trials_left == 1 else "trials"
+        return f"at most {self._trials_left} {trials} and {left} left"
 
 
 def _time(seconds: float) -> str:

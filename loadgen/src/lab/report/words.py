@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.cells import Load
-from lab.compare import Comparison
+from lab.compare import MOST_ERRORS, Comparison
 from lab.report import comparison as texts
 from lab.report.manifest import Manifest
 from lab.report.table import NOTHING, grouped
@@ -26,10 +26,12 @@ KINDS = {
 LOADS_LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
     "connection sends again as soon as it is answered. open: a constant rate is offered, and "
-    "p95 counts from when a request was due; raw p95 from when it was sent. Latencies in ms "
+    "p95 counts from when a request was due; raw p95 from when it was sent. req/s: answers that "
+    "were no errors; latencies are of all answers. Latencies in ms "
     "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
     "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
-    f"timeouts of whole runs, warm-up included. {NOTHING}: cannot be told."
+    "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "
+    f"that is above {MOST_ERRORS:.0%}. {NOTHING}: cannot be told."
 )
 
 
@@ -130,13 +132,20 @@ def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str,
             texts.median_text(load.open_rps, "achieved_rps"),
             texts.median_text(load.open_p95_ms, "p95_ms"),
             texts.median_text(load.open_raw_p95_ms, "raw_p95_ms"),
-            NOTHING if load.errors is None else str(load.errors),
+            _errors(load),
             f"{load.valid} of {load.trials}",
             _count(load),
         )
         for load in loads
     ]
     return header, rows
+
+
+def _errors(load: Load) -> str:
+    if load.errors is None:
+        return NOTHING
+    share = f" ({load.error_share:.0%})" if load.error_share > MOST_ERRORS else ""
+    return f"{load.errors}{share}"
 
 
 def _count(load: Load) -> str:

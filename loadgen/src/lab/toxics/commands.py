@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 import httpx
 
 from lab.toxics.client import Toxiproxy
 from lab.toxics.model import Proxy, Toxic, units_of
+from lab.toxics.script import REMOVED, WHOLE_PROXY
 from lab.toxics.words import parse_reset, parse_show, parse_toxic
 
 DEFAULT_TOXIPROXY_URL = "http://toxiproxy:8474"
 DEFAULT_AGENT_URL = "http://loadgen:9464"
+# The agent looks at Toxiproxy before it answers.
+AGENT_DEADLINE_S = 5.0
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When each (proxy, toxic name; "" for the proxy itself) was last seen to change; what is
-    not in it has not changed since the agent's first look."""
+    """When each (proxy, toxic name; WHOLE_PROXY for down and up; REMOVED) was last seen to
+    change; what is not in it has not changed since the agent's first look."""
 
     changes: Mapping[tuple[str, str], datetime]
     first_look: datetime | None
 
     def of(self, proxy: str, toxic: str) -> str:
-        """As text; empty where nobody knows."""
+        """A toxic that is in force, as text; empty where nobody knows."""
         if (proxy, toxic) in self.changes:
             return _time(self.changes[proxy, toxic])
-        return f"before {_time(self.first_look)}" if self.first_look and toxic else ""
+        return f"before {_time(self.first_look)}" if self.first_look else ""
+
+    def of_proxy(self, proxy: str, *whats: str) -> str:
+        """The last of its changes of these kinds, as text; empty where none was seen."""
+        seen = [self.changes[proxy, what] for what in whats if (proxy, what) in self.changes]
+        return _time(max(seen)) if seen else ""
 
 
 NOBODY_KNOWS = Since({}, None)
@@ -50,12 +59,14 @@ def run(
     LabUnreachable.
     """
     url = environ.get("LAB_TOXIPROXY_URL", DEFAULT_TOXIPROXY_URL)
+    agent_url = environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL)
     with Toxiproxy(url, transport) as toxiproxy:
         if verb == "toxics":
             parse_show(words)
-            since = _since(environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL), transport)
-            out.write(render(toxiproxy.in_force().proxies, since))
-        elif verb == "toxic":
+            proxies = toxiproxy.in_force().proxies
+            out.write(render(proxies, _since(agent_url, transport)))
+            return
+        if verb == "toxic":
             out.write(render([toxiproxy.apply(parse_toxic(words))]))
         elif verb == "toxics-reset":
             request = parse_reset(words)
@@ -65,6 +76,9 @@ def run(
                 out.write(render([toxiproxy.remove(request.proxy, request.name)]))
         else:
             raise ValueError(f"not a verb of toxics: {verb}")
+    # It looks now, so that what the next verb changes again was seen too.
+    with suppress(httpx.HTTPError, ValueError):
+        _told(agent_url, transport)
 
 
 def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
@@ -73,9 +87,11 @@ def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
-        if not proxy.toxics:
-            changed = since.of(proxy.name, "")
-            rows.append((proxy.name, state, "none", "", "", "", "", changed))
+        if not (proxy.enabled and proxy.toxics):
+            whats = (WHOLE_PROXY, REMOVED) if proxy.enabled else (WHOLE_PROXY,)
+            changed = since.of_proxy(proxy.name, *whats)
+            none = "" if proxy.toxics else "none"
+            rows.append((proxy.name, state, none, "", "", "", "", changed))
         for toxic in proxy.toxics:
             changed = since.of(proxy.name, toxic.name)
             share, values = f"{toxic.toxicity:g}", _attributes(toxic)
@@ -102,8 +118,7 @@ def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
     """What the agent saw change, and when. Empty where it cannot tell: the table says less
     then, and is not wrong."""
     try:
-        with httpx.Client(transport=transport, timeout=2.0, trust_env=False) as http:
-            told = http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()
+        told = _told(agent_url, transport)
         changes = {
             (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
             for change in told["changes"]
@@ -112,3 +127,9 @@ def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
         return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
         return NOBODY_KNOWS
+
+
+def _told(agent_url: str, transport: httpx.BaseTransport | None) -> Any:
+    """The agent's answer, after it has looked. Raises httpx.HTTPError, ValueError."""
+    with httpx.Client(transport=transport, timeout=AGENT_DEADLINE_S, trust_env=False) as http:
+        return http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()

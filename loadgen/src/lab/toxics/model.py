@@ -172,11 +172,12 @@ def _parse_proxy(answer: object) -> Proxy:
         listen=str(fields["listen"]),
         upstream=str(fields["upstream"]),
         enabled=bool(fields["enabled"]),
-        toxics=tuple(sorted(map(_parse_toxic, toxics), key=lambda toxic: toxic.name)),
+        toxics=tuple(sorted(map(read_toxic, toxics), key=lambda toxic: toxic.name)),
     )
 
 
-def _parse_toxic(answer: object) -> Toxic:
+def read_toxic(answer: object) -> Toxic:
+    """One toxic as Toxiproxy tells it. Raises KeyError, TypeError or ValueError."""
     fields = _mapping(answer)
     attributes = _mapping(fields["attributes"])
     return Toxic(

@@ -10,8 +10,9 @@ from lab.errors import LabUnreachable
 from lab.toxics.model import Proxy, Toxic, ToxicsInForce
 from lab.toxics.words import Change, Enable, Put, Remove, ToxicRequest
 
-# Toxic names, and this for the proxy itself being up or down.
+# Toxic names, this for the proxy itself being up or down, and this for a toxic of it removed.
 WHOLE_PROXY = ""
+REMOVED = "(removed)"
 
 
 def proxy_of(in_force: ToxicsInForce, name: str) -> Proxy:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lab.errors import WordError
@@ -57,12 +57,13 @@ class Change:
             "NAME": present.name,
             "PROXY": self.proxy,
             "STREAM": present.stream,
-            "TOXICITY": f"{present.toxicity:.9f}",
             **{name.upper(): str(value) for name, value in present.attributes},
         }
         changed = parse_toxic({**words, **dict(self.words)})
         assert isinstance(changed, Put)  # noqa: S101 - its type is one of a toxic
-        return changed
+        if "TOXICITY" in dict(self.words):
+            return changed
+        return Put(changed.proxy, replace(changed.toxic, toxicity=present.toxicity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +213,11 @@ def _stream(words: Mapping[str, str], where: str) -> str:
 
 def _share(words: Mapping[str, str], where: str) -> float:
     given = words.get("TOXICITY", "1")
-    if re.fullmatch(r"0|1|[01]?\.[0-9]{1,9}", given) and float(given) <= 1:
+    # Toxiproxy keeps a float32: more digits would read back as other ones.
+    if re.fullmatch(r"0|1|[01]?\.[0-9]{1,6}", given) and float(given) <= 1:
         return float(given)
-    raise _refused(where, f"TOXICITY={given}", "0..1 (share of connections)")
+    allowed = "0..1 with up to 6 digits after the point (share of connections)"
+    raise _refused(where, f"TOXICITY={given}", allowed)
 
 
 def _name(words: Mapping[str, str], word: str, default: str, where: str) -> str:

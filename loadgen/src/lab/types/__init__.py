@@ -32,8 +32,10 @@ from lab.types.result import (
     Measurement,
     Reading,
     Row,
+    answered,
     error_share,
     good_share,
+    lost_rps,
 )
 from lab.types.trial import (
     Exported,
@@ -44,6 +46,7 @@ from lab.types.trial import (
     Snapshot,
     ToxicState,
     TrialRecord,
+    Unwatched,
     Usage,
     WarmCycle,
     Warmth,
@@ -114,11 +117,14 @@ __all__ = [
     "ToxicStep",
     "TrialPlan",
     "TrialRecord",
+    "Unwatched",
     "Usage",
     "Verdict",
     "WarmCycle",
     "Warmth",
+    "answered",
     "bucket_quantile",
     "error_share",
     "good_share",
+    "lost_rps",
 ]

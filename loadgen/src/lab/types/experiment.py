@@ -21,7 +21,7 @@ class Objective:
     """A service level objective (SLO): what a load must keep to count as held.
 
     `p95_ms` is of the corrected latency in an open load, of the raw one in a closed load;
-    `error_share` is of HTTP errors, socket errors and timeouts among all that is accounted.
+    `error_share` is of HTTP errors, socket errors and timeouts among all that ended.
     """
 
     p95_ms: float

@@ -29,6 +29,10 @@ class Series:
         """(time, value) pairs."""
         return tuple(zip(self.times, self.values, strict=True))
 
+    def times_of(self, value: float) -> tuple[float, ...]:
+        """When it had this value: `up` is 1 only where a scrape was answered."""
+        return tuple(at for at, seen in self.points if seen == value)
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -63,8 +67,8 @@ class Observation:
 
         Between two samples a counter is taken to rise evenly (linear interpolation at the
         window's edges); where it fell, it began again at 0 and the rise is what it shows. A
-        counter that appears while its job was being scraped already began at 0 (an outcome
-        that nothing had before). None where no such counter covers the window.
+        counter that appears where the scrape of its job just before was answered began at 0 (an
+        outcome that nothing had before). None where no such counter covers the window.
         """
         found = self.series(name, **labels)
         rises = [self._rise(series) for series in found]
@@ -85,9 +89,11 @@ class Observation:
         return bucket_quantile(sorted(counts.items()), q)
 
     def covers(self, job: str, **labels: str) -> bool:
-        """Whether a job's target was scraped before and after the window."""
+        """Whether a job's target answered a scrape before and after the window."""
         return any(
-            series.times[0] <= self.window[0] and series.times[-1] >= self.window[1]
+            (times := series.times_of(1.0))
+            and times[0] <= self.window[0]
+            and times[-1] >= self.window[1]
             for series in self._matching("up", {"job": job, **labels})
         )
 
@@ -104,9 +110,12 @@ class Observation:
         if times[-1] < closes:
             return None
         if times[0] > opens:
-            # One scrape earlier it was not there, yet the rest of its job was.
+            # One scrape earlier it was not there, yet the rest of its job was. After a scrape that
+            # failed nobody knows what it had risen to meanwhile.
             job = series.labels.get("job", "")
-            if not any(up.times[0] < times[0] for up in self._matching("up", {"job": job})):
+            if not any(
+                _last_before(up, times[0]) == 1 for up in self._matching("up", {"job": job})
+            ):
                 return None
             times, risen = (times[0] - 1e-3, *times), (0.0, *risen)
             opens = max(opens, times[0])
@@ -130,6 +139,12 @@ def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float |
             return below_le + (le - below_le) * share
         below_le, below = le, count
     return below_le
+
+
+def _last_before(series: Series, moment: float) -> float | None:
+    """Its last value before a moment; None where it has none."""
+    at = bisect_left(series.times, moment)
+    return series.values[at - 1] if at else None
 
 
 def _without_resets(values: Sequence[float]) -> tuple[float, ...]:

@@ -62,6 +62,8 @@ class Reading:
     it was sent. `lag_ms` is how late the generator itself was on average, where it can be told.
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: a
     window's count may be off by that much of its rate.
+    `window_ok` and `window_http_errors` are the answers in the window without and with a status
+    above 399; None where the engine counts its whole run only (wrk2).
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -71,6 +73,8 @@ class Reading:
     corrected: Latency | None
     raw: Latency | None
     counts: Counts
+    window_ok: int | None = None
+    window_http_errors: int | None = None
     lag_ms: float | None = None
     pause_s: float = 0.0
     problems: tuple[str, ...] = ()
@@ -120,6 +124,8 @@ class Row:
       apart (the case of a planted bottleneck, the part of a step of explain); empty without arms
     * expected_rps: the tightest of all bounds, estimates included; binding: what binds there (a
       resource, connections, or offered load); expected_p95_ms: the response time that follows
+    * window_ok, window_http_errors: ok and http_errors of the window_s seconds measured; empty
+      where the engine counts its whole run only, and in files of older versions
     """
 
     run: str
@@ -159,6 +165,8 @@ class Row:
     expected_rps: float | None = None
     expected_p95_ms: float | None = None
     binding: str | None = None
+    window_ok: int | None = None
+    window_http_errors: int | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
@@ -182,15 +190,46 @@ class Finding:
     text: str
 
 
-def error_share(of: Counts | Row) -> float:
-    """HTTP errors, socket errors and timeouts among all that is accounted; what the engine
-    cannot tell is not counted."""
-    errors = sum(n or 0 for n in (of.http_errors, of.socket_errors, of.timeouts))
-    return errors / (errors + (of.ok or 0)) if errors else 0.0
+def answered(of: Reading | Row) -> tuple[int, int]:
+    """Answers without and with an HTTP error: of the window where the engine tells them, else of
+    all that it accounted, its warm-up included (wrk2, and rows of older versions)."""
+    if of.window_ok is not None and of.window_http_errors is not None:
+        return of.window_ok, of.window_http_errors
+    counts = _counts(of)
+    return counts.ok or 0, counts.http_errors or 0
 
 
-def good_share(of: Counts | Row) -> float:
-    """The share of the answers that were no errors: of answers per second, that is goodput.
-    Requests that timed out or lost their socket are no answers."""
-    ok, errors = of.ok or 0, of.http_errors or 0
+def lost_rps(of: Reading | Row) -> float:
+    """Requests per second that got no answer (socket errors and timeouts). No engine tells when
+    they were: it is the mean of all the seconds accounted. 0 where none can be told."""
+    accounted_s = _counts(of).accounted_s
+    return _lost(of) / accounted_s if accounted_s else 0.0
+
+
+def error_share(of: Reading | Row) -> float:
+    """HTTP errors, socket errors and timeouts among all requests that ended, 0..1. Both of one
+    span: as many as the window saw where the engine tells its answers there, else of the whole
+    run. What the engine cannot tell is not counted."""
+    ok, errors = answered(of)
+    lost: float = _lost(of)
+    if of.window_ok is not None:
+        lost = lost_rps(of) * (of.window_s or 0.0)
+    bad = errors + lost
+    return bad / (bad + ok) if bad else 0.0
+
+
+def good_share(of: Reading | Row) -> float:
+    """The share of the answers that were no errors, 0..1: times `achieved_rps`, that is goodput.
+    Requests that timed out or lost their socket are no answers. Of the window where the engine
+    tells, else of the whole run."""
+    ok, errors = answered(of)
     return ok / (ok + errors) if errors else 1.0
+
+
+def _counts(of: Reading | Row) -> Counts | Row:
+    return of.counts if isinstance(of, Reading) else of
+
+
+def _lost(of: Reading | Row) -> int:
+    counts = _counts(of)
+    return (counts.socket_errors or 0) + (counts.timeouts or 0)

@@ -197,17 +197,28 @@ class ScriptedToxic:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwatched:
+    """A time of the load in which nobody watched the toxics: the agent was away, or Toxiproxy did
+    not answer it."""
+
+    started_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecord:
     """Everything known of a trial that is not in the engine's own output.
 
     `toxic_changes` are those seen while the load ran, also those undone before its end, but
-    not those of the plan's own script: they are in `script`;
+    not those of the plan's own script: they are in `script`; `unwatched` is when nobody could
+    have seen any, beyond the second between two looks (older versions did not record it);
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `bounds` are those predicted before
     the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
     the light load that some of them come from.
-    `starts` counts how often the engine was started until its start was a good one. What is
-    None was not recorded, as by older versions of the lab.
+    `starts` counts how often the engine was started until its start was a good one. `problem` is
+    why what the engine left is not the output of a whole run. What is None was not recorded, as
+    by older versions of the lab.
     """
 
     plan: TrialPlan
@@ -232,6 +243,8 @@ class TrialRecord:
     bounds: tuple[Bound, ...] = ()
     demand: Demand | None = None
     expected_p95_ms: float | None = None
+    unwatched: tuple[Unwatched, ...] = ()
+    problem: str | None = None
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.types import Reading, TrialRecord
+from lab.types import Reading, TrialRecord, lost_rps
 
-# An open trial that answers this share of its offered rate has kept up.
+# An open trial in which this share of its offered rate ended has kept up.
 KEPT_UP = 0.99
 # Above this share of connections busy, the server's side kept them busy; below, requests
-# were due and connections free, so the generator did not send them.
+# were due and connections free, so the generator did not send them. Less by one latency per
+# window: what a window's edge cuts off is in no answer of it, as in Little's law for a closed load.
 BUSY_CONNECTIONS = 0.9
 # A generator that used this share of its cores was at its limit.
 GENERATOR_CPU = 0.95
@@ -19,7 +20,7 @@ LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
 # A quota that stops the generator for this share of the window stops its clock for requests.
 THROTTLED = 0.01
-# Inferred from what was answered, by Little's law: a slow server can look like it.
+# Inferred from what ended, by Little's law: a slow server can look like it.
 NOT_OFFERED = "the generator did not offer its rate"
 # Its threads waited for a CPU for this share of the cores' time: worth knowing.
 WAITED = 0.2
@@ -34,12 +35,27 @@ def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
     return reading.achieved_rps * reading.raw.mean_ms / 1000 / record.plan.concurrency
 
 
+def ended_rps(reading: Reading) -> float:
+    """Requests per second that ended, with an answer or without one (socket errors, timeouts):
+    all of them were sent. What the engine cannot tell is not counted."""
+    return reading.achieved_rps + lost_rps(reading)
+
+
 def overloaded(record: TrialRecord, reading: Reading) -> bool:
-    """Fewer answers than offered, more than the edges of the window can have missed."""
+    """Fewer requests ended than were offered, more than the edges of the window can have
+    missed."""
     offered = record.plan.offered_rps
     if offered is None:
         return False
-    return reading.achieved_rps < (KEPT_UP - reading.pause_s / reading.window_s) * offered
+    return ended_rps(reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
+
+
+def _free(busy: float | None, reading: Reading) -> bool:
+    """Whether so few connections were busy that requests could have been sent; also where that
+    is unknown."""
+    if busy is None or reading.raw is None:
+        return True
+    return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
 
 
 def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
@@ -60,12 +76,25 @@ def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
             )
     if overloaded(record, reading):
         busy = connections_busy(record, reading)
-        if busy is None or busy < BUSY_CONNECTIONS:
+        if _free(busy, reading):
             share = "unknown" if busy is None else f"{busy:.0%}"
             yield (
-                f"{NOT_OFFERED}: {reading.achieved_rps:.0f} of "
+                f"{NOT_OFFERED}: {ended_rps(reading):.0f} of "
                 f"{record.plan.offered_rps} req/s with {share} of its connections busy"
             )
+
+
+def unread(record: TrialRecord) -> Iterator[str]:
+    """What was not read of the generator and its machine, by what it is needed for."""
+    usage = record.usage
+    if usage.window_cpu_s is None:
+        yield "the generator's CPU"
+    if usage.window_wait_s is None or usage.window_slices is None:
+        yield "its waits for a CPU"
+    if usage.window_throttled_s is None:
+        yield "its CPU quota"
+    if usage.host_busy is None:
+        yield "the host's CPU"
 
 
 def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:

@@ -9,10 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.types import Judgement, Measurement, Observation, Reading, TrialRecord
+from lab.types import (
+    Judgement,
+    Measurement,
+    Observation,
+    Reading,
+    Snapshot,
+    TrialRecord,
+    answered,
+    good_share,
+    lost_rps,
+)
 from lab.validate import around
-from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, waited
-from lab.validate.server import not_asked, same_server, warm
+from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, unread, waited
+from lab.validate.server import (
+    RESTARTED,
+    as_begun,
+    compiler_told,
+    not_asked,
+    same_server,
+    unwatched,
+    warm,
+)
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
@@ -21,21 +39,35 @@ HOST_BUSY = 0.95
 BOUND_SLACK = 0.02
 MIN_SAMPLES = 200
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
+NO_ANSWER = "nothing was answered in the measured window"
+# Of an invalid trial: the server itself gave way. Its figures mean nothing, that it did does.
+GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS)
 
 
-def judge(measurement: Measurement, observation: Observation | None = None) -> Judgement:
+def judge(
+    measurement: Measurement,
+    observation: Observation | None = None,
+    start: Snapshot | None = None,
+) -> Judgement:
     """All reasons and notes of one measurement; `observation` is its window as Prometheus saw
-    it, where that was stored."""
+    it, where that was stored; `start` the lab as its run began, None where each trial has
+    conditions of its own."""
     record, reading = measurement.record, measurement.reading
-    reasons = [*same_server(record), *record.unequal, *warm(record)]
-    notes = [*record.notes, *not_asked(record)]
+    reasons = [
+        *same_server(record),
+        *as_begun(record, start),
+        *record.unequal,
+        *warm(record),
+    ]
+    notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
     if record.warmth is None:
         notes.append("warm-up was not proven (recorded by an older version)")
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
     reasons += [*reading.problems, *_samples(reading), *load_kept(record)]
-    notes += [*reading.notes, *around.missing(record, observation)]
+    reasons += _unwatched(record)
+    notes += [*reading.notes, *around.missing(record, observation), *_unknown(record)]
     busy = record.usage.host_busy
     full = busy is not None and busy >= HOST_BUSY
     if reading.samples:
@@ -55,15 +87,34 @@ def judge(measurement: Measurement, observation: Observation | None = None) -> J
     return Judgement(tuple(reasons), tuple(dict.fromkeys(notes)))
 
 
+def _unwatched(record: TrialRecord) -> Iterator[str]:
+    """Nobody was there at the edges of the window: as when the engine ended before it began."""
+    if record.usage.window_cpu_s is None and compiler_told(record) and record.jit_share is None:
+        yield (
+            "the window was not watched: neither the generator's CPU nor the JVM's compiler was "
+            "read at its edges"
+        )
+
+
+def _unknown(record: TrialRecord) -> Iterator[str]:
+    """One note that names the gates that had nothing to go by."""
+    names = [*unread(record)]
+    if compiler_told(record) and record.jit_share is None:
+        names.insert(0, "JIT compile time")
+    if names:
+        yield f"not checked, as it could not be read in the window: {', '.join(names)}"
+
+
 def _samples(reading: Reading) -> Iterator[str]:
     if reading.samples == 0:
-        yield "nothing was answered in the measured window"
+        yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
         yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
 
 
 def _answers(reading: Reading) -> Iterator[str]:
-    if reading.counts.ok == 0:
+    ok, _ = answered(reading)
+    if ok == 0:
         yield NO_SUCCESS
 
 
@@ -84,14 +135,16 @@ def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
     bound = record.plan.predicted_rps
-    if bound is None or reading.counts.http_errors:
-        return  # An error can be answered faster than the bound's response time.
+    if bound is None:
+        return
     # An open load that catches up after a stall may exceed its own average for a while.
     if record.plan.offered_rps is not None and bound >= record.plan.offered_rps:
         return
-    if reading.achieved_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
+    # An error can be answered faster than the bound's response time.
+    good_rps = reading.achieved_rps * good_share(reading)
+    if good_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
         yield (
-            f"faster than possible: {reading.achieved_rps:.0f} req/s against a bound of "
+            f"faster than possible: {good_rps:.0f} req/s against a bound of "
             f"{bound:.0f}: something else answered"
         )
 
@@ -114,7 +167,14 @@ def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
             f"overloaded: {reading.achieved_rps:.0f} of {record.plan.offered_rps} req/s "
             "offered were answered, so corrected latencies grow with the run's length"
         )
-    counts = reading.counts
-    if counts.http_errors and counts.ok:
-        share = counts.http_errors / (counts.http_errors + counts.ok)
+    ok, errors = answered(reading)
+    if errors and ok:
+        share = errors / (errors + ok)
         yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
+    lost = lost_rps(reading)
+    if lost:
+        share = lost / (reading.achieved_rps + lost)
+        yield (
+            f"{share:.1%} of the requests got no answer (socket errors, timeouts), and are in no "
+            "latency"
+        )

@@ -9,8 +9,12 @@ from lab.types import Snapshot, TrialRecord
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
 # CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
 JIT_COLD = 0.2
+# Longer and nothing vouches for the toxics. Less is a note: at 5,000 connections on two CPUs a look
+# of the agent now and then comes late or gets no answer, which makes 2 to 3 s.
+LONGEST_UNWATCHED_S = 5.0
 # A step of a script is begun within two steps of the driver.
 SCRIPT_SLACK_S = 0.5
+RESTARTED = "the JVM restarted during the trial"
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
@@ -22,13 +26,24 @@ def same_server(record: TrialRecord) -> Iterator[str]:
         yield f"the server could not be read back afterwards: {record.after_problem}"
         return
     if after.jvm_started_ms != before.jvm_started_ms:
-        yield "the JVM restarted during the trial"
+        yield RESTARTED
     elif after.identity != before.identity:
         yield "the server's identity changed during the trial"
     yield from _changes(before, after)
     if record.toxic_changes and before.toxics == after.toxics:
         yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
+    yield from unwatched(record, long=True)
     yield from _script_kept(record)
+
+
+def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
+    """When nobody watched the toxics: too `long` to be believed, or short, which is a note."""
+    for one in record.unwatched:
+        if ((one.ended_at - one.started_at).total_seconds() > LONGEST_UNWATCHED_S) == long:
+            yield (
+                "nobody watched the toxics from "
+                f"{one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
+            )
 
 
 def _script_kept(record: TrialRecord) -> Iterator[str]:
@@ -53,13 +68,30 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
     if changed:
         yield f"settings changed during the trial: {', '.join(changed)}"
     if before.toxics != after.toxics:
-        was, now = ("; ".join(snapshot.toxics.in_force) or "none" for snapshot in (before, after))
-        yield f"toxics changed during the trial: {was} became {now}"
+        yield f"toxics changed during the trial: {_toxics(before)} became {_toxics(after)}"
     if before.downstream_delay_ms != after.downstream_delay_ms:
-        yield (
-            f"the downstream's delay changed during the trial: {before.downstream_delay_ms:g} "
-            f"became {after.downstream_delay_ms:g} ms"
-        )
+        yield f"the downstream's delay changed during the trial: {_delays(before, after)}"
+
+
+def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
+    """What the trial's way to the downstream has that the run's first snapshot, `start`, has not:
+    the run's loads were planned for that, and its trials are compared with each other."""
+    before = record.before
+    if start is None:
+        return
+    if start.toxics != before.toxics:
+        was, now = _toxics(start), _toxics(before)
+        yield f"toxics are not those the run began with: {was} became {now}"
+    if start.downstream_delay_ms != before.downstream_delay_ms:
+        yield f"the downstream's delay is not what the run began with: {_delays(start, before)}"
+
+
+def _toxics(snapshot: Snapshot) -> str:
+    return "; ".join(snapshot.toxics.in_force) or "none"
+
+
+def _delays(was: Snapshot, now: Snapshot) -> str:
+    return f"{was.downstream_delay_ms:g} became {now.downstream_delay_ms:g} ms"
 
 
 def not_asked(record: TrialRecord) -> Iterator[str]:
@@ -82,6 +114,12 @@ def unknown_r0(record: TrialRecord) -> str:
     if record.demand is not None and record.demand.r0_problem is not None:
         return record.demand.r0_problem
     return "a single connection got no figures before the load"
+
+
+def compiler_told(record: TrialRecord) -> bool:
+    """Whether the JIT compile time of its JVM can be read at all: of a foreign service only where
+    it has a JMX exporter."""
+    return not record.before.foreign or record.before.exported is not None
 
 
 def warm(record: TrialRecord) -> Iterator[str]:

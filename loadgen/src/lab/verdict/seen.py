@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lab.heap import AFTER, OLD, USED, heap_after_collections
 from lab.predict import response_time_ms
 from lab.routes import RouteCall, foreign, parse
 from lab.types import (
@@ -59,7 +60,7 @@ class Seen:
     @property
     def rps(self) -> float:
         """Answers per second that were no errors: a refusal is answered faster than any work."""
-        return self.reading.achieved_rps * good_share(self.reading.counts)
+        return self.reading.achieved_rps * good_share(self.reading)
 
     @cached_property
     def r0_s(self) -> float:
@@ -89,8 +90,8 @@ class Seen:
 
     @property
     def error_share(self) -> float:
-        """HTTP errors, socket errors and timeouts among all that the engine accounted."""
-        return error_share(self.reading.counts)
+        """HTTP errors, socket errors and timeouts among all requests that ended."""
+        return error_share(self.reading)
 
     @property
     def window_s(self) -> float:
@@ -115,6 +116,19 @@ class Seen:
             return None
         query = f"sum(avg_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
         return Evidence(what, sum(means), unit, query)
+
+    def heap_after_collections(self) -> Evidence | None:
+        """The mean of what collections leave of the server's heap, in bytes; of old objects all
+        that an old collection has not yet found dead."""
+        left = self._within(heap_after_collections(self.observation, server=self.server))
+        if not left:
+            return None
+        mine, span = f'server="{self.server}"', f"[{self.window_s:.0f}s]"
+        query = (
+            f'sum(avg_over_time({AFTER}{{{mine}, pool!~"{OLD}"}}{span}) '
+            f'or avg_over_time({USED}{{{mine}, pool=~"{OLD}"}}{span}))'
+        )
+        return Evidence("heap after collection", statistics.fmean(left), "bytes", query)
 
     def peak(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The greatest sample of a gauge in the window."""
@@ -163,17 +177,22 @@ class Seen:
         return Evidence(what, total / count, "s", query)
 
     def _values(self, name: str, labels: dict[str, str]) -> Iterator[list[float]]:
-        """The samples in the window, series by series; where it is too short to hold one, the
-        nearest to its middle."""
-        opens, closes = self.observation.window
+        """The samples in the window, series by series, of those that have any."""
         for series in self.observation.series(name, **labels):
-            within = [value for at, value in series.points if opens <= at <= closes]
-            middle = (opens + closes) / 2
-            nearest = min(series.points, key=lambda point: abs(point[0] - middle))
+            within = self._within(series.points)
             if within:
                 yield within
-            elif opens - 2 <= nearest[0] <= closes + 2:
-                yield [nearest[1]]
+
+    def _within(self, points: Sequence[tuple[float, float]]) -> list[float]:
+        """The values in the window; where it is too short to hold one, the nearest to its
+        middle."""
+        opens, closes = self.observation.window
+        within = [value for at, value in points if opens <= at <= closes]
+        if within or not points:
+            return within
+        middle = (opens + closes) / 2
+        at, value = min(points, key=lambda point: abs(point[0] - middle))
+        return [value] if opens - 2 <= at <= closes + 2 else []
 
 
 def kept(*evidence: Evidence | None) -> tuple[Evidence, ...]:

@@ -25,7 +25,7 @@ THROTTLED_PERIODS = 0.5
 # Share of the window spent in collections: worth a note, and surely felt.
 GC_FELT = 0.1
 GC_BINDS = 0.25
-# Less of it binds where the heap is full of what lives on; a busy machine stretches pauses.
+# Less of it binds where collections leave the heap full; a busy machine stretches pauses.
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
 DESCRIPTORS_FULL = 0.97
@@ -243,17 +243,12 @@ def garbage_collection(seen: Seen) -> Standing | None:
     if not known:
         return None
     share = min(1.0, sum(one.value for one in known))
-    live = seen.mean(
-        "heap after collection",
-        "bytes",
-        "jvm_memory_pool_collection_used_bytes",
-        server=seen.server,
-    )
+    left = seen.heap_after_collections()
     most = seen.peak("heap", "bytes", "jvm_memory_max_bytes", server=seen.server, area="heap")
-    full = live.value / most.value if live and most and most.value > 0 else None
+    full = left.value / most.value if left and most and most.value > 0 else None
     sentence = f"garbage collection: {share:.0%} of the time"
     if full is not None and most is not None:
-        sentence += f", {full:.0%} of a heap of {most.value / 2**20:.0f} MB live afterwards"
+        sentence += f", {full:.0%} of a heap of {most.value / 2**20:.0f} MB in use afterwards"
     score = 0.5 * share
     if share >= GC_BINDS:
         score = 0.93
@@ -265,11 +260,11 @@ def garbage_collection(seen: Seen) -> Standing | None:
         "garbage collection",
         share,
         full,
-        "of the heap live",
+        "of the heap in use after collections",
         None,
         score,
         sentence,
-        kept(*known, live, most),
+        kept(*known, left, most),
     )
 
 

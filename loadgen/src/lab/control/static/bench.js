@@ -3,9 +3,11 @@
 import * as api from "./api.js";
 import { byId, fill, make, say } from "./dom.js";
 
-/** `info` says what there is; `ended` is called when a bench has. Returns what to call with each
+const ENDS = { 0: "finished", 1: "ended, but not every trial gave figures", 130: "stopped" };
+
+/** `info` says what there is; `over` is called when a bench has ended. Returns what to call with each
  * look at the lab. */
-export function bench(info, changed, ended) {
+export function bench(info, changed, over) {
   const said = byId("bench-said");
   const rate = byId("bench-rate");
   fill(byId("bench-route"), info.routes);
@@ -57,24 +59,43 @@ export function bench(info, changed, ended) {
   let was = null;
   let drawn = "";
   return (now) => {
+    byId("bench-state").textContent = now ? told(now.bench) : "unknown: the lab does not answer";
+    if (!now) return;
     const state = now.bench;
     byId("bench-start").disabled = state.running;
     byId("bench-stop").disabled = !state.running || state.stopping;
-    if (was?.running && !state.running) {
-      const how = { 0: "finished", 1: "ended, but not every trial gave figures", 130: "stopped" };
-      say(said, how[state.status] ?? `failed, status ${state.status}`, !(state.status in how));
+    // Also one that began and ended while nobody looked.
+    const another = state.ended_at !== null && state.ended_at !== was?.ended_at;
+    if (was && !state.running && (was.running || another)) {
+      say(said, ended(state), !(state.status in ENDS));
       // The button that had the focus can no longer be used.
-      if (document.activeElement === document.body) byId("bench-start").focus();
-      ended();
+      if (document.activeElement === document.body) byId("bench-start").focus({ preventScroll: true });
+      over();
     }
     was = state;
     const text = [`lab bench ${state.words.join(" ")}`, ...state.output].join("\n");
     if (state.started_at !== null && text !== drawn) {
-      drawn = text;
       const output = byId("bench-output");
       const atEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 20;
-      output.textContent = text;
+      // Only what is new is read out.
+      if (drawn && text.startsWith(drawn)) output.append(text.slice(drawn.length));
+      else output.textContent = text;
+      drawn = text;
       if (atEnd) output.scrollTop = output.scrollHeight;
     }
   };
+}
+
+function told(state) {
+  const time = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
+  if (state.stopping) return "stopping";
+  if (state.running) return `running since ${time(state.started_at)}`;
+  if (state.ended_at === null) return "none was started here";
+  return `the last one, at ${time(state.ended_at)}: ${ended(state)}`;
+}
+
+function ended(state) {
+  // An agent that began anew knows nothing of it.
+  if (state.status === null) return "how it ended is unknown: the agent was restarted";
+  return ENDS[state.status] ?? `failed, status ${state.status}`;
 }

@@ -3,6 +3,8 @@
 import { make } from "./dom.js";
 
 const SECONDS = 120;
+// Between two looks further apart nothing is known.
+const LONGEST_STEP_S = 5;
 // As wide as there is room, so that text keeps its size on a phone.
 const NARROWEST = 260;
 const HEIGHT = 190;
@@ -24,17 +26,18 @@ function roundUp(value) {
   return [1, 2, 5, 10].map((step) => step * unit).find((step) => step >= value);
 }
 
-/** Where a line is drawn: a gap wherever there is no number. */
+/** Where a line is drawn: a gap wherever there is no number, or nobody looked. */
 function path(points, x, y) {
   let drawn = "";
-  let pen = "M";
+  let before = -Infinity;
   for (const { at, value } of points) {
     if (value === undefined) {
-      pen = "M";
+      before = -Infinity;
       continue;
     }
+    const pen = at - before > LONGEST_STEP_S ? "M" : "L";
     drawn += `${pen}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-    pen = "L";
+    before = at;
   }
   return drawn;
 }
@@ -57,6 +60,13 @@ export class Chart {
     this.#points.push({ at, client: numbers?.client_p95_s, server: numbers?.server_p95_s });
     this.#points = this.#points.filter((point) => at - point.at <= SECONDS);
     this.#changes = changes.filter((change) => at - change <= SECONDS);
+    this.#draw(at);
+  }
+
+  /** Time goes on to `at`, and nothing is known. */
+  pass(at) {
+    this.#points.push({ at });
+    this.#points = this.#points.filter((point) => at - point.at <= SECONDS);
     this.#draw(at);
   }
 

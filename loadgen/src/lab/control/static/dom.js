@@ -28,17 +28,19 @@ export function fill(select, values) {
   );
 }
 
-/** Says how something went, in the element for it. */
+/** Says how something went, in the element for it. The same text is not read out again. */
 export function say(element, text, isProblem = false) {
-  element.textContent = text;
+  if (element.textContent !== text) element.textContent = text;
   element.classList.toggle("problem", isProblem);
 }
 
-/** Calls `todo` once there was no call for `ms`. */
+/** Calls `todo` once there was no call for `ms`; `cancel` forgets those there were. */
 export function settled(todo, ms = 250) {
   let timer;
-  return (...given) => {
+  const later = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => todo(...given), ms);
+    timer = setTimeout(todo, ms);
   };
+  later.cancel = () => clearTimeout(timer);
+  return later;
 }

@@ -1,0 +1,175 @@
+"""What a killed driver left is put back by the next one, but not what somebody changed since."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from driver.fakes import FakeLab, FakeSystem, plan
+from driver.test_conditions import SLOW, FakeHands
+from lab.claim import FOLDER
+from lab.cli import do
+from lab.conditions import Conditions
+from lab.errors import RawDataError
+from lab.journal import Journal
+from lab.process import Linux
+from lab.stack import Stack
+from lab.timeline import Timeline
+from lab.types import Condition, ToxicStep
+
+LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,))
+SCRIPT = (
+    ToxicStep(2, {"TYPE": "latency", "LATENCY": "300"}),
+    ToxicStep(5, {"NAME": "latency", "LATENCY": "500"}),
+    ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
+    ToxicStep(9, {"TYPE": "down"}),
+)
+OWN = {
+    "name": "own",
+    "type": "latency",
+    "stream": "downstream",
+    "toxicity": 0.5,
+    "attributes": {"latency": 5, "jitter": 0},
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".changed.lab.json"
+
+
+@pytest.fixture
+def conditions(stack: Stack, fake_lab: FakeLab, system: FakeSystem, path: Path) -> Conditions:
+    return Conditions(stack, FakeHands(fake_lab), system, FakeSystem(), Journal(path))
+
+
+def test_knobs_and_toxics_of_a_killed_driver_are_put_back(
+    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+) -> None:
+    fake_lab.pool_sizes["a"] = 123
+    fake_lab.toxics.append(OWN)
+    conditions.bring("a", LIMITED)
+    assert Journal(path).put_back(stack) == (
+        "what a killed run had changed: put back as they were: downstream/planted, pool_size of a"
+    )
+    assert (fake_lab.pool_sizes["a"], fake_lab.toxics) == (123, [OWN])
+    assert not path.exists()
+    assert Journal(path).put_back(stack) is None
+
+
+def test_what_somebody_changed_since_stays(
+    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+) -> None:
+    conditions.bring("a", LIMITED)
+    fake_lab.pool_sizes["a"] = 77
+    fake_lab.toxics[0] |= {"attributes": {"latency": 100, "jitter": 0}}
+    changed, patches = list(fake_lab.toxics), len(fake_lab.patches)
+    assert Journal(path).put_back(stack) == (
+        "what a killed run had changed: changed since, so left alone: downstream/planted, "
+        "pool_size of a"
+    )
+    assert (fake_lab.toxics, len(fake_lab.patches)) == (changed, patches)
+    assert not path.exists()
+
+
+def test_what_was_not_done_yet_or_is_back_already_is_nothing_to_say(
+    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+) -> None:
+    conditions.bring("a", LIMITED)
+    fake_lab.pool_sizes["a"] = 200
+    fake_lab.toxics.clear()
+    assert path.exists()
+    assert Journal(path).put_back(stack) is None
+    assert not path.exists()
+
+
+def test_it_is_written_before_the_change(
+    conditions: Conditions, fake_lab: FakeLab, path: Path
+) -> None:
+    there: list[bool] = []
+    fake_lab.clock = lambda: float(there.append(path.exists()) or 0)
+    conditions.bring("a", Condition(toxics=(SLOW,)))
+    assert there == [True]
+
+
+def test_a_run_that_puts_all_back_itself_leaves_no_file(conditions: Conditions, path: Path) -> None:
+    conditions.bring("a", LIMITED)
+    conditions.bring("a", Condition(knobs={"downstream_connections": 30}))
+    assert "planted" not in path.read_text()
+    assert conditions.restore() == []
+    assert not path.exists()
+
+
+def test_what_a_run_could_not_put_back_is_left_to_the_next(
+    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+) -> None:
+    conditions.bring("a", LIMITED)
+    fake_lab.down.add("toxiproxy")
+    assert len(conditions.restore()) == 1
+    # Nor can the next, which says nothing of what does not answer.
+    assert Journal(path).put_back(stack) is None
+    fake_lab.down.clear()
+    said = Journal(path).put_back(stack)
+    assert said == "what a killed run had changed: put back as they were: downstream/planted"
+    assert fake_lab.toxics == []
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+def test_a_script_that_was_cut_short_is_taken_back(
+    steps: int, fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    fake_lab.toxics.append(OWN)
+    script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, Journal(path))
+    for step in SCRIPT[:steps]:
+        script.tick(10.0 + step.at_s)
+    assert fake_lab.enabled == (steps < 4)
+    said = Journal(path).put_back(stack)
+    assert said is not None
+    assert said.partition("as they were: ")[2].split(", ") == [
+        "downstream/latency", "downstream/own", "downstream",
+    ][: max(1, steps - 1)]  # fmt: skip
+    assert (fake_lab.toxics, fake_lab.enabled) == ([OWN], True)
+
+
+def test_a_script_that_is_undone_leaves_no_file(
+    stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, Journal(path))
+    script.tick(12.0)
+    assert path.exists()
+    script.undo()
+    assert not path.exists()
+
+
+def test_a_file_that_is_none_is_one_line(path: Path) -> None:
+    path.write_text("{}}")
+    with pytest.raises(RawDataError, match="is not JSON"):
+        Journal(path)
+
+
+def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
+    conditions: Conditions,
+    fake_lab: FakeLab,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    home = tmp_path / "home"
+    (home / "results").mkdir(parents=True)
+    (home / "servers").mkdir()
+    (home / "servers" / "core.json").write_text('[{"targets": ["a"]}]')
+    kept = home / "results" / ".changed.lab.json"
+    conditions.bring("a", LIMITED)
+    (tmp_path / kept.name).rename(kept)
+    answers = httpx.MockTransport(fake_lab.answer)
+    monkeypatch.setattr("lab.cli.Stack", lambda urls: Stack(urls, answers))
+    monkeypatch.setattr("lab.cli.run", lambda *_: 0)
+    monkeypatch.setattr(Linux, "catch_signals", lambda _: None)
+    # Without a lock nobody knows whether its driver lives.
+    assert do(["bench", "CONC=10"], {"LAB_HOME": str(home)}) == 0
+    assert kept.exists()
+    (home / FOLDER).mkdir()
+    assert do(["bench", "CONC=10"], {"LAB_HOME": str(home)}) == 0
+    assert not kept.exists()
+    assert fake_lab.pool_sizes["a"] == 200
+    assert "put back as they were: downstream/planted, pool_size of a" in capsys.readouterr().out

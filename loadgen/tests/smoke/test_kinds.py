@@ -1,0 +1,105 @@
+"""A search, a spike, a long load and fresh JVMs on a real lab: plumbing, never a figure."""
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import endurance, recovery, stress
+from lab.report import manifest
+from lab.types import Experiment
+
+
+def run_of(name: str) -> Path:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
+    assert len(runs) == 1, runs
+    return runs[0]
+
+
+def trials_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run_of(name) / "trials.jsonl").read_text().splitlines()]
+
+
+def findings_of(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((run_of(name) / "findings.json").read_text())
+    return found
+
+
+def jvms(trials: list[dict[str, Any]]) -> list[int]:
+    """The JVMs as they first appear, by start time."""
+    return list(dict.fromkeys(trial["jvm_started_ms"] for trial in trials))
+
+
+@pytest.mark.parametrize("name", ["searched", "spiked", "endured", "launched"])
+def test_it_ended_and_its_jvms_were_started_for_it(name: str) -> None:
+    record = manifest.read(run_of(name))
+    assert record.status == "complete"
+    trials = trials_of(name)
+    assert trials
+    assert {trial["launch"] for trial in trials} == ({1, 2} if name == "launched" else {1})
+    for trial in trials:
+        assert trial["jvm_started_ms"] > record.started_at.timestamp() * 1000, trial["trial"]
+
+
+def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
+    experiment = manifest.read(run_of("searched")).experiment
+    assert isinstance(experiment, Experiment)
+    assert experiment.stress is not None
+    trials, first, step = trials_of("searched"), experiment.stress.first, experiment.stress.step
+    assert trials[0]["concurrency"] == first
+    tried = sorted({trial["concurrency"] for trial in trials})
+    (found,) = findings_of("searched")
+    assert (found["name"], found["server"], found["launch"]) == (stress.NAME, "fixed-pool", 1)
+    assert found["text"]
+    if found["value"] is None:
+        assert any(said in found["text"] for said in ("cannot tell", "the most that was tried"))
+    else:
+        assert found["value"] in tried
+        assert "not " in found["text"]
+    # A pool of 200 waits for 200 ms: no machine holds the second load, so it was halved.
+    if first + step in tried:
+        assert any(first < load < first + step for load in tried), tried
+
+
+def test_a_spike_says_how_long_recovery_took_or_why_that_is_unknown() -> None:
+    (trial,) = trials_of("spiked")
+    assert (trial["engine"], trial["mode"]) == ("oha", "open")
+    assert len(trial["peaks"]) == 3
+    assert all(one["ended_s"] > one["started_s"] for one in trial["peaks"])
+    assert all(after["started_s"] > one["ended_s"] for one, after in pairwise(trial["peaks"]))
+    found = findings_of("spiked")
+    assert found
+    for one in found:
+        assert one["name"].startswith(recovery.NAME)
+        assert one["text"]
+        assert one["value"] is None or one["value"] >= 0
+
+
+def test_a_long_load_is_legs_of_one_jvm_and_has_a_growth_or_says_why_not() -> None:
+    trials = trials_of("endured")
+    # 7 s in legs of 3: the rest makes the last one longer.
+    assert [trial["window_s"] for trial in trials] == [pytest.approx(3), pytest.approx(4)]
+    assert len(jvms(trials)) == 1
+    found = {one["name"]: one for one in findings_of("endured")}
+    assert set(found) == {endurance.HEAP, endurance.RESIDENT}
+    for one in found.values():
+        assert one["value"] is not None or "cannot be told" in one["text"]
+        assert "another JVM" not in one["text"]
+        assert "interrupted" not in one["text"]
+
+
+def test_launches_are_fresh_jvms_that_take_turns() -> None:
+    trials = trials_of("launched")
+    order = [(trial["launch"], trial["arm"]) for trial in trials]
+    assert order == [(1, "a"), (1, "b"), (2, "b"), (2, "a")]
+    assert len(jvms(trials)) == 4
+    assert jvms(trials) == sorted(jvms(trials))
+
+
+def test_two_launches_are_too_few_for_an_answer() -> None:
+    (of,) = json.loads((run_of("launched") / "comparison.json").read_text())["comparisons"]
+    assert {cell["answer"] for cell in of["cells"]} == {"inconclusive"}
+    assert [cell["metric"] for cell in of["cells"]] == ["goodput_rps", "raw_p95_ms"]
