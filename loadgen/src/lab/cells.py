@@ -41,6 +41,11 @@ def goodput(row: Row) -> float | None:
     return None if row.achieved_rps is None else row.achieved_rps * good_share(row)
 
 
+def measured(row: Row, metric: Metric) -> float | None:
+    """The trial's number of this metric; None where there is none."""
+    return goodput(row) if metric == "goodput_rps" else getattr(row, metric)
+
+
 def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     """One value for each fresh JVM in these rows, in their order; invalid rows have none.
 
@@ -49,8 +54,7 @@ def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     """
     values: dict[tuple[str, str | None, int], list[float]] = {}
     for row in rows:
-        value: float | None
-        value = goodput(row) if metric == "goodput_rps" else getattr(row, metric)
+        value = measured(row, metric)
         if row.valid and value is not None:
             jvm = (row.run, row.arm, row.launch) if row.launch else ("", None, 0)
             values.setdefault(jvm, []).append(value)

@@ -102,6 +102,12 @@ def test_the_predicted_bound_and_the_offered_rate_are_drawn() -> None:
     assert opened.chart.traces[0].points == ((100, 400), (1000, 4000))
 
 
+def test_answers_that_are_errors_are_no_throughput() -> None:
+    shedding = [dataclasses.replace(one, ok=300, http_errors=100) for one in rows(1)]
+    drawn = figures(shedding)["throughput-closed-downstream-wrk2"]
+    assert "fixed-pool: 100 connections 301, 1,000 connections 3,001" in drawn.chart.alt
+
+
 def test_a_bound_of_one_server_only_has_that_server_s_hue() -> None:
     mixed = [
         dataclasses.replace(one, predicted_rps=900.0) if one.server == "fixed-pool" else one

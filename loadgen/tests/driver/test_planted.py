@@ -90,7 +90,7 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
         ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
     ]  # fmt: skip
     found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], "planted")
-    assert [(one.load, one.trials, one.achieved_rps) for one in found] == [
+    assert [(one.load, one.trials, one.goodput_rps) for one in found] == [
         ("narrow-r2", 3, 320.0),
         ("slow", 3, 100.0),
     ]

@@ -65,16 +65,22 @@ def test_only_most_trials_that_are_sure_make_it_sure() -> None:
 def test_an_invalid_trial_is_in_no_median() -> None:
     rows = [trial(1), trial(2, valid=False, achieved_rps=5.0)]
     [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
-    assert one.achieved_rps == 991
+    assert one.goodput_rps == 991
     assert one.text == f"{POOL.sentence} (high confidence; 1 of 2 trials valid)"
     assert "median" not in one.beside
     assert one.cells[-1] == "1 of 2"
 
 
+def test_answers_that_are_errors_are_not_measured_against_the_prediction() -> None:
+    [one] = said([trial(1, ok=300, http_errors=100)], [(trial(1).trial, POOL)], "loads")
+    assert one.goodput_rps == 743.25
+    assert "measured 743" in one.beside
+
+
 def test_without_a_valid_trial_nothing_is_measured() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False)]
     [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
-    assert (one.achieved_rps, one.p95_ms, one.beside) == (None, None, "")
+    assert (one.goodput_rps, one.p95_ms, one.beside) == (None, None, "")
     assert one.text == f"{POOL.sentence} (high confidence; no valid trial)"
     assert one.cells == (
         "fixed-pool, closed 100", "1000", "1000", "worker pool", "no valid trial", "–", "2000",

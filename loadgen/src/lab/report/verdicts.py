@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from lab.cells import Cell, lane_of
+from lab.cells import Cell, goodput, lane_of
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds
 from lab.types import HIGH, NONE, OFFERED, UNKNOWN, Kind, Row, Verdict
@@ -34,7 +34,8 @@ LEGEND = (
     "with those estimated from the CPU time that a request took under a light load; binding: what "
     "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
     "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
-    "expected req/s); measured: raw in a closed load, corrected in an open one. Latencies in ms "
+    "expected req/s); measured: raw in a closed load, corrected in an open one. Measured req/s are "
+    "answers that were no errors. Latencies in ms "
     "(12.3s: seconds). Measured are medians of the valid trials; where none is valid nothing is "
     f"measured. {NOTHING}: not known, or nothing bounds it."
 )
@@ -65,7 +66,7 @@ class Said:
     bound_rps: float | None
     expected_rps: float | None
     binding: str | None
-    achieved_rps: float | None
+    goodput_rps: float | None
     expected_p95_ms: float | None
     p95_ms: float | None
     estimate: bool = False
@@ -87,12 +88,12 @@ class Said:
     @property
     def beside(self) -> str:
         """What was predicted beside what was measured; empty where there is not both."""
-        if self.achieved_rps is None or self.expected_rps is None:
+        if self.goodput_rps is None or self.expected_rps is None:
             return ""
         said = "estimated" if self.estimate else "predicted"
         text = (
             f"{said} {self.expected_rps:,.0f} req/s ({self.binding}), "
-            f"measured {self.achieved_rps:,.0f}"
+            f"measured {self.goodput_rps:,.0f}"
         )
         if self.valid > 1:
             text += f" (median of {self.valid} trials)"
@@ -104,14 +105,14 @@ class Said:
     def cells(self) -> tuple[str, ...]:
         """Its row under HEADER."""
         share = NOTHING
-        if self.achieved_rps is not None and self.expected_rps:
-            share = f"{self.achieved_rps / self.expected_rps:.0%}"
+        if self.goodput_rps is not None and self.expected_rps:
+            share = f"{self.goodput_rps / self.expected_rps:.0%}"
         return (
             self.load,
             texts.rate(self.bound_rps),
             texts.rate(self.expected_rps),
             self.binding or NOTHING,
-            texts.rate(self.achieved_rps) if self.valid else NO_VALID,
+            texts.rate(self.goodput_rps) if self.valid else NO_VALID,
             share,
             milliseconds(self.expected_p95_ms),
             milliseconds(self.p95_ms),
@@ -190,7 +191,7 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
         load=load,
         bottleneck=bottleneck,
         confidence=confidence,
-        sentence=_nearest(mine_valid or mine, _median([row.achieved_rps for row in predicted])),
+        sentence=_nearest(mine_valid or mine, _median([goodput(row) for row in predicted])),
         agree=len(mine),
         agree_valid=len(mine_valid),
         trials=len(rows),
@@ -199,7 +200,7 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
         bound_rps=_median([row.predicted_rps for row in predicted]),
         expected_rps=_median([row.expected_rps for row in predicted]),
         binding=bindings.most_common(1)[0][0] if bindings else None,
-        achieved_rps=_median([row.achieved_rps for row in valid]),
+        goodput_rps=_median([goodput(row) for row in valid]),
         expected_p95_ms=_median([row.expected_p95_ms for row in predicted]),
         p95_ms=_median([row.raw_p95_ms if closed else row.p95_ms for row in valid]),
     )
@@ -219,9 +220,10 @@ def _nearest(verdicts: Sequence[tuple[Row, Verdict]], median_rps: float | None) 
 
     def far(one: tuple[Row, Verdict]) -> tuple[float, float]:
         row, verdict = one
-        if row.achieved_rps is None or median_rps is None:
+        rps = goodput(row)
+        if rps is None or median_rps is None:
             return math.inf, -verdict.confidence
-        return abs(row.achieved_rps - median_rps), -verdict.confidence
+        return abs(rps - median_rps), -verdict.confidence
 
     return min(verdicts, key=far)[1].sentence if verdicts else ""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.cells import Metric, bound_of, lane_of, median_per_launch, per_launch
+from lab.cells import Metric, bound_of, lane_of, measured, median_per_launch, per_launch
 from lab.intervals import MedianOf
 from lab.report.page import scale
 from lab.report.page.chart import Chart, Drawn, Trace, Whisker, draw
@@ -46,10 +46,10 @@ class _What:
 
 
 _RATES = (
-    _What("throughput-closed", "Throughput, closed load", "closed", (("achieved_rps", ""),),
-          scale.number, "requests/s"),
-    _What("throughput-open", "Throughput, open load", "open", (("achieved_rps", ""),),
-          scale.number, "requests/s"),
+    _What("throughput-closed", "Throughput (goodput), closed load", "closed",
+          (("goodput_rps", ""),), scale.number, "requests/s"),
+    _What("throughput-open", "Throughput (goodput), open load", "open",
+          (("goodput_rps", ""),), scale.number, "requests/s"),
 )  # fmt: skip
 _TIMES = (
     _What("latency-closed", "p95, closed load: raw", "closed", (("raw_p95_ms", ""),),
@@ -103,7 +103,7 @@ def _value(row: Row, what: _What) -> float | None:
 
 
 def _all(row: Row, what: _What) -> list[float]:
-    values = [getattr(row, metric) for metric, _ in what.metrics]
+    values = [measured(row, metric) for metric, _ in what.metrics]
     return [value for value in values if value is not None]
 
 
@@ -150,7 +150,7 @@ def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scal
                 Trace(look.hue, tuple(dots), "", False, look.shape, hollow, shift_px=shift)
             )
             struck = [(float(row.concurrency), v) for row in mine if not row.valid
-                      if (v := getattr(row, metric)) is not None]  # fmt: skip
+                      if (v := measured(row, metric)) is not None]  # fmt: skip
             traces.append(Trace(look.hue, tuple(struck), struck=True, shift_px=shift))
     keys += _more_keys(what, rows)
     chart = Chart(
@@ -230,7 +230,7 @@ def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale
         name_of = mine[0].arm or mine[0].server
         for metric, kind in what.metrics:
             struck = [v for row in mine if not row.valid
-                      if (v := getattr(row, metric)) is not None]  # fmt: skip
+                      if (v := measured(row, metric)) is not None]  # fmt: skip
             values = per_launch(mine, metric)
             if not values and not struck:
                 continue
