@@ -204,7 +204,7 @@ def _end(named: Row, now: Present, resource: str) -> str:
         of = "" if named.predicted_rps is None else f" of at most {named.predicted_rps:.0f}"
         return (
             f"none, with {_in_force(now.condition)}: the load itself is the limit "
-            f"({named.achieved_rps or 0:.0f}{of} req/s), no resource binds below it"
+            f"({goodput(named) or 0:.0f}{of} req/s), no resource binds below it"
         )
     if resource == UNKNOWN:
         return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"

@@ -57,7 +57,7 @@ def test_the_widest_row_is_neither_cut_nor_wrapped(width: int) -> None:
         "virtual-threads",
         "10000",
         "45000",
-        "44950",
+        "44944",  # Goodput: of 44,950 answers 6 were errors.
         "12.3s",
         "34.6s",
         "999999",
@@ -73,7 +73,7 @@ def test_no_number_is_cut_for_a_long_name_of_a_condition(width: int) -> None:
     text = shown([long], width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    for cell in ("virtual-threads@", "10000", "45000", "44950", "12.3s", "23.5s", "123456"):
+    for cell in ("virtual-threads@", "10000", "45000", "44944", "12.3s", "23.5s", "123456"):
         assert cell in text
 
 

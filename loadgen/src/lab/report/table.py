@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.cells import goodput
 from lab.types import Row
 
 WIDE = 116
@@ -33,7 +34,8 @@ def render(
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
-        "rates in requests/s, bound: the most the load and settings allow "
+        "rates in requests/s, req/s: answers that were no errors, bound: the most the load and "
+        "settings allow "
         f"(–: {UNBOUND[foreign]}), t/o: timeouts, – : the engine cannot tell. ok and errors count "
         "the whole run, the rest its measured window."
     )
@@ -127,7 +129,8 @@ def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _rates(row: Row) -> tuple[str, str, str]:
-    return _count(row.offered_rps), _count(row.predicted_rps), _count(row.achieved_rps)
+    """Offered, the bound, and the answers that were no errors, each per second."""
+    return _count(row.offered_rps), _count(row.predicted_rps), _count(goodput(row))
 
 
 def _latencies(row: Row) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from lab.cells import goodput
 from lab.records import time_text
 from lab.report import table as console
 from lab.report import words
@@ -84,9 +85,10 @@ def _result(of: Shown) -> str:
 
 
 def _figures_of(row: Row) -> str:
-    if row.achieved_rps is None:
+    rps = goodput(row)
+    if rps is None:
         return "no figures"
-    text = f"{row.achieved_rps:,.0f} requests/s"
+    text = f"{rps:,.0f} requests/s"
     if row.p95_ms is not None:
         return f"{text}, p95 {_ms(row.p95_ms)}, raw {_ms(row.raw_p95_ms)}"
     return f"{text}, raw p95 {_ms(row.raw_p95_ms)}"
