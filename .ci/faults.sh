@@ -28,10 +28,23 @@ appears() {
   return 1
 }
 
+# A folder that matches the pattern was made after the file was touched, within two minutes.
+begins_again() {
+  local i folder
+  for ((i = 0; i < 600; i++)); do
+    for folder in "$LAB_RESULTS_DIR"/$1; do
+      if [[ $folder -nt $2 ]]; then return 0; fi
+    done
+    sleep 0.2
+  done
+  printf 'never there again: %s\n' "$1"
+  return 1
+}
+
 # One bench of six trials; each is known by its connections. A trial's folder appears when its
 # load begins; its window is from the 2nd to the 8th second.
 planted() {
-  local bench raw='*-faults/raw' status=0
+  local bench raw='*-faults/raw' stamp="$LAB_RESULTS_DIR/.restarted" status=0
   make bench SERVER="$faulty" CONC=40,200,2,42,43,44 MODE=closed DURATION=6s WARMUP=2s ENGINE=oha NAME=faults &
   bench=$!
   {
@@ -47,8 +60,10 @@ planted() {
       docker unpause "$(container_of "$faulty")" &&
       # A JVM that crashes, and comes back. (Told to restart, it would finish its requests first.)
       appears "$raw/*-c43" && sleep 3 && docker exec "$(container_of "$faulty")" sh -c 'kill -SEGV 1' &&
-      # The new JVM is warmed up before the next trial; once more another one in the middle.
-      appears '*-faults/warm-up' && sleep 3 && manage POST "$faulty" /restart
+      # The new JVM is warmed up before the next trial. Another one in the middle is warmed up
+      # again; one more in the middle of that is measured as it is.
+      appears '*-faults/warm-up' && sleep 3 && touch "$stamp" && manage POST "$faulty" /restart &&
+      begins_again '*-faults/warm-up' "$stamp" && sleep 3 && manage POST "$faulty" /restart
   } || status=1
   wait "$bench" && return "$status"
 }

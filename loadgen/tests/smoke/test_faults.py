@@ -22,7 +22,7 @@ def rows_of(name: str) -> list[dict[str, str]]:
         ("2", "too few samples: "),
         ("42", "Little's law does not hold: "),
         ("43", "the JVM restarted during the trial"),
-        ("44", "cold JVM: its JVM restarted meanwhile"),
+        ("44", "cold JVM: its JVM was replaced after it was warmed up"),
     ],
 )
 def test_a_planted_fault_is_the_reason(concurrency: str, reason: str) -> None:
