@@ -34,8 +34,8 @@ def cpu() -> list[Panel]:
             "percentunit",
             [
                 Line(f"service:container_cpu_usage:rate10s{{{SERVICE}}}", "{{service}}"),
-                Line("machine:host_cpu_usage:ratio10s * max(machine_cpu_cores)", "host"),
-                Line("max(machine_cpu_cores)", "machine", dashed=True),
+                Line("machine:host_cpu_usage:ratio10s * machine:machine_cpu_cores:max", "host"),
+                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
             ],
             width=THIRD,
             min_step=SLOW_JOBS,
@@ -105,7 +105,7 @@ def memory() -> list[Panel]:
                 ),
                 Line(
                     "sum(service:container_memory_working_set_bytes:sum) "
-                    "/ max(machine_memory_bytes)",
+                    "/ machine:machine_memory_bytes:max",
                     "the lab, of the machine",
                 ),
             ],

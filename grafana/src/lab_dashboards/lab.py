@@ -8,7 +8,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import LAB
 from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, or_zero, time_series
-from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
+from lab_dashboards.parts import LIVE, finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
@@ -24,6 +24,7 @@ def lab() -> Dashboard:
             "Load, latency from both sides, errors and toxics of the servers under test. Blue "
             "regions are trials and their warm-up, red lines changes of the toxics.",
         )
+        .refresh(LIVE)
         .with_variable(server_variable())
         .with_variable(route_variable())
         .with_row(Row("Load and latency"))
@@ -190,7 +191,7 @@ def lab() -> Dashboard:
                 "percentunit",
                 [
                     Line("service:container_cpu_usage:rate10s", "{{service}}"),
-                    Line("max(machine_cpu_cores)", "machine", dashed=True),
+                    Line("machine:machine_cpu_cores:max", "machine", dashed=True),
                 ],
                 width=THIRD,
                 min_step=SLOW_JOBS,

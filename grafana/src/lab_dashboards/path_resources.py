@@ -29,14 +29,14 @@ def calls() -> list[Panel]:
         ),
         time_series(
             "Time of a downstream call",
-            "p95 of a call as the server sees it: waiting for a connection (pending), and the "
-            "call itself. The delay that is set and the toxics are the least it can take. Failed "
-            "calls are in it: quick failures lower it (see Timeouts and failed calls).",
+            "p95 of a call as the server sees it (5 s window): waiting for a connection "
+            "(pending), and the call itself. The delay that is set and the toxics are the least "
+            "it can take. Failed calls are in it: quick failures lower it (see Timeouts and "
+            "failed calls).",
             "s",
             [
                 Line(
-                    "histogram_quantile(0.95, sum by (server, phase, le) "
-                    f"(rate(lab_downstream_call_seconds_bucket{{{SERVER}}}[$__rate_interval])))",
+                    f"server_phase:lab_downstream_call_seconds:p95_5s{{{SERVER}}}",
                     "{{server}} {{phase}}",
                 ),
                 Line(
@@ -85,7 +85,7 @@ def behind() -> list[Panel]:
                     'service:container_cpu_usage:rate10s{service=~"toxiproxy|downstream"}',
                     "{{service}}",
                 ),
-                Line("max(machine_cpu_cores)", "machine", dashed=True),
+                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
             ],
             width=THIRD,
             min_step=SLOW_JOBS,
@@ -160,7 +160,7 @@ def around() -> list[Panel]:
                     "{{service}}",
                 ),
                 Line('service:container_cpu_usage:rate10s{service="loadgen"}', "agent"),
-                Line("max(machine_cpu_cores)", "machine", dashed=True),
+                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
             ],
             width=THIRD,
             min_step=SLOW_JOBS,
@@ -197,7 +197,8 @@ def around() -> list[Panel]:
             [
                 Line("machine:host_cpu_usage:ratio10s", "host"),
                 Line(
-                    "sum(service:container_cpu_usage:rate10s) / max(machine_cpu_cores)", "the lab"
+                    "sum(service:container_cpu_usage:rate10s) / machine:machine_cpu_cores:max",
+                    "the lab",
                 ),
                 Line("vector(1)", "all CPUs", dashed=True),
             ],

@@ -2,8 +2,9 @@
 
 `series.jsonl.gz`: the first line says the format, the window and what was asked; every other
 line is one series with its labels, its samples' times (ms since 1970) and values. Nothing is
-computed, so whatever is asked later is asked of the same samples, with or without the lab. A
-margin on both sides of the window lets a counter's rise be told at its exact edges.
+computed, but for what the machine has (MACHINE), so whatever is asked later is asked of the same
+samples, with or without the lab. A margin on both sides of the window lets a counter's rise be
+told at its exact edges.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ WAIT_S = 15.0
 POLL_S = 0.5
 # A window so long is thinned to at most MOST_SAMPLES of each series.
 MOST_SAMPLES = 600
+# The machine's CPUs and memory, of which a window often holds no scraped sample: as the rules say
+# (prometheus/rules/containers.yml).
+MACHINE = '{__name__=~"machine:machine_.+"}'
 
 
 def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
@@ -44,6 +48,7 @@ def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, .
             f'{{job="jvm",{mine}}}',
             f'{{job="loadgen",server=~"{_escaped(server)}|",route=~"{_escaped(path)}|"}}',
             '{job="cadvisor"}',
+            MACHINE,
         )
     request = "lab_http_request_seconds_bucket"
     return (
@@ -52,6 +57,7 @@ def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, .
         f'{{job="jvm",{mine}}}',
         f'{{job="loadgen",server=~"{server}|",route=~"{path}|"}}',
         *(f'{{job="{job}"}}' for job in ("downstream", "toxiproxy", "cadvisor")),
+        MACHINE,
     )
 
 

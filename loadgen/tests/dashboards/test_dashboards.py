@@ -231,6 +231,23 @@ def test_the_series_of_gone_containers_end(repo: Path) -> None:
     assert cadvisor["track_timestamps_staleness"] is True
 
 
+def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histograms(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+) -> None:
+    # cAdvisor tells the machine's CPUs and memory only every few minutes: the rules keep them.
+    machine = {"machine_cpu_cores", "machine_memory_bytes"}
+    raw = {
+        (where, name)
+        for where, expr in expressions(boards, {})
+        for name in names_in(expr)
+        if name in machine or name.endswith("_bucket")
+    }
+    assert raw == set()
+    assert [name for name, expr in rules.items() if names_in(expr) & machine] == [
+        f"machine:{name}:max" for name in sorted(machine)
+    ]
+
+
 def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
     repo: Path, boards: tuple[dashboards.Dashboard, ...]
 ) -> None:

@@ -117,6 +117,10 @@ def test_every_refresh_is_among_those_its_dashboard_offers(files: dict[str, Any]
     # Grafana sets no timer for any other.
     live = {uid: board for uid, board in files.items() if board["refresh"]}
     assert set(live) == UIDS - {"lab-compare"}
+    # Each asks Prometheus on the machine that measures: only Lab is to show a toxic at once.
+    assert {uid: board["refresh"] for uid, board in live.items()} == {
+        uid: "2s" if uid == "lab" else "10s" for uid in live
+    }
     for uid, board in live.items():
         assert board["refresh"] in board["timepicker"]["refresh_intervals"], uid
 

@@ -278,7 +278,8 @@ class FakeLab:
 
     def _samples(self, query: str, until: float) -> list[dict[str, object]]:
         """Scraped every second on the second; a query is known by its name, job and range."""
-        jobs = re.findall(r'job=~?"([^"]*)"', query)[0].split("|")
+        jobs = re.findall(r'job=~?"([^"]*)"', query)
+        called = query.partition("{")[0] or "".join(re.findall(r'__name__=~"([^"]*)"', query))
         length = re.findall(r"\[(\d+)(ms|s|m)[\]:]", query)[0]
         first = until - int(length[0]) * {"ms": 0.001, "s": 1, "m": 60}[length[1]]
         times = [at for at in range(-600, 600) if first <= at <= min(until, self.scraped_until)]
@@ -288,7 +289,8 @@ class FakeLab:
                 "values": [[START.timestamp() + at, str(value(at))] for at in times],
             }
             for labels, value in self.scraped
-            if labels["job"] in jobs and query.partition("{")[0] in ("", labels["__name__"])
+            if (not jobs or labels.get("job") in jobs[0].split("|"))
+            and re.fullmatch(called or ".+", labels["__name__"])
         ]
 
 

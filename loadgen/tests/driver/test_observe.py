@@ -8,7 +8,7 @@ import pytest
 
 from driver.fakes import START, FakeLab, FakeSystem, plan, record
 from lab.errors import RawDataError
-from lab.observe import SERIES, load, load_or_none, observe, selectors
+from lab.observe import MACHINE, SERIES, load, load_or_none, observe, selectors
 from lab.stack import Stack
 from lab.types import Observation, Series
 
@@ -36,6 +36,15 @@ def test_exactly_the_window_can_be_told_from_what_was_stored(
     assert points[-1] == (START.timestamp() + 30, 4000)
     assert observation.covers("server")
     assert observation.covers("cadvisor")
+
+
+def test_what_the_machine_has_is_kept_as_a_rule_says(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped.append(({"__name__": "machine:machine_cpu_cores:max"}, lambda at: 2.0))
+    assert observed(stack, system, tmp_path) is None
+    assert {value for _, value in load(tmp_path).points("machine:machine_cpu_cores:max")} == {2}
+    assert MACHINE in selectors("my-service", "/x", foreign=True)
 
 
 def test_the_file_is_the_same_whenever_it_is_written(

@@ -267,6 +267,38 @@ def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
 
 
+CORES = "machine_cpu_cores"
+RECORDED = gauge("machine:machine_cpu_cores:max", 2)
+
+
+@pytest.mark.parametrize(
+    ("observation", "others"),
+    [
+        (seen(RECORDED, without=CORES), True),
+        (seen(RECORDED, gauge(CORES, 0.5)), True),
+        # Runs that were stored before there was the rule.
+        (seen(), True),
+        (seen(without=CORES), False),
+    ],
+)
+def test_how_much_others_use_is_told_by_what_the_machine_has(
+    observation: Observation, others: bool
+) -> None:
+    found = judged(observation, rps=99, usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    (host,) = (one for one in found.ranked if one.resource == "host CPU")
+    # 99 % less 0.5 of 2 CPUs.
+    assert (", 74% by others than the lab" in host.sentence) == others
+
+
+@pytest.mark.parametrize("name", [CORES, RECORDED.labels["__name__"]])
+def test_a_quota_of_all_the_machine_has_is_none(name: str) -> None:
+    # Where that is not known it is taken to have what the server says, which is more.
+    machine = gauge(name, 0.4)
+    found = judged(seen(*FULL["server CPU"], machine, without=CORES if name != CORES else ""))
+    (cpu,) = (one for one in found.ranked if one.resource == "server CPU")
+    assert "without a quota" in cpu.sentence
+
+
 def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
     observation = seen(without="process_open_fds")
     found = judged(observation, rps=15)

@@ -21,7 +21,7 @@ from lab.dashboards import Window
 GRAFANA = "http://grafana:3000"
 DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
 SHOWN_S = 60.0
-# A page refreshes every 2 s. Three answers of one panel are more than opening it takes.
+# Lab refreshes every 2 s. Three answers of one panel are more than opening it takes.
 REFRESHED_S, REFRESHES = 10.0, 3
 # Grafana asks only for what is on the screen: so high a screen shows all of a dashboard.
 WIDE, HIGH = 1600, 9000

@@ -52,7 +52,10 @@ def test_its_jvm_and_its_container_are_in_the_series(tomcat: dict[str, Any]) -> 
     of_jvm = {one["__name__"] for one in series_of(tomcat) if one.get("server") == "tomcat"}
     assert {"jvm_threads_current", "process_open_fds", "lab_worker_pool_size"} <= of_jvm
     assert any(one.get("service") == "tomcat" for one in series_of(tomcat))
-    assert not any(one["job"] in ("server", "downstream", "toxiproxy") for one in series_of(tomcat))
+    assert any(one["__name__"] == "machine:machine_cpu_cores:max" for one in series_of(tomcat))
+    assert not any(
+        one.get("job") in ("server", "downstream", "toxiproxy") for one in series_of(tomcat)
+    )
 
 
 def test_it_can_be_chosen_on_the_dashboard(

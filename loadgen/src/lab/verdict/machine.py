@@ -32,7 +32,7 @@ def host_cpu(seen: Seen) -> Standing | None:
     sentence = f"the host's CPUs: {busy:.0%} busy"
     evidence = [Evidence("CPUs of the host", busy, "of their time", _DRIVER)]
     mine = seen.rate("CPU of the lab's containers", "CPUs", "container_cpu_usage_seconds_total")
-    cpus = seen.peak("CPUs of the host", "CPUs", "machine_cpu_cores")
+    cpus = seen.machine_cpus()
     if mine is not None and cpus is not None and cpus.value > 0:
         evidence.append(mine)
         others = busy - mine.value / cpus.value

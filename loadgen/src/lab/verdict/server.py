@@ -199,7 +199,7 @@ def server_cpu(seen: Seen) -> Standing | None:
     share = hit.value / periods.value if hit and periods and periods.value > 0 else None
     evidence = kept(used, quota, period, stopped, periods, hit)
     limit = quota.value / period.value if quota and period and quota.value > 0 else None
-    machine = seen.peak("CPUs of the host", "CPUs", "machine_cpu_cores")
+    machine = seen.machine_cpus()
     # A foreign service does not tell how many it sees.
     cpus = seen.record.before.cpus
     most = value(machine) or cpus
