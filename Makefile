@@ -75,7 +75,7 @@ explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s
 sweep: ## The same as `make run EXP=sweep`
 	@$(MAKE) run EXP=sweep
 
-compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images]
+compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images,limits]
 	@images/host.sh check compare
 	@$(MAKE) driver
 	@$(DRIVER) compare

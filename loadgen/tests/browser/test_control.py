@@ -302,6 +302,21 @@ def test_a_moved_slider_changes_its_own_value_and_no_other(page: Page) -> None:
     assert page.latency() == {"latency": 1000, "jitter": 5}
 
 
+def test_what_was_moved_for_another_name_is_not_sent_to_a_toxic_in_force(page: Page) -> None:
+    page.scene.lab.in_the_shell(TYPE="latency", LATENCY="300")
+    page.until_text("toxic-apply", "Change")
+    page.tab_to("toxic-name")
+    page.press("b")
+    page.drag("toxic-latency-slider", 800)
+    assert page.text("toxic-apply") == "Put in force"
+    page.press(Keys.BACKSPACE)
+    assert page.text("toxic-apply") == "Change"
+    assert page.value("toxic-latency") == "300"
+    page.drag("toxic-jitter-slider", 5)
+    so(lambda: page.latency() == {"latency": 300, "jitter": 5})
+    page.until_text("toxic-said", "latency is in force, JITTER=5")
+
+
 def test_the_form_follows_what_is_in_force_but_for_what_is_being_edited(page: Page) -> None:
     page.scene.lab.in_the_shell(TYPE="latency", LATENCY="300")
     page.until_text("toxic-apply", "Change")

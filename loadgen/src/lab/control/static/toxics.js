@@ -147,6 +147,8 @@ export function toxics(info, changed) {
   name.addEventListener("input", () => {
     flush();
     shown = target();
+    // What was moved was for another name: it is no change of this one that is in force.
+    if (found(shown)) moved.clear();
     follow();
   });
   byId("toxic").addEventListener("submit", (event) => {
