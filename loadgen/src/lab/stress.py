@@ -14,9 +14,10 @@ from lab.design import Design, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
 from lab.engines.base import MAX_THREADS
 from lab.errors import LabError
+from lab.fairness import UNEQUAL
 from lab.intervals import median_of
 from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share
-from lab.validate import GAVE_WAY
+from lab.validate import GAVE_WAY, NOT_ITS_OWN
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -24,8 +25,6 @@ UNIT = "connections"
 # An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
 # chance it does once, and not twice in a row.
 TRIES = 2
-# Where the lab itself was changed, or is not the right one, that may be why it did.
-NOT_ITS_OWN = ("changed during the trial", "unequal limits", "wrong server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
 
 def gave_way(row: Row) -> str | None:
     """Why an invalid trial shows that the server did not hold the load; None where it does not."""
-    if any(reason in row.invalid_reasons for reason in NOT_ITS_OWN):
+    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
 
