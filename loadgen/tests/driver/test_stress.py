@@ -415,6 +415,36 @@ def test_rows_of_something_else_are_no_search() -> None:
         order_of(of).next(rows[1:])
 
 
+def test_a_search_that_is_judged_otherwise_now_is_told_up_to_there() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.concurrency)
+        bad = plan.concurrency == 1100 and times.count(1100) == 1
+        return {**holds(1650)(plan), "valid": not bad}
+
+    times: list[int] = []
+    of = search_of()
+    rows = run(of, {"a": answers, "b": holds(222)})
+    turned = [dataclasses.replace(one, valid=True) for one in rows]
+    assert found(of, turned)["a", 0] == (
+        None,
+        "held 1100 connections (4950 req/s, p95 210 ms); not to be told from here on, with the "
+        "verdicts of this version: 005-a-open-c1100 is not of this search: 2100 connections "
+        "were next",
+    )
+    assert found(of, turned)["b", 0] == found(of, rows)["b", 0]
+    # A run goes on by the judgements it was begun with only.
+    with pytest.raises(LabError, match="005-a-open-c1100 is not of this search"):
+        order_of(of).next(turned)
+
+
+def test_rows_after_the_end_of_a_search_leave_no_value() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(222)})
+    value, text = found(of, [*rows, rows[-1]])["a", 0]
+    assert value is None
+    assert text.endswith(f"{rows[-1].trial} is not of this search: it had ended")
+
+
 def test_an_open_ramp_on_a_route_without_a_wait_is_refused_before_any_load() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
         order_of(search_of(routes=("/compute",)))
