@@ -32,6 +32,8 @@ from lab.types import (
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
+# Of trials that the rows before them no longer ask for: an older version judged those otherwise.
+STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
 class Design(Protocol):

@@ -22,7 +22,7 @@ from typing import Literal
 from lab.cells import Cell, goodput
 from lab.compare import MARGIN, metrics
 from lab.config import no_auto_rate
-from lab.design import Design, Planner, UrlOf, offered_rps
+from lab.design import STRAYED, Design, Planner, UrlOf, offered_rps
 from lab.engines import Engine
 from lab.errors import LabError
 from lab.intervals import LEAST_VALUES, RatioOf, ratio_of
@@ -474,7 +474,7 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
     name = NEXT if proven else "bottleneck"
     text = f"{name}: {of.end}"
     if of.strayed:
-        text = f"not to be told from here on, with the verdicts of this version: {of.strayed}"
+        text = f"{STRAYED}: {of.strayed}"
     elif of.wanted is not None:
         text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
     yield Finding(name, server, 0, None, "", None, None, text)

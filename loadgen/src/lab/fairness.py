@@ -15,6 +15,7 @@ OWN = ("pool_size", "queue_bound", "loops", "block_the_loop")
 # … but not on these: how many loops a model starts with is part of what it is.
 FREE = ("loops",)
 MISSING = "missing"
+UNEQUAL = "unequal limits"
 
 
 def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
@@ -43,7 +44,7 @@ def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
 def reasons(fairness: Fairness) -> tuple[str, ...]:
     """Why no row of the comparison is valid; empty when it is fair."""
     return tuple(
-        f"unequal limits: {name} "
+        f"{UNEQUAL}: {name} "
         + " ".join(f"{server}={_text(value, values)}" for server, value in values.items())
         for name, values in fairness.unequal.items()
     )

@@ -336,8 +336,12 @@ class Campaign:
                 runner = Runner(
                     self.run_dir.name, tools.stack, tools.system, progress, tools.journal
                 )
-                for raw in without_series(self.run_dir):
+                missing = without_series(self.run_dir)
+                for raw in missing:
                     self._observe(raw, progress)
+                if without_series(self.run_dir) != missing:
+                    # What is next follows from verdicts, and these from the series.
+                    rows[:] = derive(self.run_dir, tools.all_engines, live=True).rows
                 while (plan := self.order.next(rows)) is not None:
                     if not rows:
                         self._announce(plan, progress)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.config import no_auto_rate
-from lab.design import Design, Planner, UrlOf, launches, offered_rps, turned
+from lab.design import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
 from lab.engines.base import MAX_THREADS
 from lab.errors import LabError
+from lab.fairness import UNEQUAL
 from lab.intervals import median_of
 from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share
-from lab.validate import GAVE_WAY
+from lab.validate import GAVE_WAY, NOT_ITS_OWN
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -24,20 +25,20 @@ UNIT = "connections"
 # An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
 # chance it does once, and not twice in a row.
 TRIES = 2
-# Where the lab itself was changed, or is not the right one, that may be why it did.
-NOT_ITS_OWN = ("changed during the trial", "unequal limits", "wrong server")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """What the rows of one server and launch say. `load` is to be tried next (None: nothing
-    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing."""
+    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing.
+    `strayed`: the first row that is not the trial that was next; nothing after it counts."""
 
     load: int | None
     held: Row | None = None
     broken: Row | None = None
     why: str = ""
     stuck: Row | None = None
+    strayed: str = ""
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
@@ -46,18 +47,21 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     first, first + step, … up to most while loads are held; then the middle between the
     largest held load and the smallest that is broken, or that cannot be told, until they differ
     by at most `resolution`; a number of connections that any number of an engine's threads can
-    share, if there is one. Raises LabError for rows that are not of this search.
+    share, if there is one. Ends at the first row that is not of this search: judged by another
+    version, a trial may ask for another next one than the one that was made.
     """
     load: int | None = stress.first
     held: Row | None = None
     broken: Row | None = None
     stuck: Row | None = None
-    why = ""
+    why = strayed = ""
     valid: list[Row] = []
     invalid: list[Row] = []
     for row in rows:
         if row.concurrency != load:
-            raise LabError(f"{row.trial} is not of this search: {load} connections were next")
+            wanted = "it had ended" if load is None else f"{load} connections were next"
+            strayed = f"{row.trial} is not of this search: {wanted}"
+            break
         if row.valid:
             problem = failure(stress, row, valid)
             valid.append(row)
@@ -77,12 +81,12 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
                 stuck = row
         invalid = []
         load = _next(stress, held, _top(broken, stuck))
-    return Search(load, held, broken, why, stuck)
+    return Search(load, held, broken, why, stuck, strayed)
 
 
 def gave_way(row: Row) -> str | None:
     """Why an invalid trial shows that the server did not hold the load; None where it does not."""
-    if any(reason in row.invalid_reasons for reason in NOT_ITS_OWN):
+    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
 
@@ -177,15 +181,18 @@ class Ramps:
         )
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next load of the server that had the fewest trials."""
+        """The next load of the server that had the fewest trials. Raises LabError for rows that
+        are not of its search."""
         experiment = self.planner.experiment
         for launch in launches(experiment):
             open_searches = []
             for server in turned(experiment.servers, launch):
                 rows = _rows_of(done, server, launch)
-                load = search(_stress(experiment), rows).load
-                if load is not None:
-                    open_searches.append((len(rows), server, load))
+                state = search(_stress(experiment), rows)
+                if state.strayed:
+                    raise LabError(state.strayed)
+                if state.load is not None:
+                    open_searches.append((len(rows), server, state.load))
             if open_searches:
                 _, server, load = min(open_searches, key=lambda one: one[0])
                 return self._plan(server, load, launch, len(done) + 1)
@@ -221,7 +228,8 @@ def design(
 def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
     """The breaking point of each server and launch, and over launches the median of those: the
     smallest load that was not held. Without one `value` is None and the text says why, and up to
-    where the load is known to be held."""
+    where the load is known to be held; so also where trials, judged again, are of another search
+    from some row on."""
     found: list[Finding] = []
     for server in experiment.servers:
         points = []
@@ -259,7 +267,9 @@ def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding
             f"; whether it holds {stuck.concurrency} this machine cannot tell, for {TRIES} "
             f"measurements were invalid: {stuck.invalid_reasons}"
         )
-    if state.load is not None:
+    if state.strayed:
+        text += f"; {STRAYED}: {state.strayed}"
+    elif state.load is not None:
         text += f"; not finished, {state.load} connections are next"
     elif stuck is None and state.broken is not None:
         value = float(state.broken.concurrency)

@@ -12,7 +12,7 @@ from lab.engines import ENGINES
 from lab.errors import LabError, RawDataError
 from lab.records import write_json
 from lab.report import csv, manifest
-from lab.types import Row, ToxicState
+from lab.types import Objective, Row, Stress, ToxicState
 
 OLD = Path(__file__).parent / "captures" / "20261121T000331Z-interrupted"
 FILES = (
@@ -219,6 +219,19 @@ def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path, experiment={"tasks": 10_000})
     with pytest.raises(LabError, match="not a run of trials"):
         derive(run_dir, ENGINES)
+
+
+def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
+    # The first 100 was invalid once, and so made again.
+    stress = Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    changes = {"kind": "stress", "stress": stress, "servers": ("a",), "launches": 0}
+    of = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    run_dir = write_manifest(tmp_path, experiment=of)
+    write_raw(run_dir, [plan(trial="001-a"), plan(trial="002-a")])
+    derived = derive(run_dir, [Jittery()])
+    assert derived.files == derived.changed
+    [line] = derived.lines
+    assert line.endswith("002-a is not of this search: 1100 connections were next")
 
 
 def test_findings_are_those_of_the_experiment_s_kind(run_dir: Path) -> None:

@@ -16,6 +16,7 @@ import lab.derive
 from driver.fakes import START, FakeEngine, FakeLab, FakeSystem
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
 from lab.launches import fresh_jvm
+from lab.observe import SERIES, observe
 from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
 from lab.types import (
@@ -51,6 +52,7 @@ class Bench:
     warmth: Warmth = WARM
     demand: Demand | None = None
     measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    observe: Callable[..., str | None] = lambda *_: None
 
     def warm(self, server: str, *_: object) -> Warmth:
         self.warmed.append(server)
@@ -62,9 +64,7 @@ class Bench:
 
     @property
     def stages(self) -> Stages:
-        return Stages(
-            fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=lambda *_: None
-        )
+        return Stages(fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=self.observe)
 
     def resume(self) -> int:
         console = Console(file=self.text, width=120)
@@ -767,6 +767,33 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
     assert "no interval: 1 and 1 trials" in said
     assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
     assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()
+
+
+def test_a_resumed_run_decides_by_the_series_it_fetched(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lab.derive.read_trial
+
+    def names_what_was_seen(record: Any, raw: Path, engines: Any) -> lab.derive.Trial:
+        trial = real(record, raw, engines)
+        seen = "worker pool" if (raw / SERIES).exists() else "unknown"
+        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, bottleneck=seen))
+
+    def stopped(*_: object) -> str | None:
+        raise Interrupted
+
+    monkeypatch.setattr("lab.derive.read_trial", names_what_was_seen)
+    monkeypatch.setattr("lab.run.read_trial", names_what_was_seen)
+    ready.observe = stopped
+    with pytest.raises(Interrupted):
+        ready.run(kind="explain", explain=Explain(1, 1), servers=("a",), modes=("closed",))
+    assert ready.rows == []
+    ready.observe = observe
+    assert ready.resume() == 0
+    assert [row["trial"] for row in ready.rows] == [
+        "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
+    ]  # fmt: skip
+    assert [row["bottleneck"] for row in ready.rows] == ["worker pool"] * 3
 
 
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENCY": "300"},))

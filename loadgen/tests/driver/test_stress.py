@@ -2,19 +2,41 @@
 
 import dataclasses
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driver.fakes import FakeEngine, snapshot
+from driver.fakes import (
+    IDENTITY,
+    START,
+    USAGE,
+    FakeEngine,
+    measurement,
+    reading,
+    record,
+    snapshot,
+)
 from driver.planned import experiment, row
-from lab import stress
+from lab import fairness, stress
 from lab.design import Design
 from lab.errors import LabError, WordError
-from lab.types import Experiment, Objective, Row, Stress, TrialPlan
-from lab.validate import NO_SUCCESS
+from lab.report.csv import REASON_SEPARATOR
+from lab.types import (
+    Counts,
+    Experiment,
+    Objective,
+    Reading,
+    Row,
+    Stress,
+    ToxicState,
+    TrialPlan,
+    TrialRecord,
+    Unwatched,
+)
+from lab.validate import NO_ANSWER, NO_SUCCESS, judge
 
 STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
@@ -241,10 +263,58 @@ def test_giving_way_once_is_no_finding() -> None:
     assert text.endswith(f"not 1120: {crash}, 2 trials in a row")
 
 
-def test_a_lab_that_was_changed_meanwhile_breaks_no_server() -> None:
+SLOW = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
+LATE = snapshot(downstream_delay_ms=300.0)
+WRONG = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
+OTHER_JVM = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
+MORE_THREADS = snapshot(settings={"pool_size": 300})
+UNSEEN = Unwatched(START, START + timedelta(seconds=6))
+UNLIKE = fairness.reasons(fairness.compare({"a": snapshot(), "b": MORE_THREADS}))
+ERRORS = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
+SILENCE = reading(0.0, corrected=None, raw=None)
+UNCALIBRATED = dataclasses.replace(
+    SILENCE, problems=("wrk2 calibrated 3 of its 4 threads: the latencies include the warm-up",)
+)
+BUSY = dataclasses.replace(USAGE, window_cpu_s=28.8)
+STOPPED = dataclasses.replace(USAGE, window_throttled_s=3.0)
+GONE = dataclasses.replace(USAGE, window_cpu_s=None)
+
+
+def judged(of: TrialRecord, said: Reading) -> str:
+    """The reasons of such a trial as its row has them."""
+    return REASON_SEPARATOR.join(judge(measurement(of, said), start=snapshot()).reasons)
+
+
+@pytest.mark.parametrize("said", [ERRORS, SILENCE])
+def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
     of = search_of(servers=("a",))
-    reasons = f"toxics changed during the trial: none became down; {NO_SUCCESS}"
-    value, text = found(of, run(of, {"a": gives_way(1100, reasons)}))["a", 0]
+    value, text = found(of, run(of, {"a": gives_way(1650, judged(record(), said))}))["a", 0]
+    assert value == 1656
+    assert text.endswith(f"{NO_ANSWER if said is SILENCE else NO_SUCCESS}, 2 trials in a row")
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        (record(before=SLOW, after=SLOW), ERRORS),  # Not those that the run began with.
+        (record(before=LATE, after=LATE), ERRORS),
+        (record(before=WRONG, after=WRONG), ERRORS),
+        (record(after=SLOW), ERRORS),
+        (record(after=LATE), SILENCE),
+        (record(after=OTHER_JVM), ERRORS),
+        (record(after=MORE_THREADS), ERRORS),
+        (record(toxic_changes=("downstream/latency at 12:00:14",)), SILENCE),
+        (record(unwatched=(UNSEEN,)), ERRORS),
+        (record(unequal=UNLIKE), ERRORS),
+        (record(), UNCALIBRATED),
+        (record(usage=BUSY), SILENCE),
+        (record(usage=STOPPED), SILENCE),
+        (record(usage=GONE), SILENCE),
+    ],
+)
+def test_a_lab_that_is_not_as_planned_breaks_no_server(of: TrialRecord, said: Reading) -> None:
+    one = search_of(servers=("a",))
+    value, text = found(one, run(one, {"a": gives_way(1100, judged(of, said))}))["a", 0]
     assert value is None
     assert "cannot tell" in text
 
@@ -343,6 +413,36 @@ def test_rows_of_something_else_are_no_search() -> None:
     rows = run(of, {"a": holds(222)})
     with pytest.raises(LabError, match="is not of this search: 100 connections were next"):
         order_of(of).next(rows[1:])
+
+
+def test_a_search_that_is_judged_otherwise_now_is_told_up_to_there() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.concurrency)
+        bad = plan.concurrency == 1100 and times.count(1100) == 1
+        return {**holds(1650)(plan), "valid": not bad}
+
+    times: list[int] = []
+    of = search_of()
+    rows = run(of, {"a": answers, "b": holds(222)})
+    turned = [dataclasses.replace(one, valid=True) for one in rows]
+    assert found(of, turned)["a", 0] == (
+        None,
+        "held 1100 connections (4950 req/s, p95 210 ms); not to be told from here on, with the "
+        "verdicts of this version: 005-a-open-c1100 is not of this search: 2100 connections "
+        "were next",
+    )
+    assert found(of, turned)["b", 0] == found(of, rows)["b", 0]
+    # A run goes on by the judgements it was begun with only.
+    with pytest.raises(LabError, match="005-a-open-c1100 is not of this search"):
+        order_of(of).next(turned)
+
+
+def test_rows_after_the_end_of_a_search_leave_no_value() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(222)})
+    value, text = found(of, [*rows, rows[-1]])["a", 0]
+    assert value is None
+    assert text.endswith(f"{rows[-1].trial} is not of this search: it had ended")
 
 
 def test_an_open_ramp_on_a_route_without_a_wait_is_refused_before_any_load() -> None:

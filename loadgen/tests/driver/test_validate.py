@@ -117,6 +117,17 @@ def test_no_answers_at_all() -> None:
     assert "nothing was answered" in invalid(said=said)
 
 
+def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
+    silence = reading(0.0, corrected=None, raw=None)
+    said = dataclasses.replace(silence, problems=("wrk2 calibrated 3 of its 4 threads",))
+    few = "too few samples: 0, and p95 needs 200"
+    assert judge(measurement(said=said)).reasons == ("wrk2 calibrated 3 of its 4 threads", few)
+    assert judge(measurement(usage(window_throttled_s=3.0), silence)).reasons == (
+        few,
+        "the generator was starved: its CPU quota stopped it for 3.0 s of the 15 s window",
+    )
+
+
 def test_only_errors() -> None:
     said = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
     assert "no answer was a success" in invalid(said=said)

@@ -58,8 +58,8 @@ def _free(busy: float | None, reading: Reading) -> bool:
     return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
 
 
-def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Why the generator was the limit."""
+def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator had too little CPU: as far as known where nothing was answered, too."""
     cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
     if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
         yield (
@@ -67,6 +67,10 @@ def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
             f"of its {cores} cores"
         )
     yield from _starved(record, reading)
+
+
+def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator was the limit, told by what was answered."""
     if reading.lag_ms is not None and reading.corrected is not None:
         allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)
         if reading.lag_ms > allowed_ms:

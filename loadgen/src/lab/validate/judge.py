@@ -21,7 +21,15 @@ from lab.types import (
     lost_rps,
 )
 from lab.validate import around
-from lab.validate.generator import KEPT_UP, generator, load_kept, overloaded, unread, waited
+from lab.validate.generator import (
+    KEPT_UP,
+    generator,
+    load_kept,
+    overloaded,
+    short_of_cpu,
+    unread,
+    waited,
+)
 from lab.validate.server import (
     RESTARTED,
     as_begun,
@@ -65,20 +73,25 @@ def judge(
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
-    reasons += [*reading.problems, *_samples(reading), *load_kept(record)]
+    starved = list(short_of_cpu(record, reading))
+    # Without an edge of the window the engine ended before it.
+    asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
+    reasons += [*reading.problems, *_samples(reading, asked), *load_kept(record)]
     reasons += _unwatched(record)
     notes += [*reading.notes, *around.missing(record, observation), *_unknown(record)]
     busy = record.usage.host_busy
     full = busy is not None and busy >= HOST_BUSY
     if reading.samples:
         reasons += [*_answers(reading), *_littles_law(record, reading), *_bound(record, reading)]
-        reasons += [*generator(record, reading), *_backlog(record, reading)]
+        reasons += [*starved, *generator(record, reading), *_backlog(record, reading)]
         # Where the CPUs are fought over every part is late: then the host is the limit, and a
         # note says so. On average they need not be full for that, as load comes in bursts.
         queued = list(waited(record, reading))
         late = around.saturated(record, reading, observation)
         (notes if full or queued else reasons).extend(late)
         notes += [*_findings(record, reading), *queued]
+    else:
+        reasons += starved
     if full:
         notes.append(f"the host's CPU was {busy:.0%} busy: these numbers are this machine's limit")
     steal = record.usage.host_steal
@@ -105,8 +118,9 @@ def _unknown(record: TrialRecord) -> Iterator[str]:
         yield f"not checked, as it could not be read in the window: {', '.join(names)}"
 
 
-def _samples(reading: Reading) -> Iterator[str]:
-    if reading.samples == 0:
+def _samples(reading: Reading, asked: bool) -> Iterator[str]:
+    """`asked`: the generator did its part, so that no answer is the server's silence."""
+    if reading.samples == 0 and asked:
         yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
         yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"

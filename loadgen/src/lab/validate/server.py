@@ -15,23 +15,30 @@ LONGEST_UNWATCHED_S = 5.0
 # A step of a script is begun within two steps of the driver.
 SCRIPT_SLACK_S = 0.5
 RESTARTED = "the JVM restarted during the trial"
+WRONG_SERVER = "wrong server"
+CHANGED = "changed during the trial"
+OTHER_TOXICS = "toxics are not those the run began with"
+OTHER_DELAY = "the downstream's delay is not what the run began with"
+UNWATCHED = "nobody watched the toxics"
+# Where the lab is not the planned one, or nobody knows, that may be why the server gave way.
+NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, UNWATCHED)
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
     """What changed of the server and of all it depends on."""
     plan, before, after = record.plan, record.before, record.after
     if before.identity is not None and before.identity.model != plan.server:
-        yield f"wrong server: {before.identity.model} answered as {plan.server}"
+        yield f"{WRONG_SERVER}: {before.identity.model} answered as {plan.server}"
     if after is None:
         yield f"the server could not be read back afterwards: {record.after_problem}"
         return
     if after.jvm_started_ms != before.jvm_started_ms:
         yield RESTARTED
     elif after.identity != before.identity:
-        yield "the server's identity changed during the trial"
+        yield f"the server's identity {CHANGED}"
     yield from _changes(before, after)
     if record.toxic_changes and before.toxics == after.toxics:
-        yield f"toxics changed during the trial: {', '.join(record.toxic_changes)}"
+        yield f"toxics {CHANGED}: {', '.join(record.toxic_changes)}"
     yield from unwatched(record, long=True)
     yield from _script_kept(record)
 
@@ -40,10 +47,7 @@ def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
     """When nobody watched the toxics: too `long` to be believed, or short, which is a note."""
     for one in record.unwatched:
         if ((one.ended_at - one.started_at).total_seconds() > LONGEST_UNWATCHED_S) == long:
-            yield (
-                "nobody watched the toxics from "
-                f"{one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
-            )
+            yield f"{UNWATCHED} from {one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
 
 
 def _script_kept(record: TrialRecord) -> Iterator[str]:
@@ -66,11 +70,11 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         if before.settings.get(name) != after.settings.get(name)
     )
     if changed:
-        yield f"settings changed during the trial: {', '.join(changed)}"
+        yield f"settings {CHANGED}: {', '.join(changed)}"
     if before.toxics != after.toxics:
-        yield f"toxics changed during the trial: {_toxics(before)} became {_toxics(after)}"
+        yield f"toxics {CHANGED}: {_toxics(before)} became {_toxics(after)}"
     if before.downstream_delay_ms != after.downstream_delay_ms:
-        yield f"the downstream's delay changed during the trial: {_delays(before, after)}"
+        yield f"the downstream's delay {CHANGED}: {_delays(before, after)}"
 
 
 def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
@@ -81,9 +85,9 @@ def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
         return
     if start.toxics != before.toxics:
         was, now = _toxics(start), _toxics(before)
-        yield f"toxics are not those the run began with: {was} became {now}"
+        yield f"{OTHER_TOXICS}: {was} became {now}"
     if start.downstream_delay_ms != before.downstream_delay_ms:
-        yield f"the downstream's delay is not what the run began with: {_delays(start, before)}"
+        yield f"{OTHER_DELAY}: {_delays(start, before)}"
 
 
 def _toxics(snapshot: Snapshot) -> str:
