@@ -343,15 +343,19 @@ drive() {
   return "$status"
 }
 
-# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py); the agent's container
-# sees it. Where there is none yet, nothing is measured.
+# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py), and every container
+# with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
+# is measured.
 idle() {
-  local agent status=0
-  agent=$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
-    --filter label=com.docker.compose.service=loadgen 2>/dev/null | head -n 1 || true)
-  [[ -n $agent ]] || return 0
-  docker exec "$agent" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
-  if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
+  local container status
+  # In reverse, so that loadgen comes before driver, which may be at work.
+  for container in $(docker ps --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
+    --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
+    status=0
+    docker exec "$container" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+    if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
+    if ((status == 0)); then return 0; fi
+  done
 }
 
 # The words are checked again by the driver; this only spares a wait for a typing error. This
