@@ -352,7 +352,7 @@ idle() {
   for container in $(docker ps --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
     --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
     status=0
-    docker exec "$container" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+    docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
     if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
     if ((status == 0)); then return 0; fi
   done

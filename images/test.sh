@@ -455,7 +455,7 @@ under_way="lab: another measurement is under way; wait for its end"
 idle "" 0
 check "idle: neither lab nor driver, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
 idle "loadgen agent" 0
-check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock .* /lab/lock true") == 1 ]]'
+check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock --shared .* /lab/lock true") == 1 ]]'
 idle "loadgen agent" 66
 check "idle: an agent from before the lock" '[[ $status == 0 && -z $out ]]'
 idle "loadgen agent" 75
