@@ -37,7 +37,8 @@ ready:
 	@images/present.sh
 	@images/host.sh env
 
-# Nor this one: containers are neither built nor changed under a measurement.
+# Nor this one: containers are neither built nor changed under a measurement. Looked at again after
+# a build, which takes its time.
 idle:
 	@images/host.sh idle
 
@@ -48,6 +49,7 @@ driver: ready
 up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
 	@images/host.sh step build "the lab's own images" docker compose build
 	@images/host.sh jmx
+	@images/host.sh idle
 	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
 	@images/host.sh facts
 	@images/grafana.sh
@@ -94,10 +96,11 @@ executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10
 	@images/host.sh check executors
 	@$(MAKE) idle ready
 	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
+	@images/host.sh idle
 	@COMPOSE_PROFILES=executors images/host.sh facts
 	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors
 	@status=0; $(DRIVER) executors || status=$$?; \
-	  $(COMPOSE) rm --stop --force executors >/dev/null 2>&1; exit $$status
+	  if images/host.sh idle 2>/dev/null; then $(COMPOSE) rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
 
 toxics: ## Show the toxics in force
 	@images/host.sh need-up

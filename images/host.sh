@@ -343,20 +343,30 @@ drive() {
   return "$status"
 }
 
-# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py); the agent's container
-# sees it. Where there is none yet, nothing is measured.
+# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py), and every container
+# with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
+# is measured.
+measuring() {
+  local container status
+  # In reverse, so that loadgen comes before driver, which may be at work.
+  for container in $(docker ps --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
+    --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
+    status=0
+    docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+    if ((status == 75)); then return 0; fi
+    if ((status == 0)); then return 1; fi
+  done
+  return 1
+}
+
 idle() {
-  local agent status=0
-  agent=$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME:-concurrency-lab}" \
-    --filter label=com.docker.compose.service=loadgen 2>/dev/null | head -n 1 || true)
-  [[ -n $agent ]] || return 0
-  docker exec "$agent" flock --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
-  if ((status == 75)); then fail "another measurement is under way; wait for its end"; fi
+  if measuring; then fail "another measurement is under way; wait for its end"; fi
 }
 
 # The words are checked again by the driver; this only spares a wait for a typing error. This
 # checkout's code judges, not what an older image holds; only its "wrong word" (2) ends the verb.
 check() {
+  case $1 in compare | report) ;; *) idle ;; esac
   docker info >/dev/null 2>&1 && has_image concurrency-lab/loadgen:local && [[ -f .lab/env ]] || return 0
   local said status=0
   write_env

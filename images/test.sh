@@ -428,27 +428,72 @@ check "own services: without an exporter make up goes on, with one line, and lea
 unset FAKE_ID
 
 # --- host.sh idle -----------------------------------------------------------------------
-# idle AGENT STATUS: what it says where the agent's container is AGENT, and the lock's own answer.
-idle() {
-  fresh
+# locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each),
+# and what the lock answers each time it is asked, the last from then on.
+locked() {
   fake docker <<'FAKE'
-printf 'docker %s\n' "$*" >>"$(dirname "$0")/../calls"
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s\n' "$*" >>"$lab/calls"
 case $1 in
-  ps) printf '%s' "$FAKE_AGENT" ;;
-  exec) exit "$FAKE_LOCK" ;;
+  ps) if [[ $* == *"--filter volume=/lab/lock"* ]]; then printf '%s\n' "$FAKE_SEES"; fi ;;
+  exec)
+    answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
+    exit "${answers[asked - 1]:-${answers[-1]}}" ;;
+  wait) echo 7 ;;
 esac
 FAKE
-  run env FAKE_AGENT="$1" FAKE_LOCK="$2" "$lab/images/host.sh" idle
+  export FAKE_SEES=$1 FAKE_LOCK="${*:2}"
 }
+# idle LINES STATUS…: what it says then.
+idle() {
+  fresh
+  locked "$@"
+  run "$lab/images/host.sh" idle
+}
+# shellcheck disable=SC2034 # used by checks, as text
+under_way="lab: another measurement is under way; wait for its end"
 idle "" 0
-check "idle: no lab, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
-idle agent 0
-check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock .* /lab/lock true") == 1 ]]'
-idle agent 66
+check "idle: neither lab nor driver, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
+idle "loadgen agent" 0
+check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock --shared .* /lab/lock true") == 1 ]]'
+idle "loadgen agent" 66
 check "idle: an agent from before the lock" '[[ $status == 0 && -z $out ]]'
-idle agent 75
-check "idle: a measurement is under way: one line" \
-  '[[ $status == 1 && $out == "lab: another measurement is under way; wait for its end" ]]'
+idle "loadgen agent" 75
+check "idle: a measurement is under way: one line" '[[ $status == 1 && $out == "$under_way" ]]'
+idle "driver busy" 75
+check "idle: no lab, and yet a driver measures" '[[ $status == 1 && $out == "$under_way" && $(count "exec busy flock") == 1 ]]'
+idle $'driver busy\nloadgen agent' 0
+check "idle: the agent is asked before a driver" '[[ $status == 0 && $(count "exec agent") == 1 && $(count "exec busy") == 0 ]]'
+idle $'driver ended\nloadgen agent\ndriver busy' 1 75
+check "idle: a container that tells nothing is not the last word" '[[ $status == 1 && $out == "$under_way" && $(count exec) == 2 ]]'
+
+# --- make: what changes containers, and a measurement beside it ----------------------------
+# made VERB STATUS…: the verb itself, where a driver runs and the lock answers so.
+made() {
+  fresh
+  cp Makefile "$lab/"
+  mkdir -p "$lab/prometheus" "$lab/servers"
+  touch "$lab/servers/jmx-exporter.yaml"
+  cp -R prometheus/servers "$lab/prometheus/"
+  printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+  printf '#!/bin/sh\n' | tee "$lab/images/engine.sh" "$lab/images/present.sh" >"$lab/images/grafana.sh"
+  locked "driver other" "${@:2}"
+  run env -u MAKEFLAGS -u MAKELEVEL make -C "$lab" "$1" </dev/null
+}
+made executors 75
+check "make executors: refused at once" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 0 ]]'
+made executors 0 75
+check "make executors: one that began during the build keeps its launcher" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 && $(count "docker compose rm") == 0 ]]'
+made executors 0 0 75
+check "make executors: refused by the lock itself, it does not take the launcher away" \
+  '[[ $status == 2 && $out != *"$under_way"* && $(count "docker compose run") == 1 && $(count "docker compose rm") == 0 ]]'
+made executors 0
+check "make executors: in the end its launcher is gone" '[[ $status == 2 && $(count "docker compose rm --stop --force executors") == 1 ]]'
+made up 0 75
+check "make up: a measurement that began during the build is left alone" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
+unset FAKE_SEES FAKE_LOCK
 
 # --- host.sh drive ----------------------------------------------------------------------
 handy; at_rest "$parent"

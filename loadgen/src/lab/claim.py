@@ -17,7 +17,7 @@ from pathlib import Path
 from lab.errors import LabError
 
 FOLDER = "lock"
-# Whoever only looks (`is_claimed`, `make up`) holds it for an instant: ask again.
+# Whoever only looks (`is_claimed`, `make up`) shares it for an instant: ask again.
 TRIES = 5
 PAUSE_S = 0.1
 
@@ -35,7 +35,7 @@ def claimed(folder: Path, other: Callable[[], str | None]) -> Iterator[tuple[int
         yield ()
         return
     try:
-        if not _locked(descriptor, TRIES):
+        if not _locked(descriptor, fcntl.LOCK_EX, TRIES):
             run = other()
             name = "" if run is None else f" (results/{run})"
             raise LabError(f"another measurement is under way{name}; wait for its end")
@@ -50,7 +50,7 @@ def is_claimed(folder: Path) -> bool | None:
     if descriptor is None:
         return None
     try:
-        return not _locked(descriptor, 1)
+        return not _locked(descriptor, fcntl.LOCK_SH, 1)
     finally:
         os.close(descriptor)
 
@@ -64,12 +64,12 @@ def _open(folder: Path) -> int | None:
         raise LabError(f"cannot open {folder}: {failure.strerror}") from None
 
 
-def _locked(descriptor: int, tries: int) -> bool:
+def _locked(descriptor: int, kind: int, tries: int) -> bool:
     for number in range(tries):
         if number:
             time.sleep(PAUSE_S)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             continue
         return True

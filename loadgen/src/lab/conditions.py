@@ -120,7 +120,7 @@ class Conditions:
     def _put_back(self, server: str, clock: Clock) -> None:
         self._bring_host(server, {}, clock)
         self._bring_knobs(server, {})
-        self._journal.knobs_back(server)
+        self._journal.knobs_back(server, self._servers[server].found)
         del self._servers[server]
 
     def _host(self, server: str) -> Mapping[str, str]:
@@ -171,8 +171,8 @@ class Conditions:
         requests = [parse_toxic(words) for words in wanted]
         with self._stack.toxiproxy() as toxiproxy:
             if self._before is not None:
-                toxiproxy.restore(self._before, self._touched)
-                self._journal.toxics_back(self._touched)
+                after = toxiproxy.restore(self._before, self._touched)
+                self._journal.toxics_back(self._touched, after)
                 self._toxics, self._before, self._touched = (), None, ()
             if not requests:
                 return

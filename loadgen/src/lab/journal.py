@@ -55,8 +55,9 @@ class Journal:
     """The file at `path`, there only while something is changed. `path` None keeps nothing: where
     no lock tells whether its driver is still alive, nobody may act on a journal.
 
-    Say what is wanted before it is done, and that it is back after that. Raises RawDataError for
-    a file that is none.
+    Say what is wanted before it is done, and what is there when it was taken back: what is not as
+    it was found before the first change stays, whoever took it back. Raises RawDataError for a
+    file that is none.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -74,13 +75,13 @@ class Journal:
         """A knob will be changed from what it was `found` as."""
         self._touch(Touched("knob", server, name, found, (wanted,)))
 
-    def toxics_back(self, items: Iterable[tuple[str, str]]) -> None:
-        """These are as they were found."""
-        self._forget([key for key in self._touched if key[0] == "toxic" and key[1:] in {*items}])
+    def toxics_back(self, items: Iterable[tuple[str, str]], now: ToxicsInForce) -> None:
+        """These were taken back: forget those that are `now` as they were found."""
+        self._back({("toxic", *item): _value(now, item) for item in items})
 
-    def knobs_back(self, server: str) -> None:
-        """All of the server's are as they were found."""
-        self._forget([key for key in self._touched if key[:2] == ("knob", server)])
+    def knobs_back(self, server: str, now: Mapping[str, int]) -> None:
+        """The server's were taken back: forget those that are `now` as they were found."""
+        self._back({("knob", server, name): value for name, value in now.items()})
 
     def put_back(self, stack: Stack) -> str | None:
         """Have as it was found what a driver that was killed has left, as far as it is still as
@@ -121,6 +122,10 @@ class Journal:
             one = dataclasses.replace(known, left=(*known.left, *one.left))
         self._touched[key] = one
         self._write()
+
+    def _back(self, now: Mapping[tuple[Kind, str, str], Json]) -> None:
+        touched = self._touched.items()
+        self._forget([key for key, one in touched if key in now and now[key] == one.found])
 
     def _forget(self, keys: Iterable[tuple[Kind, str, str]]) -> None:
         gone = [self._touched.pop(key) for key in keys]

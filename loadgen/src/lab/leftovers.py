@@ -10,8 +10,11 @@ Taking a proxy down and up closes all of its connections and has it listen anew.
 from __future__ import annotations
 
 from lab.errors import LabUnreachable
+from lab.journal import Journal
 from lab.process import Clock
 from lab.stack import Stack
+from lab.toxics.script import WHOLE_PROXY, applied
+from lab.toxics.words import Enable
 
 # Of its descriptors: fewer connections do no harm.
 CROWDED = 0.05
@@ -21,8 +24,9 @@ LOOK_S = 1.5
 ANSWER_S = 3.0
 
 
-def clear_proxy(stack: Stack, clock: Clock) -> str | None:
-    """Cut what is left over, if it is much, or if the proxy answers nothing any more.
+def clear_proxy(stack: Stack, clock: Clock, journal: Journal) -> str | None:
+    """Cut what is left over, if it is much, or if the proxy answers nothing any more. A proxy is
+    in the journal while it is down for that.
 
     Returns what the user should know; None when all was well. Toxics stay; a proxy that is down
     stays down. Raises LabUnreachable where a proxy did not come up again.
@@ -36,8 +40,25 @@ def clear_proxy(stack: Stack, clock: Clock) -> str | None:
     except LabUnreachable:
         return None
     if crowded or deaf:
-        stack.cut_proxies()
+        _cut_proxies(stack, journal)
         clock.sleep(LOOK_S)
     if deaf:
         return "Toxiproxy did not answer any more: its proxies were taken down and up again"
     return None
+
+
+def _cut_proxies(stack: Stack, journal: Journal) -> None:
+    """Close every connection through Toxiproxy: each proxy that is up is taken down and up again;
+    its toxics stay. Raises LabUnreachable."""
+    with stack.toxiproxy() as toxiproxy:
+        found = toxiproxy.in_force()
+        for proxy in found.proxies:
+            if not proxy.enabled:
+                continue
+            item, down = (proxy.name, WHOLE_PROXY), Enable(proxy.name, enabled=False)
+            journal.toxic(item, found, applied(found, down))
+            try:
+                toxiproxy.apply(down)
+            finally:
+                toxiproxy.enable(proxy.name, enabled=True)
+            journal.toxics_back([item], toxiproxy.in_force())

@@ -435,7 +435,7 @@ class Campaign:
     def _clear(self, plan: TrialPlan, progress: Trials) -> None:
         """No server finds what another one left with Toxiproxy."""
         if plan.server != self._last and not self.experiment.target:
-            said = clear_proxy(self.tools.stack, self.tools.system)
+            said = clear_proxy(self.tools.stack, self.tools.system, self.tools.journal)
             if said is not None:
                 progress.warn(said)
         self._last = plan.server

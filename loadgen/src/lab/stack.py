@@ -262,17 +262,6 @@ class Stack:
                 return False
         return True
 
-    def cut_proxies(self) -> None:
-        """Close every connection through Toxiproxy: each proxy that is up is taken down and up
-        again; its toxics stay. Raises LabUnreachable."""
-        with self.toxiproxy() as toxiproxy:
-            for proxy in toxiproxy.in_force().proxies:
-                if proxy.enabled:
-                    try:
-                        toxiproxy.enable(proxy.name, enabled=False)
-                    finally:
-                        toxiproxy.enable(proxy.name, enabled=True)
-
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""
         with self.toxiproxy() as toxiproxy:

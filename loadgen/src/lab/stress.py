@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab.cells import goodput
 from lab.config import no_auto_rate
 from lab.design import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
@@ -145,8 +146,8 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
     share = error_share(row)
     if share > objective.error_share:
         problems.append(f"{share:.2%} errors, above {objective.error_share:.2%}")
-    rps = row.achieved_rps or 0.0
-    smaller = [r.achieved_rps or 0.0 for r in before if r.concurrency < row.concurrency]
+    rps = goodput(row) or 0.0
+    smaller = [goodput(r) or 0.0 for r in before if r.concurrency < row.concurrency]
     if smaller and rps < max(smaller) * (1 - stress.fall):
         problems.append(
             f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
@@ -254,7 +255,7 @@ def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding
         p95_ms = p95_of(state.held)
         held = (
             f"held {'at least ' if stuck else ''}{state.held.concurrency} connections "
-            f"({state.held.achieved_rps or 0:.0f} req/s"
+            f"({goodput(state.held) or 0:.0f} req/s"
             + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
             + ")"
         )

@@ -94,8 +94,8 @@ class Timeline:
         began_at = self._system.now()
         with self._toxiproxy() as toxiproxy:
             others = ", ".join(difference(self._expected, toxiproxy.in_force()))
-            toxiproxy.restore(self._before, self._touched)
-        self._journal.toxics_back(self._touched)
+            after = toxiproxy.restore(self._before, self._touched)
+        self._journal.toxics_back(self._touched, after)
         self._times.append((began_at, self._system.now()))
         self._before = None
         if others and self._done and self._done[-1].problem is None:

@@ -1,5 +1,7 @@
 """The lab is claimed by one, however that one ends."""
 
+import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -63,6 +65,15 @@ def test_who_only_looks_refuses_nobody(tmp_path: Path) -> None:
     with claimed(tmp_path, lambda: None) as held:
         assert held
     thread.join()
+
+
+def test_two_who_only_look_do_not_take_each_other_for_a_measurement(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        assert is_claimed(tmp_path) is False
+    finally:
+        os.close(descriptor)
 
 
 def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from driver.test_conditions import SLOW, FakeHands
 from lab.claim import FOLDER
 from lab.cli import do
 from lab.conditions import Conditions
-from lab.errors import RawDataError
+from lab.errors import LabUnreachable, RawDataError
 from lab.journal import Journal
+from lab.leftovers import clear_proxy
 from lab.process import Linux
 from lab.stack import Stack
 from lab.timeline import Timeline
@@ -139,6 +140,76 @@ def test_a_script_that_is_undone_leaves_no_file(
     assert path.exists()
     script.undo()
     assert not path.exists()
+
+
+def test_what_a_script_could_not_take_back_is_left_to_the_next_run_whatever_follows(
+    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    journal = Journal(path)
+    for stuck in (True, False):
+        script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, journal)
+        script.tick(12.0)
+        fake_lab.toxiproxy_stuck = stuck
+        if stuck:
+            with pytest.raises(LabUnreachable):
+                script.undo()
+        else:
+            # To what it found: what the first one left.
+            script.undo()
+        fake_lab.toxiproxy_stuck = False
+    assert [toxic["name"] for toxic in fake_lab.toxics] == ["latency"]
+    said = Journal(path).put_back(stack)
+    assert said == "what a killed run had changed: put back as they were: downstream/latency"
+    assert fake_lab.toxics == []
+    assert not path.exists()
+
+
+def test_a_script_s_end_does_not_forget_what_the_condition_has_changed(
+    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    journal = Journal(path)
+    conditions = Conditions(stack, FakeHands(fake_lab), system, FakeSystem(), journal)
+    conditions.bring("a", Condition(toxics=(SLOW,)))
+    slower = ToxicStep(2, {"NAME": "planted", "LATENCY": "900"})
+    script = Timeline(plan(script=(slower,)), 10.0, stack.toxiproxy, system, journal)
+    script.tick(12.0)
+    script.undo()
+    assert Journal(path).put_back(stack) is not None
+    assert fake_lab.toxics == []
+
+
+def test_a_knob_that_an_earlier_driver_left_is_not_forgotten_with_a_later_one_s(
+    conditions: Conditions, fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    conditions.bring("a", LIMITED)
+    fake_lab.down |= {"a", "toxiproxy"}
+    assert Journal(path).put_back(stack) is None
+    fake_lab.down.clear()
+    # What it finds now is what was left.
+    later = Conditions(stack, FakeHands(fake_lab), system, FakeSystem(), Journal(path))
+    later.bring("a", Condition(knobs={"pool_size": 30}))
+    assert later.restore() == []
+    assert fake_lab.pool_sizes["a"] == 20
+    Journal(path).put_back(stack)
+    assert fake_lab.pool_sizes["a"] == 200
+
+
+def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_case(
+    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+) -> None:
+    fake_lab.proxy_files = 16_000
+    kept: list[str] = []
+    fake_lab.clock = lambda: float(kept.append(path.read_text()) or 0)
+    clear_proxy(stack, system, Journal(path))
+    assert fake_lab.enabled
+    assert not path.exists()
+    # Killed before it was up again.
+    fake_lab.clock = lambda: 0.0
+    fake_lab.enabled = False
+    path.write_text(kept[1])
+    said = Journal(path).put_back(stack)
+    assert said == "what a killed run had changed: put back as they were: downstream"
+    assert fake_lab.enabled
 
 
 def test_a_file_that_is_none_is_one_line(path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from driver.fakes import FakeLab, FakeSystem
 from driver.test_run import Bench
+from lab.journal import Journal
 from lab.leftovers import LOOK_S, clear_proxy
 from lab.stack import Stack
 
@@ -18,7 +19,7 @@ def test_a_proxy_with_few_connections_is_left_alone(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
     fake_lab.proxy_files = 900
-    assert clear_proxy(stack, system) is None
+    assert clear_proxy(stack, system, Journal(None)) is None
     assert changes(fake_lab) == 0
     assert system.elapsed_s == 0
 
@@ -27,7 +28,7 @@ def test_many_connections_are_cut_and_the_agent_has_time_to_see_it(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
     fake_lab.proxy_files = 16_229
-    assert clear_proxy(stack, system) is None
+    assert clear_proxy(stack, system, Journal(None)) is None
     assert (changes(fake_lab), fake_lab.enabled, fake_lab.proxy_files) == (2, True, 12)
     assert system.elapsed_s == pytest.approx(LOOK_S)
 
@@ -36,7 +37,7 @@ def test_a_proxy_that_accepts_nothing_is_revived_and_said(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
     fake_lab.proxy_deaf = True
-    assert "did not answer any more" in (clear_proxy(stack, system) or "")
+    assert "did not answer any more" in (clear_proxy(stack, system, Journal(None)) or "")
     assert fake_lab.enabled
     assert not fake_lab.proxy_deaf
 
@@ -45,7 +46,7 @@ def test_a_proxy_that_is_down_stays_down(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
     fake_lab.enabled, fake_lab.proxy_files = False, 16_000
-    assert clear_proxy(stack, system) is None
+    assert clear_proxy(stack, system, Journal(None)) is None
     assert changes(fake_lab) == 0
     assert not fake_lab.enabled
 
@@ -54,7 +55,7 @@ def test_without_an_answer_from_toxiproxy_nothing_is_changed(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
     fake_lab.down.add("toxiproxy")
-    assert clear_proxy(stack, system) is None
+    assert clear_proxy(stack, system, Journal(None)) is None
 
 
 def test_every_change_of_server_is_looked_at(ready: Bench, fake_lab: FakeLab) -> None:

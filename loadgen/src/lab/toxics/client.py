@@ -132,9 +132,9 @@ class Toxiproxy:
             raise LabUnreachable(f"after the reset still in force: {', '.join(left)}")
         return after
 
-    def restore(self, before: ToxicsInForce, touched: Iterable[tuple[str, str]]) -> None:
+    def restore(self, before: ToxicsInForce, touched: Iterable[tuple[str, str]]) -> ToxicsInForce:
         """Have each (proxy, toxic or WHOLE_PROXY) of ``touched`` as it was ``before``, and
-        leave all others alone. Raises LabUnreachable."""
+        leave all others alone; returns the read-back. Raises LabUnreachable."""
         for proxy_name, name in touched:
             was, now = proxy_of(before, proxy_name), self.proxy(proxy_name)
             if name == WHOLE_PROXY:
@@ -146,6 +146,7 @@ class Toxiproxy:
                 self.remove(proxy_name, name)
             elif old is not None and old != present:
                 self.put(proxy_name, old)
+        return self.in_force()
 
     def _ask(
         self, method: str, path: str, body: Mapping[str, object] | None = None
