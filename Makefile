@@ -94,7 +94,7 @@ density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LA
 
 executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
 	@images/host.sh check executors
-	@$(MAKE) idle ready
+	@$(MAKE) ready
 	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
 	@images/host.sh idle
 	@COMPOSE_PROFILES=executors images/host.sh facts

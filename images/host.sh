@@ -120,7 +120,10 @@ write_servers() {
   fi
 }
 
+# What Compose is told. Containers of a measurement under way are made anew from what is there
+# already: it stays as it is.
 write_env() {
+  if [[ -s .lab/env ]] && measuring; then return 0; fi
   local uid gid wrk2 profiles profile password results
   results=$(setting LAB_RESULTS_DIR)
   mkdir -p .lab "$results"

@@ -467,6 +467,13 @@ check "idle: the agent is asked before a driver" '[[ $status == 0 && $(count "ex
 idle $'driver ended\nloadgen agent\ndriver busy' 1 75
 check "idle: a container that tells nothing is not the last word" '[[ $status == 1 && $out == "$under_way" && $(count exec) == 2 ]]'
 
+idle "loadgen agent" 75
+mkdir -p "$lab/.lab" && printf 'NOFILE=300\n' >"$lab/.lab/env"
+run env NOFILE=9000 "$lab/images/host.sh" check bench
+check "host.sh check: refused at once under a measurement" '[[ $status == 1 && $out == "$under_way" && $(<"$lab/.lab/env") == NOFILE=300 ]]'
+run env NOFILE=9000 "$lab/images/host.sh" env
+check "host.sh env: what a measurement's containers are made from stays" '[[ $status == 0 && $(<"$lab/.lab/env") == NOFILE=300 ]]'
+
 # --- make: what changes containers, and a measurement beside it ----------------------------
 # made VERB STATUS…: the verb itself, where a driver runs and the lock answers so.
 made() {
