@@ -171,7 +171,7 @@ def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if errors and ok:
         share = errors / (errors + ok)
         yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
-    lost = lost_rps(reading)
+    lost = lost_rps(reading, record.plan.offered_rps)
     if lost:
         share = lost / (reading.achieved_rps + lost)
         yield (
