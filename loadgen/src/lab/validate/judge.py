@@ -50,8 +50,8 @@ def judge(
     start: Snapshot | None = None,
 ) -> Judgement:
     """All reasons and notes of one measurement; `observation` is its window as Prometheus saw
-    it, where that was stored; `start` the lab as its run began, None where each trial has
-    conditions of its own."""
+    it, where that was stored; `start` what the trials of its server began with, None where each
+    trial has conditions of its own."""
     record, reading = measurement.record, measurement.reading
     reasons = [
         *same_server(record),

@@ -60,11 +60,7 @@ def _script_kept(record: TrialRecord) -> Iterator[str]:
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
-    changed = sorted(
-        name
-        for name in {*before.settings, *after.settings}
-        if before.settings.get(name) != after.settings.get(name)
-    )
+    changed = _other_settings(before, after)
     if changed:
         yield f"settings changed during the trial: {', '.join(changed)}"
     if before.toxics != after.toxics:
@@ -73,12 +69,21 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         yield f"the downstream's delay changed during the trial: {_delays(before, after)}"
 
 
+def _other_settings(was: Snapshot, now: Snapshot) -> list[str]:
+    names = {*was.settings, *now.settings}
+    return sorted(name for name in names if was.settings.get(name) != now.settings.get(name))
+
+
 def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
-    """What the trial's way to the downstream has that the run's first snapshot, `start`, has not:
-    the run's loads were planned for that, and its trials are compared with each other."""
+    """What is not as in `start`: the way to the downstream, as the run's loads were planned for
+    that, and the server's settings, which its trials should have in common. Nothing of a foreign
+    service: the lab can turn no knob of it, and it calls no downstream of the lab's."""
     before = record.before
-    if start is None:
+    if start is None or before.foreign:
         return
+    for name in _other_settings(start, before):
+        was, now = start.settings.get(name), before.settings.get(name)
+        yield f"settings are not those of the server's first trial: {name} {was} became {now}"
     if start.toxics != before.toxics:
         was, now = _toxics(start), _toxics(before)
         yield f"toxics are not those the run began with: {was} became {now}"
