@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from lab.types import (
     Spike,
     ToxicState,
     TrialRecord,
+    Unwatched,
     Warmth,
     error_share,
 )
@@ -113,6 +115,32 @@ def test_a_toxic_added_and_removed_in_the_trial() -> None:
 
 def test_the_downstreams_delay_changed_in_the_trial() -> None:
     assert "200 became 250" in invalid(record(after=snapshot(downstream_delay_ms=250.0)))
+
+
+def unwatched(seconds: float, **changes: object) -> TrialRecord:
+    return record(unwatched=(Unwatched(START, START + timedelta(seconds=seconds)),), **changes)
+
+
+def test_two_looks_in_a_row_that_fail_are_a_note_and_more_are_not() -> None:
+    said = "nobody watched the toxics from 12:00:00 to 12:00:0"
+    assert valid(unwatched(6.9)).notes == (f"{said}6",)
+    assert invalid(unwatched(7.5)) == f"{said}7"
+
+
+def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
+    alien = snapshot(identity=None, settings={"url": "http://x:80"}, downstream_delay_ms=100.0)
+    judgement = judge(
+        measurement(unwatched(60, before=alien, after=alien)),
+        observation(),
+        snapshot(settings=alien.settings, toxics=ToxicState(("downstream/latency",), 300.0)),
+    )
+    assert judgement.valid, judgement.reasons
+    for said in (
+        "nobody watched the toxics from 12:00:00 to 12:01:00",
+        "toxics are not those the run began with: downstream/latency became none",
+        "the downstream's delay is not what the run began with: 200 became 100 ms",
+    ):
+        assert said in judgement.notes
 
 
 def test_too_few_samples() -> None:

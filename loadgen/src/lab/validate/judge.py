@@ -53,13 +53,11 @@ def judge(
     it, where that was stored; `start` what the trials of its server began with, None where each
     trial has conditions of its own."""
     record, reading = measurement.record, measurement.reading
-    reasons = [
-        *same_server(record),
-        *as_begun(record, start),
-        *record.unequal,
-        *warm(record),
-    ]
+    begun = list(as_begun(record, start))
+    reasons = [*same_server(record)]
     notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
+    (notes if record.before.foreign else reasons).extend(begun)
+    reasons += [*record.unequal, *warm(record)]
     if record.warmth is None:
         notes.append("warm-up was not proven (recorded by an older version)")
     if reading is None:
