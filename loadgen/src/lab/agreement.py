@@ -1,10 +1,10 @@
 """Do the load engines agree? Several engines on one load, each against the first of them.
 
-The first is the first that was planned for a load: where it has no valid trial, agreement is
-unknown, and no other takes its place. Two engines that measure the same server with the same load
-must say the same, or one of them measures itself. Compared are the medians over a cell's valid
-trials of p50 and p95, in the latency a mode is judged by: corrected in an open load, raw in a
-closed one.
+The first is the first of those planned for a load that the run has any trial of: an engine that
+does not run on the machine was left out. Where the first has no valid trial, agreement is unknown,
+and no other takes its place. Two engines that measure the same server with the same load must say
+the same, or one of them measures itself. Compared are the medians over a cell's valid trials of p50
+and p95, in the latency a mode is judged by: corrected in an open load, raw in a closed one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ def findings(
     rows: Sequence[Row],
     run_dir: Path,  # noqa: ARG001 - the shape of every kind's findings
 ) -> tuple[Finding, ...]:
-    """One finding for each load, percentile and engine planned besides the first; `value` is by
+    """One finding for each load, percentile and engine of the run besides the first; `value` is by
     which share the engine is above (below: negative) the first, None where that is unknown. Empty
     with fewer than two engines."""
-    if len(experiment.engines) < 2:
-        return ()
-    return tuple(_findings(experiment.engines, rows))
+    tried = {row.engine for row in rows}
+    return tuple(_findings([one for one in experiment.engines if one in tried], rows))
 
 
 def _findings(engines: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ def bound_of(bounds: Iterable[float | None]) -> float | None:
 def most_errors(rows: Sequence[Row]) -> float:
     """The largest share of errors in a valid one of these trials, 0 without any: latencies are of
     all answers, errors included."""
-    return max((error_share(row) for row in rows if row.valid), default=0.0)
+    return max((error_share(row, row.offered_rps) for row in rows if row.valid), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ def _alone(plan: TrialPlan, engine: Engine, system: System, raw: Path) -> Readin
 
 
 def _failed(reading: Reading) -> bool:
-    return error_share(reading) > MOST_FAILED
+    return error_share(reading, None) > MOST_FAILED  # The light loads are closed.
 
 
 def _cpu_s(server: str, stack: Stack) -> float | None:

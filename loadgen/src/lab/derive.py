@@ -8,7 +8,6 @@ bytes every time.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from lab.cells import loads
 from lab.compare import IN_CONDITIONS, Comparison, lanes
 from lab.engines import Engine
 from lab.errors import RawDataError
-from lab.measure import RECORD, measure
+from lab.measure import RECORD, first_snapshot, folders, measure
 from lab.observe import load_or_none
 from lab.records import json_text, write_bytes, write_text
 from lab.report import comparison, csv, jsonl, manifest, markdown, page
@@ -85,20 +84,26 @@ def read_trial(record: manifest.Manifest, raw: Path, engines: Sequence[Engine]) 
         problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
         raise RawDataError(raw / RECORD, None, problem)
     observation = load_or_none(raw)
-    judgement = judge(measurement, observation, _start(record))
+    start = _start(record, raw.parent, measurement.record.plan.server)
+    judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
     row = csv.row_of(record.run, measurement, judgement, verdict)
     return Trial(measurement, judgement, verdict, row)
 
 
-def _start(record: manifest.Manifest) -> Snapshot | None:
-    """The way to the downstream as the run began: of its first server, whose snapshot its loads
-    were planned by. None where the lab is changed from trial to trial on purpose."""
+def _start(record: manifest.Manifest, raw: Path, server: str) -> Snapshot | None:
+    """What the trials of this server began with: the way to the downstream as the run began, of its
+    first server, whose snapshot its loads were planned by, and the settings of the server's first
+    trial, as a knob turned before the run is gone with the first fresh JVM. None where the lab is
+    changed from trial to trial on purpose."""
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
-    if experiment.kind in IN_CONDITIONS:
+    start, first = record.servers.get(experiment.servers[0]), None
+    if experiment.kind not in IN_CONDITIONS:
+        first = first_snapshot(raw, server)
+    if start is None or first is None:
         return None
-    return record.servers.get(experiment.servers[0])
+    return dataclasses.replace(start, settings=first.settings)
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
@@ -111,7 +116,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     record = manifest.read(run_dir)
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
-    finished, unfinished = _folders(run_dir / "raw")
+    finished, unfinished = folders(run_dir / "raw")
     trials = [read_trial(record, raw, engines) for raw in finished]
     if experiment.kind == "planted":
         rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
@@ -206,22 +211,6 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
                 write_bytes(path, content)
                 changed = True
     return changed
-
-
-def _folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """The raw folders of trials that ended, in the order of their numbers, and the names of
-    the others. Raises RawDataError for one whose name has no number."""
-    numbered = []
-    for folder in raw.glob("*/"):
-        number = re.match(r"\d+", folder.name)
-        if number is None:
-            raise RawDataError(
-                folder, None, "is not a trial: its name does not begin with a number"
-            )
-        numbered.append((int(number[0]), folder.name, folder))
-    folders = [folder for _, _, folder in sorted(numbered)]
-    finished = [folder for folder in folders if (folder / RECORD).is_file()]
-    return finished, tuple(folder.name for folder in folders if folder not in finished)
 
 
 def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from lab.engines import Engine
 from lab.errors import RawDataError
 from lab.records import read_json
-from lab.types import Latency, Measurement, Reading, TrialRecord
+from lab.types import Latency, Measurement, Reading, Snapshot, TrialRecord
 
 RECORD = "trial.json"
 # A percentile stands on the samples beyond it; fewer than this many and it is chance. The
@@ -35,6 +36,29 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     except RawDataError as failure:
         return Measurement(record, None, failure.said)
     return Measurement(record, supported(reading))
+
+
+def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The raw folders of trials that ended, in the order of their numbers, and the names of
+    the others. Raises RawDataError for one whose name has no number."""
+    numbered = []
+    for folder in raw.glob("*/"):
+        number = re.match(r"\d+", folder.name)
+        if number is None:
+            raise RawDataError(
+                folder, None, "is not a trial: its name does not begin with a number"
+            )
+        numbered.append((int(number[0]), folder.name, folder))
+    folders = [folder for _, _, folder in sorted(numbered)]
+    finished = [folder for folder in folders if (folder / RECORD).is_file()]
+    return finished, tuple(folder.name for folder in folders if folder not in finished)
+
+
+def first_snapshot(raw: Path, server: str) -> Snapshot | None:
+    """What was read back before the first trial of a server, of those in a run's `raw` that ended;
+    None before that. Raises RawDataError."""
+    records = (read_json(folder / RECORD, TrialRecord) for folder in folders(raw)[0])
+    return next((one.before for one in records if one.plan.server == server), None)
 
 
 def supported(reading: Reading) -> Reading:

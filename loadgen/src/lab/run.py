@@ -35,6 +35,7 @@ from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.resume import (
+    as_measured,
     check_unfinished,
     put_away,
     still_running,
@@ -271,7 +272,7 @@ def resume(
         ("the load engine", record.versions.get("engine"), engine_now),
         ("the number of the generator's CPUs", cores_then, place.cores),
     )
-    unlike(record, read_object(place.host_file), snapshots, others)
+    unlike(as_measured(record, run_dir), read_object(place.host_file), snapshots, others)
     for folder in put_away(run_dir):
         console.print(f"an unfinished trial was put away as {folder}", highlight=False)
     for line in (unknown := tuple(unsure(record, snapshots))):

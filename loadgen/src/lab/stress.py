@@ -143,7 +143,7 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
         problems.append("no p95")
     elif p95_ms > objective.p95_ms:
         problems.append(f"p95 {p95_ms:.0f} ms, above {objective.p95_ms:g} ms")
-    share = error_share(row)
+    share = error_share(row, row.offered_rps)
     if share > objective.error_share:
         problems.append(f"{share:.2%} errors, above {objective.error_share:.2%}")
     rps = goodput(row) or 0.0

@@ -307,6 +307,36 @@ def test_another_delay_of_the_downstream_between_trials_does_too(
     assert reason in ready.rows[2]["invalid_reasons"]
 
 
+def test_a_knob_turned_between_trials_makes_those_after_it_invalid(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    ready.system.at(30.0, lambda: fake_lab.pool_sizes.update(a=20))
+    ready.run(modes=("open",), servers=("a",), concurrencies=(100, 200, 300))
+    reason = "settings are not those of the server's first trial: pool_size 200 became 20"
+    assert reason not in ready.rows[0]["invalid_reasons"]
+    assert reason in ready.rows[2]["invalid_reasons"]
+    assert "trials.csv" not in lab.derive.derive(ready.run_dir, [ready.engine]).changed
+
+
+def without_knobs(ready: Bench, fake_lab: FakeLab) -> None:
+    """A knob turned before the run is gone with the first fresh JVM."""
+
+    def warm(server: str, *_: object) -> Warmth:
+        fake_lab.pool_sizes[server] = 200
+        return WARM
+
+    fake_lab.pool_sizes["a"] = 20
+    ready.warm = warm  # type: ignore[method-assign]
+
+
+def test_a_knob_turned_before_the_run_is_no_fault_of_fresh_jvms(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    without_knobs(ready, fake_lab)
+    ready.run(modes=("open",), launches=2, rate_rps=450)
+    assert [row["valid"] for row in ready.rows] == ["true"] * 4
+
+
 def test_a_toxic_left_in_force_is_said_wherever_people_look(
     ready: Bench, fake_lab: FakeLab
 ) -> None:
@@ -666,6 +696,15 @@ def test_the_next_launch_is_fresh_after_a_resume_too(ready: Bench, fake_lab: Fak
     # The third trial, b in its second launch, had its JVM, and no row yet.
     assert restarts == ["a", "b", "b"]
     assert fake_lab.restarts == ["a", "b", "b", "b", "a"]
+
+
+def test_a_run_of_fresh_jvms_goes_on_without_the_knob_it_began_with(
+    ready: Bench, fake_lab: FakeLab
+) -> None:
+    without_knobs(ready, fake_lab)
+    interrupted(ready, **TWO_LOADS)
+    assert ready.resume() == 0
+    assert [row["valid"] for row in ready.rows] == ["true"] * 4
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ LATE = snapshot(downstream_delay_ms=300.0)
 WRONG = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
 OTHER_JVM = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
 MORE_THREADS = snapshot(settings={"pool_size": 300})
-UNSEEN = Unwatched(START, START + timedelta(seconds=6))
+UNSEEN = Unwatched(START, START + timedelta(seconds=8))
 UNLIKE = fairness.reasons(fairness.compare({"a": snapshot(), "b": MORE_THREADS}))
 ERRORS = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
 SILENCE = reading(0.0, corrected=None, raw=None)
@@ -298,6 +298,7 @@ def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
     [
         (record(before=SLOW, after=SLOW), ERRORS),  # Not those that the run began with.
         (record(before=LATE, after=LATE), ERRORS),
+        (record(before=MORE_THREADS, after=MORE_THREADS), ERRORS),
         (record(before=WRONG, after=WRONG), ERRORS),
         (record(after=SLOW), ERRORS),
         (record(after=LATE), SILENCE),

@@ -1,6 +1,9 @@
 """Every gate: the fault is planted, and the trial is invalid for that reason only."""
 
 import dataclasses
+import shutil
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,7 @@ from driver.fakes import (
     record,
     snapshot,
 )
+from lab.engines.wrk2 import Wrk2
 from lab.types import (
     Counts,
     Judgement,
@@ -28,9 +32,15 @@ from lab.types import (
     Spike,
     ToxicState,
     TrialRecord,
+    Unwatched,
     Warmth,
+    error_share,
 )
 from lab.validate import judge
+
+RESTARTED_UNDER_WRK2 = (
+    Path(__file__).parents[1] / "engines/captures/wrk2-11-server-restart-midrun.txt"
+)
 
 
 def invalid(
@@ -105,6 +115,32 @@ def test_a_toxic_added_and_removed_in_the_trial() -> None:
 
 def test_the_downstreams_delay_changed_in_the_trial() -> None:
     assert "200 became 250" in invalid(record(after=snapshot(downstream_delay_ms=250.0)))
+
+
+def unwatched(seconds: float, **changes: object) -> TrialRecord:
+    return record(unwatched=(Unwatched(START, START + timedelta(seconds=seconds)),), **changes)
+
+
+def test_two_looks_in_a_row_that_fail_are_a_note_and_more_are_not() -> None:
+    said = "nobody watched the toxics from 12:00:00 to 12:00:0"
+    assert valid(unwatched(6.9)).notes == (f"{said}6",)
+    assert invalid(unwatched(7.5)) == f"{said}7"
+
+
+def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
+    alien = snapshot(identity=None, settings={"url": "http://x:80"}, downstream_delay_ms=100.0)
+    judgement = judge(
+        measurement(unwatched(60, before=alien, after=alien)),
+        observation(),
+        snapshot(settings=alien.settings, toxics=ToxicState(("downstream/latency",), 300.0)),
+    )
+    assert judgement.valid, judgement.reasons
+    for said in (
+        "nobody watched the toxics from 12:00:00 to 12:01:00",
+        "toxics are not those the run began with: downstream/latency became none",
+        "the downstream's delay is not what the run began with: 200 became 100 ms",
+    ):
+        assert said in judgement.notes
 
 
 def test_too_few_samples() -> None:
@@ -202,6 +238,35 @@ def test_requests_that_got_no_answer_were_offered_all_the_same() -> None:
     assert "did not offer its rate: 318 of 450 req/s with 60% of" in invalid(
         said=reading(300.0, counts=few)
     )
+
+
+def test_no_more_requests_are_lost_than_were_offered_and_not_answered() -> None:
+    # A server that resets at once: the engine sends the same requests again, 1,000 times a second.
+    again = Counts(None, 10_800, 0, 25_000, 0, None, 25.0)
+    assert valid(said=reading(432.0, counts=again)).notes == (
+        "4.0% of the requests got no answer (socket errors, timeouts), and are in no latency",
+    )
+    # Of 11,250 in the whole run 10,800 were answered: 4 % as well.
+    assert error_share(reading(432.0, counts=again), 450) == pytest.approx(0.04)
+    # All that was offered in the window was answered: they were lost before it.
+    early = reading(450.0, counts=again, window_ok=6750, window_http_errors=0)
+    assert valid(said=early).notes == ()
+    assert error_share(early, 450) == 0
+    # A closed load has no rate: all of them were sent.
+    assert error_share(reading(432.0, counts=again), None) == pytest.approx(25 / 35.8)
+
+
+def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: Path) -> None:
+    shutil.copy(RESTARTED_UNDER_WRK2, tmp_path / "wrk2.txt")
+    of = plan(engine="wrk2", concurrency=50, offered_rps=1000, duration_s=3, predicted_rps=None)
+    said = Wrk2().read(of, tmp_path)
+    judgement = judge(measurement(record(of), said), observation())
+    # 920 of 1,000 req/s answered, and 47 requests in 14 s lost; 421,225 writes were attempts.
+    assert [one for one in judgement.reasons if "did not offer" in one] == [
+        "the generator did not offer its rate: 924 of 1000 req/s with unknown of its connections "
+        "busy"
+    ]
+    assert "0.4% of the requests got no answer" in str(judgement.notes)
 
 
 def test_what_the_windows_edge_cuts_off_was_busy_too() -> None:

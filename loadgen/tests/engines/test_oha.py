@@ -262,9 +262,9 @@ def test_answers_of_the_window_are_counted_beside_those_of_the_run(
     assert (reading.window_ok, reading.window_http_errors) == (0, 20)
     assert good_share(reading) == 0
     # 4 in 4 s: 2 of them in the 2 s of the window.
-    assert error_share(reading) == 1
+    assert error_share(reading, None) == 1
     better = dataclasses.replace(reading, window_ok=20, window_http_errors=0)
-    assert error_share(better) == pytest.approx(2 / 22)
+    assert error_share(better, None) == pytest.approx(2 / 22)
 
 
 def test_closed_load_counts_what_was_in_flight_at_the_end(raw: Raw, plan: Plan) -> None:

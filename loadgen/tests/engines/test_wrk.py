@@ -58,6 +58,16 @@ def test_a_real_run_has_as_many_latencies_as_requests(raw: Raw, plan: Plan) -> N
     assert (curves.raw.count, curves.raw.points[-1][1] > 300) == (1737, True)
 
 
+def test_of_its_socket_errors_only_reads_are_requests(raw: Raw, plan: Plan) -> None:
+    folder = raw(CAPTURE, OUTPUT)
+    errors = "  Socket errors: connect 3, read 5, write 7, timeout 0\nRequests/sec:"
+    text = (folder / OUTPUT).read_text().replace("Requests/sec:", errors)
+    (folder / OUTPUT).write_text(text)
+    reading = Wrk().read(plan(concurrency=10, offered_rps=None, engine="wrk"), folder)
+    assert reading.counts.socket_errors == 5
+    assert reading.notes[0].startswith("wrk failed 10 times to connect or to send")
+
+
 def test_littles_law_holds_for_the_undone_latencies(raw: Raw, plan: Plan) -> None:
     reading = Wrk().read(plan(concurrency=10, offered_rps=None, engine="wrk"), raw(CAPTURE, OUTPUT))
     assert reading.raw is not None

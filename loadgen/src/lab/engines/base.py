@@ -109,6 +109,16 @@ def first_line(argv: tuple[str, ...], marker: str) -> str | None:
     return None
 
 
+def attempts_note(engine: str, attempts: int) -> tuple[str, ...]:
+    """A note on connections that failed before a request was sent; none where none did."""
+    if not attempts:
+        return ()
+    return (
+        f"{engine} failed {attempts} times to connect or to send (attempts, not a number of "
+        "requests: it tries again at once)",
+    )
+
+
 def cores() -> int:
     """The CPUs this process may use (its CPU set; a quota is not counted)."""
     return len(os.sched_getaffinity(0))

@@ -7,8 +7,9 @@ What its output means, from its source (github.com/wg/wrk, src/wrk.c, src/stats.
   least twice the mean interval of a connection, in the manner of HdrHistogram's correction
   for coordinated omission. So its printed percentiles are neither raw nor corrected.
   `wrk.lua` prints the whole histogram, and `without_phantoms` undoes the correction exactly.
-* Answers above 399 are counted as "Non-2xx or 3xx"; timeouts are counted like wrk2's
-  (connections at checks), and what is unanswered at the end is unknown.
+* Answers above 399 are counted as "Non-2xx or 3xx"; timeouts and socket errors are counted like
+  wrk2's (connections at checks; only "read" are of requests that were sent), and what is
+  unanswered at the end is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line, threads_for
+from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, attempts_note, first_line, threads_for
 from lab.engines.histogram import Histogram, Spectrum
 from lab.errors import RawDataError
 from lab.types import Counts, Curves, Mode, Reading, TrialPlan
@@ -87,7 +88,7 @@ class Wrk:
             ),
             window_ok=said.requests - said.http_errors,
             window_http_errors=said.http_errors,
-            notes=tuple(notes),
+            notes=(*attempts_note(self.name, said.attempts), *notes),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -103,6 +104,7 @@ class Said:
     requests: int
     spectrum: Spectrum
     socket_errors: int
+    attempts: int
     timeouts: int
     http_errors: int
 
@@ -149,7 +151,8 @@ def parse(path: Path, connections: int) -> Said:
         run_us=run_us,
         requests=requests,
         spectrum=spectrum,
-        socket_errors=sum(sockets[:3]),
+        socket_errors=sockets[1],
+        attempts=sockets[0] + sockets[2],
         timeouts=sockets[3],
         http_errors=status,
     )

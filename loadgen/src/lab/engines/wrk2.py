@@ -16,6 +16,11 @@ What its output means, from its source (github.com/giltene/wrk2, src/wrk.c) and 
   than the millisecond after which the first is late, and no start is a good one: a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
+* Of "Socket errors" only "read" are of requests that were sent: their connection broke before an
+  answer. "write" are attempts: where connections are refused it connects and writes again at
+  once, many thousand times a second, and "connect" are connections that it gives up. Both are a
+  note, never a count. After any of these the same request is due again, so a server that resets
+  every one makes it count more than it offers.
 * Answers above 399 are counted as "Non-2xx or 3xx", and are in the latencies.
 * Requests without an answer at the end are recorded nowhere: sent, unfinished are unknown.
 * Its exit status tells nothing.
@@ -30,7 +35,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.engines.base import REQUEST_TIMEOUT_S, Schedule, StartCheck, first_line, threads_for
+from lab.engines.base import (
+    REQUEST_TIMEOUT_S,
+    Schedule,
+    StartCheck,
+    attempts_note,
+    first_line,
+    threads_for,
+)
 from lab.errors import RawDataError, WordError
 from lab.types import Counts, Curve, Curves, Latency, Mode, Reading, TrialPlan
 
@@ -141,7 +153,7 @@ class Wrk2:
             ),
             pause_s=pause_s(plan, said.threads),
             problems=tuple(problems),
-            notes=tuple(notes),
+            notes=(*attempts_note(self.name, said.attempts), *notes),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -248,6 +260,7 @@ class Said:
     requests: int
     run_s: float
     socket_errors: int
+    attempts: int
     timeouts: int
     http_errors: int
 
@@ -319,7 +332,8 @@ class _Lines:
             uncorrected=uncorrected,
             requests=int(total[1]),
             run_s=float(total[2]) * _UNITS_S[total[3]],
-            socket_errors=sum(sockets[:3]),
+            socket_errors=sockets[1],
+            attempts=sockets[0] + sockets[2],
             timeouts=sockets[3],
             http_errors=status,
         )

@@ -116,7 +116,8 @@ class Row:
     * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
     * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
       engines count their whole run, warm-up included
-    * http_errors: answers above 399; socket_errors: connections refused, reset or closed
+    * http_errors: answers above 399; socket_errors: requests whose connection was refused, reset
+      or closed (wrk2, wrk: once they were sent; what failed before is an attempt, in a note)
     * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
@@ -199,21 +200,27 @@ def answered(of: Reading | Row) -> tuple[int, int]:
     return counts.ok or 0, counts.http_errors or 0
 
 
-def lost_rps(of: Reading | Row) -> float:
+def lost_rps(of: Reading | Row, offered_rps: int | None) -> float:
     """Requests per second that got no answer (socket errors and timeouts). No engine tells when
-    they were: it is the mean of all the seconds accounted. 0 where none can be told."""
+    they were: it is the mean of all the seconds accounted, and in an open load (`offered_rps`) no
+    more than was offered and not answered, as an engine may send a request again. 0 where none
+    can be told."""
     accounted_s = _counts(of).accounted_s
-    return _lost(of) / accounted_s if accounted_s else 0.0
+    lost = _lost(of) / accounted_s if accounted_s else 0.0
+    return _at_most(lost, offered_rps, of.achieved_rps or 0.0)
 
 
-def error_share(of: Reading | Row) -> float:
+def error_share(of: Reading | Row, offered_rps: int | None) -> float:
     """HTTP errors, socket errors and timeouts among all requests that ended, 0..1. Both of one
     span: as many as the window saw where the engine tells its answers there, else of the whole
-    run. What the engine cannot tell is not counted."""
+    run; in an open load (`offered_rps`) no more were lost than `lost_rps` says. What the engine
+    cannot tell is not counted."""
     ok, errors = answered(of)
-    lost: float = _lost(of)
     if of.window_ok is not None:
-        lost = lost_rps(of) * (of.window_s or 0.0)
+        lost = lost_rps(of, offered_rps) * (of.window_s or 0.0)
+    else:
+        offered = (offered_rps or 0) * (_counts(of).accounted_s or 0.0)
+        lost = _at_most(_lost(of), offered or None, ok + errors)
     bad = errors + lost
     return bad / (bad + ok) if bad else 0.0
 
@@ -228,6 +235,10 @@ def good_share(of: Reading | Row) -> float:
 
 def _counts(of: Reading | Row) -> Counts | Row:
     return of.counts if isinstance(of, Reading) else of
+
+
+def _at_most(lost: float, offered: float | None, answers: float) -> float:
+    return lost if offered is None else min(lost, max(0.0, offered - answers))
 
 
 def _lost(of: Reading | Row) -> int:

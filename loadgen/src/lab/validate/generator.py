@@ -35,10 +35,10 @@ def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
     return reading.achieved_rps * reading.raw.mean_ms / 1000 / record.plan.concurrency
 
 
-def ended_rps(reading: Reading) -> float:
+def ended_rps(record: TrialRecord, reading: Reading) -> float:
     """Requests per second that ended, with an answer or without one (socket errors, timeouts):
     all of them were sent. What the engine cannot tell is not counted."""
-    return reading.achieved_rps + lost_rps(reading)
+    return reading.achieved_rps + lost_rps(reading, record.plan.offered_rps)
 
 
 def overloaded(record: TrialRecord, reading: Reading) -> bool:
@@ -47,7 +47,7 @@ def overloaded(record: TrialRecord, reading: Reading) -> bool:
     offered = record.plan.offered_rps
     if offered is None:
         return False
-    return ended_rps(reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
+    return ended_rps(record, reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
 
 
 def _free(busy: float | None, reading: Reading) -> bool:
@@ -83,7 +83,7 @@ def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
         if _free(busy, reading):
             share = "unknown" if busy is None else f"{busy:.0%}"
             yield (
-                f"{NOT_OFFERED}: {ended_rps(reading):.0f} of "
+                f"{NOT_OFFERED}: {ended_rps(record, reading):.0f} of "
                 f"{record.plan.offered_rps} req/s with {share} of its connections busy"
             )
 

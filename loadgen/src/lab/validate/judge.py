@@ -58,16 +58,14 @@ def judge(
     start: Snapshot | None = None,
 ) -> Judgement:
     """All reasons and notes of one measurement; `observation` is its window as Prometheus saw
-    it, where that was stored; `start` the lab as its run began, None where each trial has
-    conditions of its own."""
+    it, where that was stored; `start` what the trials of its server began with, None where each
+    trial has conditions of its own."""
     record, reading = measurement.record, measurement.reading
-    reasons = [
-        *same_server(record),
-        *as_begun(record, start),
-        *record.unequal,
-        *warm(record),
-    ]
+    begun = list(as_begun(record, start))
+    reasons = [*same_server(record)]
     notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
+    (notes if record.before.foreign else reasons).extend(begun)
+    reasons += [*record.unequal, *warm(record)]
     if record.warmth is None:
         notes.append("warm-up was not proven (recorded by an older version)")
     if reading is None:
@@ -185,7 +183,7 @@ def _findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if errors and ok:
         share = errors / (errors + ok)
         yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
-    lost = lost_rps(reading)
+    lost = lost_rps(reading, record.plan.offered_rps)
     if lost:
         share = lost / (reading.achieved_rps + lost)
         yield (

@@ -9,9 +9,11 @@ from lab.types import Snapshot, TrialRecord
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
 # CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
 JIT_COLD = 0.2
-# Longer and nothing vouches for the toxics. Less is a note: at 5,000 connections on two CPUs a look
-# of the agent now and then comes late or gets no answer, which makes 2 to 3 s.
-LONGEST_UNWATCHED_S = 5.0
+# Longer and nothing vouches for the toxics. Less is a note, as on a busy machine a look of the
+# agent now and then gets no answer. It begins a second after the last one did, is given up after
+# 2 s, and then the next begins at once: with two in a row that fail, and a third that takes 2 s
+# as well, it is up to 1 + 3 × 2 s from one answer to the next. More than that is no chance.
+LONGEST_UNWATCHED_S = 7.0
 # A step of a script is begun within two steps of the driver.
 SCRIPT_SLACK_S = 0.5
 RESTARTED = "the JVM restarted during the trial"
@@ -19,9 +21,10 @@ WRONG_SERVER = "wrong server"
 CHANGED = "changed during the trial"
 OTHER_TOXICS = "toxics are not those the run began with"
 OTHER_DELAY = "the downstream's delay is not what the run began with"
+OTHER_SETTINGS = "settings are not those of the server's first trial"
 UNWATCHED = "nobody watched the toxics"
 # Where the lab is not the planned one, or nobody knows, that may be why the server gave way.
-NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, UNWATCHED)
+NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
@@ -44,9 +47,11 @@ def same_server(record: TrialRecord) -> Iterator[str]:
 
 
 def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
-    """When nobody watched the toxics: too `long` to be believed, or short, which is a note."""
+    """When nobody watched the toxics: too `long` to be believed, or short, which is a note. With a
+    foreign service it always is: whether it calls the lab's downstream at all is not known."""
     for one in record.unwatched:
-        if ((one.ended_at - one.started_at).total_seconds() > LONGEST_UNWATCHED_S) == long:
+        gap_s = (one.ended_at - one.started_at).total_seconds()
+        if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
             yield f"{UNWATCHED} from {one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
 
 
@@ -64,11 +69,7 @@ def _script_kept(record: TrialRecord) -> Iterator[str]:
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
-    changed = sorted(
-        name
-        for name in {*before.settings, *after.settings}
-        if before.settings.get(name) != after.settings.get(name)
-    )
+    changed = _other_settings(before, after)
     if changed:
         yield f"settings {CHANGED}: {', '.join(changed)}"
     if before.toxics != after.toxics:
@@ -77,12 +78,21 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
         yield f"the downstream's delay {CHANGED}: {_delays(before, after)}"
 
 
+def _other_settings(was: Snapshot, now: Snapshot) -> list[str]:
+    names = {*was.settings, *now.settings}
+    return sorted(name for name in names if was.settings.get(name) != now.settings.get(name))
+
+
 def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
-    """What the trial's way to the downstream has that the run's first snapshot, `start`, has not:
-    the run's loads were planned for that, and its trials are compared with each other."""
+    """What is not as in `start`: the way to the downstream, as the run's loads were planned for
+    that, and the server's settings, which its trials should have in common. Of a foreign service
+    these are notes: whether it calls the lab's downstream at all is not known."""
     before = record.before
     if start is None:
         return
+    for name in _other_settings(start, before):
+        was, now = start.settings.get(name), before.settings.get(name)
+        yield f"{OTHER_SETTINGS}: {name} {was} became {now}"
     if start.toxics != before.toxics:
         was, now = _toxics(start), _toxics(before)
         yield f"{OTHER_TOXICS}: {was} became {now}"

@@ -91,7 +91,7 @@ class Seen:
     @property
     def error_share(self) -> float:
         """HTTP errors, socket errors and timeouts among all requests that ended."""
-        return error_share(self.reading)
+        return error_share(self.reading, self.record.plan.offered_rps)
 
     @property
     def window_s(self) -> float:
