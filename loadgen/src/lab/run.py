@@ -352,6 +352,8 @@ class Campaign:
                         point_latest(self.run_dir)
                     rows.append(row)
                     progress.finished(self.order.left(rows))
+                    if not row.valid:
+                        progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
             status = "complete"
         except Interrupted:
             status = "interrupted"

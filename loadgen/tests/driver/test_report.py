@@ -16,7 +16,7 @@ from lab.rejudge import compare_verb, report_verb
 from lab.report import csv as report_csv
 from lab.report import manifest, table
 from lab.report.table import milliseconds
-from lab.types import Counts, Experiment, Fairness, Latency, Row
+from lab.types import Counts, Experiment, Fairness, Latency, Peak, Row
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -82,6 +82,13 @@ def test_engines_are_a_column_when_they_differ() -> None:
     assert "wrk2" in text
     assert "oha" in text
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_of_a_load_with_spikes_no_p95_is_predicted() -> None:
+    calm = dataclasses.replace(record(), expected_p95_ms=200.0)
+    spiked = dataclasses.replace(calm, peaks=(Peak(12.0, 15.0),))
+    rows = [judged_row("run", measurement(of, reading())) for of in (calm, spiked)]
+    assert [one.expected_p95_ms for one in rows] == [200.0, None]
 
 
 def test_what_cannot_be_told_is_a_dash_and_explained() -> None:

@@ -417,6 +417,32 @@ def test_a_downstream_that_is_late() -> None:
     assert reason == "the downstream was late by 46 ms at p95 (allowed 20 ms)"
 
 
+def late_around_a_spike(below_calm: float, below_spike: float) -> tuple[TrialRecord, Observation]:
+    """A spike from the 5th second on; so many of 100 answers were in time before it, and in it."""
+    edges = (OPENS, OPENS + 5, OPENS + 15)
+    name, of = "lab_downstream_lag_seconds_bucket", record()
+    begun = of.window_offset_s + 5
+    within = {"0.01": (below_calm, below_spike), "0.05": (100.0, 100.0), "+Inf": (100.0, 100.0)}
+    seen = observation(
+        *(
+            Series({"__name__": name, "le": le}, edges, (0.0, calm, calm + spike))
+            for le, (calm, spike) in within.items()
+        )
+    )
+    return dataclasses.replace(of, peaks=(Peak(begun, begun + 5),)), seen
+
+
+def test_what_is_late_in_a_spike_is_a_note_and_what_is_late_before_it_a_reason() -> None:
+    of, seen = late_around_a_spike(100, 0)
+    judgement = judge(measurement(of), seen)
+    assert judgement.valid
+    [note] = [one for one in judgement.notes if "downstream" in one]
+    assert note.startswith("with its spikes, the downstream was late by 4")
+    of, seen = late_around_a_spike(0, 100)
+    [reason] = judge(measurement(of), seen).reasons
+    assert reason.startswith("the downstream was late by 4")
+
+
 def test_where_the_cpus_are_fought_over_a_late_downstream_is_a_note() -> None:
     # 11 s of waiting in a window of 15 s on 2 cores, though the host was not full on average.
     contended = usage(host_busy=0.89, window_wait_s=11.0, window_slices=69_000)

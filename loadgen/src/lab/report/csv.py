@@ -61,7 +61,8 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         launch=plan.launch,
         arm=plan.arm,
         expected_rps=record.bounds[0].rps if record.bounds else None,
-        expected_p95_ms=record.expected_p95_ms,
+        # What is planned to happen meanwhile is in no prediction of it.
+        expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
         binding=record.bounds[0].resource if record.bounds else None,
         window_ok=reading.window_ok if reading else None,
         window_http_errors=reading.window_http_errors if reading else None,

@@ -5,10 +5,11 @@ An observation that is not there, or short, says nothing: then there is a note, 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from lab.routes import EXPORTER_PORT
-from lab.types import Observation, Reading, TrialRecord
+from lab.types import Observation, TrialRecord
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
 # What is known of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
@@ -57,12 +58,20 @@ def jobs(record: TrialRecord) -> tuple[str, ...]:
     return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
 
 
-def saturated(
-    record: TrialRecord, reading: Reading, observation: Observation | None
-) -> Iterator[str]:
-    """Which of proxy and downstream was at its limit, if one was."""
+def calm(record: TrialRecord, observation: Observation | None) -> Observation | None:
+    """The window up to its first spike; all of it without one."""
+    if observation is None or not record.peaks:
+        return observation
+    opens = observation.window[0]
+    calm_s = record.peaks[0].started_s - record.window_offset_s
+    return dataclasses.replace(observation, window=(opens, opens + calm_s)) if calm_s > 0 else None
+
+
+def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """Which of proxy and downstream was at its limit in the observed window, if one was."""
     if observation is None or record.before.foreign:
         return
+    window_s = observation.window[1] - observation.window[0]
     late_s = observation.quantile(0.95, "lab_downstream_lag_seconds")
     if late_s is not None:
         allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
@@ -75,9 +84,9 @@ def saturated(
         throttled_s = observation.increase(
             "container_cpu_cfs_throttled_seconds_total", service=part
         )
-        if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
+        if throttled_s is not None and throttled_s > THROTTLED * window_s:
             yield f"{name} was stopped by its CPU quota for {throttled_s:.1f} s of the window"
         used_s = observation.increase("process_cpu_seconds_total", job=part)
         cpus = [value for _, value in observation.points("go_sched_gomaxprocs_threads", job=part)]
-        if used_s is not None and cpus and used_s >= PART_CPU * max(cpus) * reading.window_s:
+        if used_s is not None and cpus and used_s >= PART_CPU * max(cpus) * window_s:
             yield f"{name} used all of its {max(cpus):.0f} CPUs"

@@ -85,8 +85,11 @@ def judge(
         # Where the CPUs are fought over every part is late: then the host is the limit, and a
         # note says so. On average they need not be full for that, as load comes in bursts.
         queued = list(waited(record, reading))
-        late = around.saturated(record, reading, observation)
+        late = around.saturated(record, around.calm(record, observation))
         (notes if full or queued else reasons).extend(late)
+        if record.peaks:
+            # A spike is an overload on purpose: what is late in it is part of the finding.
+            notes += [f"with its spikes, {one}" for one in around.saturated(record, observation)]
         notes += [*_findings(record, reading), *queued]
     else:
         reasons += starved
