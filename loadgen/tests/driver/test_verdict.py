@@ -87,12 +87,14 @@ def judged(
     route: str = "/downstream",
     reasons: tuple[str, ...] = (),
     server: str = SERVER,
+    offered_rps: int | None = None,
 ) -> Verdict:
-    """The verdict of a closed trial; the downstream takes 200 ms, so 200 connections could do
-    1,000 req/s."""
+    """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
+    connections could do 1,000 req/s."""
     of = record(
         plan(
-            "closed",
+            "closed" if offered_rps is None else "open",
+            offered_rps=offered_rps,
             server=server,
             concurrency=concurrency,
             route=route,
@@ -114,6 +116,12 @@ def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
     found = judged(seen(), rps=985)
     assert found.bottleneck == "none"
     assert "200 connections / 0.2 s = 1,000 req/s, measured 985" in found.sentence
+
+
+@pytest.mark.parametrize(("rps", "named"), [(895, "none"), (888, "unknown")])
+def test_an_open_load_has_all_there_is_where_it_kept_up(rps: float, named: str) -> None:
+    # Below 99 % the trial is overloaded, says the validity gate.
+    assert judged(seen(), rps=rps, offered_rps=900).bottleneck == named
 
 
 def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None:
