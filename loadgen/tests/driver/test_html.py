@@ -350,6 +350,7 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
     parts = ("Does a differ from b?", "breaks at 400", ">What limited<", ">Comparisons<",
              ">At a glance<", 'id="prediction"')  # fmt: skip
     places = [whole.index(part) for part in parts]
+    assert places[0] < whole.index("No: N / 0.2 s bounds both.") < places[1]
     assert places == sorted(places)
     titles = re.findall(r"^## (.*)$", markdown.text(of), re.MULTILINE)
     assert titles[:3] == ["Findings", "What limited", "Comparisons"]

@@ -41,8 +41,11 @@ def loudly(of: Content) -> str:
 
 
 def question(of: Content) -> str:
-    """The experiment's question."""
-    return prose(words.question(of.experiment)).replace("<p>", '<p class="asked">')
+    """The experiment's question, and what was expected before the run."""
+    asked = prose(words.question(of.experiment)).replace("<p>", '<p class="asked">')
+    if not of.experiment.hypothesis.strip():
+        return f"{asked}<p>No hypothesis was written down for this run.</p>"
+    return f"{asked}<h3>Hypothesis</h3>{prose(of.experiment.hypothesis)}"
 
 
 def _limited(of: Content) -> str:
@@ -61,10 +64,8 @@ def _limited(of: Content) -> str:
 
 
 def prediction(of: Content) -> str:
-    """The hypothesis, and the bounds that were known before the run."""
-    parts = [prose(of.experiment.hypothesis)]
-    if not of.experiment.hypothesis.strip():
-        parts = ["<p>No hypothesis was written down for this run.</p>"]
+    """The bounds that were known before the run, and what was measured beside them."""
+    parts = []
     header, rows = _bounds(of)
     if rows:
         unbound = UNBOUND[of.experiment.target is not None]
@@ -79,7 +80,7 @@ def prediction(of: Content) -> str:
         parts.append("<h3>Predicted and measured</h3>")
         parts.append(long_table("Predicted and measured", verdicts.HEADER, compared))
         parts.append(f'<p class="legend">{inline(verdicts.LEGEND)}</p>')
-    return "".join(parts)
+    return "".join(parts) or "<p>No bound is known of any load of this run.</p>"
 
 
 def _lanes(of: Content) -> int:
