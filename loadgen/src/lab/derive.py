@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import agreement, endurance, explain, faults, panels, planted, spike, stress
+from lab.began import as_measured
 from lab.cells import loads
 from lab.compare import IN_CONDITIONS, Comparison, lanes
 from lab.engines import Engine
@@ -129,7 +130,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
     comparisons = () if experiment.kind in IN_CONDITIONS else lanes(rows)
     content = Content(
-        manifest=record,
+        manifest=as_measured(record, run_dir),
         experiment=experiment,
         rows=rows,
         loads=loads(rows),

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.began import as_measured
 from lab.cells import lane_of
 from lab.compare import IN_CONDITIONS, Comparison, compare
 from lab.errors import LabError, WordError
@@ -160,7 +161,7 @@ def _run(folder: Path) -> Run:
     path = folder / csv.NAME
     if not path.is_file():
         raise LabError(f"{folder.name} has no {csv.NAME}: `make report RUN={folder.name}` makes it")
-    return Run(record, experiment, csv.read(path))
+    return Run(as_measured(record, folder), experiment, csv.read(path))
 
 
 def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from lab.compare import IN_CONDITIONS
 from lab.errors import LabError
-from lab.measure import RECORD, first_snapshot
+from lab.measure import RECORD
 from lab.observe import SERIES
 from lab.records import read_json
 from lab.report.manifest import Manifest
-from lab.types import Experiment, Json, Row, Snapshot, TrialRecord
+from lab.types import Json, Row, Snapshot, TrialRecord
 
 # What tells one host, and one build of the lab, from another.
 HOST_FACTS = (
@@ -42,21 +40,6 @@ def unlike(
                 f"RESUME={record.run}: {what} changed since it began ({_short(was)} became "
                 f"{_short(now)}); start a new run instead"
             )
-
-
-def as_measured(record: Manifest, run_dir: Path) -> Manifest:
-    """The run with the settings that its servers' first trials had, where they had any: a knob
-    turned before the run is gone with the first fresh JVM. Not where trials have conditions of
-    their own. Raises RawDataError."""
-    experiment = record.experiment
-    if isinstance(experiment, Experiment) and experiment.kind in IN_CONDITIONS:
-        return record
-    servers = dict(record.servers)
-    for server, was in record.servers.items():
-        first = first_snapshot(run_dir / "raw", server)
-        if first is not None:
-            servers[server] = replace(was, settings=first.settings)
-    return replace(record, servers=servers)
 
 
 def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:

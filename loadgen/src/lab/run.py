@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab import design, endurance, explain, faults, planted, spike, stress
+from lab.began import as_measured
 from lab.compare import IN_CONDITIONS
 from lab.conditions import Conditions, at_start
 from lab.demand import demand_of_foreign, measure_demand
@@ -35,7 +36,6 @@ from lab.records import read_object
 from lab.report import comparison, csv, fairness, manifest, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.resume import (
-    as_measured,
     check_unfinished,
     put_away,
     still_running,

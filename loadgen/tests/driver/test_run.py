@@ -17,6 +17,7 @@ from driver.fakes import START, FakeEngine, FakeLab, FakeSystem
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
 from lab.launches import fresh_jvm
 from lab.observe import SERIES, observe
+from lab.pool import read_pools
 from lab.run import Place, Stages, choose_engines, resume, run
 from lab.stack import Stack
 from lab.types import (
@@ -335,6 +336,12 @@ def test_a_knob_turned_before_the_run_is_no_fault_of_fresh_jvms(
     without_knobs(ready, fake_lab)
     ready.run(modes=("open",), launches=2, rate_rps=450)
     assert [row["valid"] for row in ready.rows] == ["true"] * 4
+    # Nor is it in what brings the run again, or in what other runs are compared with.
+    assert ready.manifest["servers"]["a"]["settings"]["pool_size"] == 20
+    assert "SERVER_POOL_SIZE" not in (ready.run_dir / "REPORT.md").read_text()
+    name = ready.run_dir.name
+    side, *_ = read_pools({"A": f"{name}:a", "B": f"{name}:b"}, ready.run_dir.parent)
+    assert side.runs[0].record.servers["a"].settings["pool_size"] == 200
 
 
 def test_a_toxic_left_in_force_is_said_wherever_people_look(

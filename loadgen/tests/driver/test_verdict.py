@@ -88,6 +88,7 @@ def judged(
     reasons: tuple[str, ...] = (),
     server: str = SERVER,
     offered_rps: int | None = None,
+    pause_s: float = 0.0,
 ) -> Verdict:
     """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
     connections could do 1,000 req/s."""
@@ -107,7 +108,7 @@ def judged(
         before = dataclasses.replace(before, toxics=toxics)
     before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
     of = dataclasses.replace(of, before=before, usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000))
-    said = reading(rps)
+    said = dataclasses.replace(reading(rps), pause_s=pause_s)
     said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
     return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
 
@@ -118,10 +119,22 @@ def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
     assert "200 connections / 0.2 s = 1,000 req/s, measured 985" in found.sentence
 
 
-@pytest.mark.parametrize(("rps", "named"), [(895, "none"), (888, "unknown")])
-def test_an_open_load_has_all_there_is_where_it_kept_up(rps: float, named: str) -> None:
-    # Below 99 % the trial is overloaded, says the validity gate.
-    assert judged(seen(), rps=rps, offered_rps=900).bottleneck == named
+@pytest.mark.parametrize(
+    ("rps", "errors", "pause_s", "named"),
+    [
+        (895, 0, 0.0, "none"),
+        (888, 0, 0.0, "unknown"),  # Overloaded, says the validity gate.
+        (888, 0, 1.0, "none"),  # A pause of the generator explains it,
+        (600, 0, 5.0, "unknown"),  # but is no answer, however long.
+        (900, 100, 0.0, "none"),  # 1.5 % errors.
+        (900, 300, 0.0, "unknown"),
+    ],
+)
+def test_an_open_load_has_all_there_is_where_it_kept_up(
+    rps: float, errors: int, pause_s: float, named: str
+) -> None:
+    found = judged(seen(), rps=rps, errors=errors, pause_s=pause_s, offered_rps=900)
+    assert found.bottleneck == named
 
 
 def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None:

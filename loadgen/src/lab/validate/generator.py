@@ -47,13 +47,7 @@ def overloaded(record: TrialRecord, reading: Reading) -> bool:
     offered = record.plan.offered_rps
     if offered is None:
         return False
-    return ended_rps(record, reading) < least_kept(reading) * offered
-
-
-def least_kept(reading: Reading) -> float:
-    """What share of its offered rate ended, at least, in an open trial that kept up; a pause of
-    the generator is not held against it."""
-    return KEPT_UP - reading.pause_s / reading.window_s
+    return ended_rps(record, reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
 
 
 def _free(busy: float | None, reading: Reading) -> bool:

@@ -20,7 +20,7 @@ from lab.types import (
     Verdict,
 )
 from lab.validate import around
-from lab.validate.generator import least_kept
+from lab.validate.generator import overloaded
 from lab.verdict import downstream, foreign, machine, server
 from lab.verdict.seen import Seen
 
@@ -28,6 +28,9 @@ from lab.verdict.seen import Seen
 NAMED = 0.55
 # Measured of the load's own bound: then nothing else limits.
 AT_LOAD_BOUND = 0.93
+# An open load that is answered is no proof of capacity, but its rate is all there was. So much of
+# it without an error, and not overloaded.
+ANSWERED = 0.98
 FEW_ERRORS = 0.05
 # No more than this of a trial whose own figures are in doubt.
 DOUBTED = 0.6
@@ -142,11 +145,10 @@ def _any_full(ranked: Sequence[Standing]) -> bool:
 
 def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     plan, at_bound = seen.record.plan, seen.at_load_bound
-    # An open load that is answered is no proof of capacity, but its rate is all there was.
-    enough = least_kept(seen.reading) if plan.mode == "open" else AT_LOAD_BOUND
+    enough = ANSWERED if plan.mode == "open" else AT_LOAD_BOUND
     # Beside a spike there are connections whose answers are not among those measured.
     kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS and plan.spike is None
-    kept_up = kept_up and not seen.beyond_r0
+    kept_up = kept_up and not seen.beyond_r0 and not overloaded(seen.record, seen.reading)
     full = [one for one in ranked if one.score >= HIGH]
     if kept_up:
         # All that this load can have was had: what is full as well takes nothing away.

@@ -1,0 +1,26 @@
+"""What the servers of a run really began with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from lab.compare import IN_CONDITIONS
+from lab.measure import first_snapshot
+from lab.report.manifest import Manifest
+from lab.types import Experiment
+
+
+def as_measured(record: Manifest, run_dir: Path) -> Manifest:
+    """The run with the settings that its servers' first trials had, where they had any: a knob
+    turned before the run is gone with the first fresh JVM. Not where trials have conditions of
+    their own. Raises RawDataError."""
+    experiment = record.experiment
+    if isinstance(experiment, Experiment) and experiment.kind in IN_CONDITIONS:
+        return record
+    servers = dict(record.servers)
+    for server, was in record.servers.items():
+        first = first_snapshot(run_dir / "raw", server)
+        if first is not None:
+            servers[server] = replace(was, settings=first.settings)
+    return replace(record, servers=servers)
