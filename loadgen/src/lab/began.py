@@ -8,7 +8,7 @@ from pathlib import Path
 from lab.compare import IN_CONDITIONS
 from lab.measure import first_snapshot
 from lab.report.manifest import Manifest
-from lab.types import Experiment
+from lab.types import Experiment, Snapshot
 
 
 def as_measured(record: Manifest, run_dir: Path) -> Manifest:
@@ -24,3 +24,15 @@ def as_measured(record: Manifest, run_dir: Path) -> Manifest:
         if first is not None:
             servers[server] = replace(was, settings=first.settings)
     return replace(record, servers=servers)
+
+
+def start_of(measured: Manifest, server: str) -> Snapshot | None:
+    """What the trials of a server began with, of a run as it was measured: the way to the
+    downstream as the run began, of its first server, whose snapshot its loads were planned by, and
+    the server's settings. None where the lab is changed from trial to trial on purpose."""
+    experiment = measured.experiment
+    assert isinstance(experiment, Experiment)  # noqa: S101 - a density run has no trials
+    way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(server)
+    if experiment.kind in IN_CONDITIONS or way is None or own is None:
+        return None
+    return replace(way, settings=own.settings)

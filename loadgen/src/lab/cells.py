@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.intervals import MedianOf, median_of
-from lab.types import Row, error_share, good_share
+from lab.types import Row, error_share, goodput
 
 Metric = Literal["goodput_rps", "achieved_rps", "p95_ms", "raw_p95_ms"]
 
@@ -33,12 +33,6 @@ def lane_of(row: Row) -> str:
     """What a trial says something about: its server, as server@arm where that is in arms (of an
     A/A comparison, or of conditions that were changed on purpose)."""
     return f"{row.server}@{row.arm}" if row.arm else row.server
-
-
-def goodput(row: Row) -> float | None:
-    """Answers per second that were no errors; requests that timed out or lost their socket are no
-    answers. None where it cannot be told."""
-    return None if row.achieved_rps is None else row.achieved_rps * good_share(row)
 
 
 def measured(row: Row, metric: Metric) -> float | None:

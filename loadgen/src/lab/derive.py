@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import agreement, endurance, explain, faults, panels, planted, spike, stress
-from lab.began import as_measured
+from lab.began import as_measured, start_of
 from lab.cells import loads
 from lab.compare import IN_CONDITIONS, Comparison, lanes
 from lab.engines import Engine
 from lab.errors import RawDataError
-from lab.measure import RECORD, first_snapshot, folders, measure
+from lab.measure import RECORD, folders, measure
 from lab.observe import load_or_none
 from lab.records import json_text, write_bytes, write_text
 from lab.report import comparison, csv, jsonl, manifest, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content
-from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Snapshot, Verdict
+from lab.types import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
 from lab.validate import judge
 from lab.verdict import verdict_of
 
@@ -78,33 +78,19 @@ class Derived:
         )
 
 
-def read_trial(record: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
-    """The trial of that run whose raw folder this is. Raises RawDataError."""
+def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+    """The trial whose raw folder this is, of a run as it was measured (`as_measured`). Raises
+    RawDataError."""
     measurement = measure(raw, engines)
     if measurement.record.plan.trial != raw.name:
         problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
         raise RawDataError(raw / RECORD, None, problem)
     observation = load_or_none(raw)
-    start = _start(record, raw.parent, measurement.record.plan.server)
+    start = start_of(measured, measurement.record.plan.server)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
-    row = csv.row_of(record.run, measurement, judgement, verdict)
+    row = csv.row_of(measured.run, measurement, judgement, verdict)
     return Trial(measurement, judgement, verdict, row)
-
-
-def _start(record: manifest.Manifest, raw: Path, server: str) -> Snapshot | None:
-    """What the trials of this server began with: the way to the downstream as the run began, of its
-    first server, whose snapshot its loads were planned by, and the settings of the server's first
-    trial, as a knob turned before the run is gone with the first fresh JVM. None where the lab is
-    changed from trial to trial on purpose."""
-    experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
-    start, first = record.servers.get(experiment.servers[0]), None
-    if experiment.kind not in IN_CONDITIONS:
-        first = first_snapshot(raw, server)
-    if start is None or first is None:
-        return None
-    return dataclasses.replace(start, settings=first.settings)
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
@@ -117,8 +103,9 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     record = manifest.read(run_dir)
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
-    trials = [read_trial(record, raw, engines) for raw in finished]
+    trials = [read_trial(measured, raw, engines) for raw in finished]
     if experiment.kind == "planted":
         rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
         trials = [
@@ -130,7 +117,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
     comparisons = () if experiment.kind in IN_CONDITIONS else lanes(rows)
     content = Content(
-        manifest=as_measured(record, run_dir),
+        manifest=measured,
         experiment=experiment,
         rows=rows,
         loads=loads(rows),

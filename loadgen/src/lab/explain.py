@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from lab.cells import Cell, goodput
+from lab.cells import Cell
 from lab.compare import MARGIN, metrics
 from lab.config import no_auto_rate
 from lab.design import STRAYED, Design, Planner, UrlOf, offered_rps
@@ -44,6 +44,7 @@ from lab.types import (
     Snapshot,
     TrialPlan,
     TrialRecord,
+    goodput,
 )
 from lab.validate import NO_SUCCESS
 

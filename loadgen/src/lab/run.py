@@ -424,7 +424,7 @@ class Campaign:
         )
         tools.conditions.free_generator()
         self._observe(raw, progress)
-        return read_trial(self.record, raw, tools.all_engines)
+        return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines)
 
     def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.cells import goodput
 from lab.config import no_auto_rate
 from lab.design import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
 from lab.engines import Engine
@@ -17,7 +16,16 @@ from lab.engines.base import MAX_THREADS
 from lab.errors import LabError
 from lab.fairness import UNEQUAL
 from lab.intervals import median_of
-from lab.types import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share
+from lab.types import (
+    Experiment,
+    Finding,
+    Row,
+    Snapshot,
+    Stress,
+    TrialPlan,
+    error_share,
+    goodput,
+)
 from lab.validate import GAVE_WAY, NOT_ITS_OWN
 
 NAME = "breaking point"

@@ -17,6 +17,7 @@ EXPERIMENT = Experiment(
     warmup_s=None,
     engines=("wrk2", "oha"),
 )
+THREE = dataclasses.replace(EXPERIMENT, engines=("wrk2", "oha", "wrk"))
 
 
 def row(
@@ -82,26 +83,24 @@ def test_an_engine_without_a_valid_trial_is_not_passed_over() -> None:
 
 
 def test_an_engine_that_was_left_out_of_the_run_is_no_reference() -> None:
-    three = dataclasses.replace(EXPERIMENT, engines=("wrk2", "oha", "wrk"))
     rows = (
         row("oha", "closed", 200.0, 210.0),
         row("wrk", "closed", 201.0, 211.0),
         row("oha", "open", 200.0, 210.0),
     )
-    assert [one.text.partition(" agree on p")[0] for one in findings(three, rows, Path())] == [
+    assert [one.text.partition(" agree on p")[0] for one in findings(THREE, rows, Path())] == [
         "/downstream closed 400: wrk and oha"
     ] * 2
 
 
 def test_the_reference_never_changes_within_a_run() -> None:
     # wrk2 ran, if only the open load: the closed one has nothing to be compared with.
-    three = dataclasses.replace(EXPERIMENT, engines=("wrk2", "oha", "wrk"))
     rows = (
         row("wrk2", "open", 200.0, 210.0),
         row("oha", "closed", 200.0, 210.0),
         row("wrk", "closed", 201.0, 211.0),
     )
-    closed = [one.text for one in findings(three, rows, Path()) if " closed " in one.text]
+    closed = [one.text for one in findings(THREE, rows, Path()) if " closed " in one.text]
     assert [one.partition(" closed 400: ")[2] for one in closed] == [
         f"whether {engine} and wrk2 agree on {percentile} is unknown: no trial of wrk2"
         for engine in ("oha", "wrk")

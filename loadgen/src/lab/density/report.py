@@ -13,7 +13,7 @@ from rich.text import Text
 from lab.density.model import Plan, Row
 from lab.intervals import median_of
 from lab.records import append_row, cell, read_rows, time_text
-from lab.report import fairness, words
+from lab.report import words
 from lab.report.manifest import Manifest
 from lab.report.markdown import table
 
@@ -114,12 +114,7 @@ def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}"
     each = "JVM" if plan.launches == 1 else "JVMs"
     yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
-    yield f"code: {words.code(of.versions)}"
-    yield f"host: {words.host(of.host)}"
-    limits = [f"{name} {words.value(value)}" for name, value in of.limits.items()]
-    yield f"limits: {', '.join(limits) or 'not recorded'}"
-    for line in fairness.lines(of.fairness):
-        yield line.text
+    yield from words.made_with(of)
 
 
 def _again(of: Manifest, plan: Plan) -> Iterator[str]:

@@ -11,7 +11,7 @@ from lab.cells import Load
 from lab.compare import Comparison
 from lab.records import time_text
 from lab.report import comparison as texts
-from lab.report import fairness, settings, verdicts, words
+from lab.report import settings, verdicts, words
 from lab.report.words import Content
 from lab.types import Finding
 
@@ -84,12 +84,8 @@ def _what(of: Content) -> Iterator[str]:
     yield f"- launches: {words.launches(experiment)}"
     engines = dict.fromkeys(row.engine for row in of.rows)
     yield f"- load engines: {', '.join(words.engine(name, manifest.versions) for name in engines)}"
-    yield f"- code: {words.code(manifest.versions)}"
-    yield f"- host: {words.host(manifest.host)}"
-    limits = [f"{name} {words.value(value)}" for name, value in manifest.limits.items()]
-    yield f"- limits: {', '.join(limits) or 'not recorded'}"
-    for line in fairness.lines(manifest.fairness):
-        yield f"- {line.text}"
+    for line in words.made_with(manifest):
+        yield f"- {line}"
 
 
 def _loads(loads: Sequence[Load]) -> Iterator[str]:

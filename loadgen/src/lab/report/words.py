@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lab.cells import Load
 from lab.compare import MOST_ERRORS, Comparison
 from lab.report import comparison as texts
+from lab.report import fairness
 from lab.report.manifest import Manifest
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
@@ -101,6 +102,16 @@ def host(facts: Mapping[str, Json]) -> str:
 def value(of: Json) -> str:
     """A limit."""
     return NOTHING if of is None else str(of)
+
+
+def made_with(of: Manifest) -> Iterator[str]:
+    """What a run was made with, in lines: its code, its host, its limits, and what was fair."""
+    yield f"code: {code(of.versions)}"
+    yield f"host: {host(of.host)}"
+    limits = [f"{name} {value(limit)}" for name, limit in of.limits.items()]
+    yield f"limits: {', '.join(limits) or 'not recorded'}"
+    for line in fairness.lines(of.fairness):
+        yield line.text
 
 
 def same(loads: Sequence[Load]) -> str:

@@ -35,6 +35,7 @@ from lab.types.result import (
     answered,
     error_share,
     good_share,
+    goodput,
     lost_rps,
 )
 from lab.types.trial import (
@@ -126,5 +127,6 @@ __all__ = [
     "bucket_quantile",
     "error_share",
     "good_share",
+    "goodput",
     "lost_rps",
 ]

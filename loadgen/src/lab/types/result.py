@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
+from typing import overload
 
 from lab.types.trial import TrialRecord
 
@@ -231,6 +232,16 @@ def good_share(of: Reading | Row) -> float:
     tells, else of the whole run."""
     ok, errors = answered(of)
     return ok / (ok + errors) if errors else 1.0
+
+
+@overload
+def goodput(of: Reading) -> float: ...
+@overload
+def goodput(of: Row) -> float | None: ...
+def goodput(of: Reading | Row) -> float | None:
+    """Answers per second that were no errors; requests that timed out or lost their socket are no
+    answers. None where it cannot be told."""
+    return None if of.achieved_rps is None else of.achieved_rps * good_share(of)
 
 
 def _counts(of: Reading | Row) -> Counts | Row:

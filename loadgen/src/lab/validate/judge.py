@@ -17,7 +17,7 @@ from lab.types import (
     Snapshot,
     TrialRecord,
     answered,
-    good_share,
+    goodput,
     lost_rps,
 )
 from lab.validate import around
@@ -156,7 +156,7 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if record.plan.offered_rps is not None and bound >= record.plan.offered_rps:
         return
     # An error can be answered faster than the bound's response time.
-    good_rps = reading.achieved_rps * good_share(reading)
+    good_rps = goodput(reading)
     if good_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
         yield (
             f"faster than possible: {good_rps:.0f} req/s against a bound of "

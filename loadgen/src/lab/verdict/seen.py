@@ -18,7 +18,7 @@ from lab.types import (
     Reading,
     TrialRecord,
     error_share,
-    good_share,
+    goodput,
 )
 
 # Of N / R0, where R0 was measured: rounding, and the edges of a window.
@@ -60,7 +60,7 @@ class Seen:
     @property
     def rps(self) -> float:
         """Answers per second that were no errors: a refusal is answered faster than any work."""
-        return self.reading.achieved_rps * good_share(self.reading)
+        return goodput(self.reading)
 
     @cached_property
     def r0_s(self) -> float:
