@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The host's hands of a driver, which has no Docker socket: requests are files, and only what is
-# on the list below is done. Its other side, and what requests look like: loadgen/src/lab/hands.py.
+# on the list below is done. Its other side, and what requests look like: loadgen/src/lab/system/host_changes.py.
 #
 #   hands.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives;
 #                                   DRIVER is the name of the driver's container

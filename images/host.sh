@@ -346,7 +346,7 @@ drive() {
   return "$status"
 }
 
-# What measures, in whatever container, holds a lock (loadgen/src/lab/claim.py), and every container
+# What measures, in whatever container, holds a lock (loadgen/src/lab/system/lock.py), and every container
 # with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
 # is measured.
 measuring() {

@@ -1,18 +1,15 @@
 """One kebab-case name is a model's folder, Maven module, image, service and scrape target."""
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from lab.agent.metrics import BUCKETS_S
-from lab.types import Row
-
-REPO = Path(os.environ.get("LAB_REPO", Path(__file__).parents[2]))
+from lab.live.agent.metrics import BUCKETS_S
+from lab.model import Row
+from support.repo import REPO
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab import claim, executors, toxics
-from lab.config import (
+from lab.campaign import executors
+from lab.campaign.density import Place as DensityPlace
+from lab.campaign.density import density
+from lab.campaign.density import rebuild as rebuild_density
+from lab.campaign.density import resume as resume_density
+from lab.campaign.doctor import examine
+from lab.campaign.rejudge import compare_verb, parse_compare, parse_report, report_verb
+from lab.campaign.run import Place, resume, run
+from lab.errors import LabError, WordError
+from lab.experiments.reading import (
     DensityFile,
     bench_experiment,
     explain_experiment,
@@ -25,23 +33,18 @@ from lab.config import (
     run_experiment,
     target_notes,
 )
-from lab.density import Place as DensityPlace
-from lab.density import Plan as DensityPlan
-from lab.density import density, density_plan, file_plan, is_density, source_ports
-from lab.density import rebuild as rebuild_density
-from lab.density import resume as resume_density
-from lab.doctor import examine
-from lab.engines.base import cores
-from lab.errors import LabError, WordError
-from lab.journal import Journal
-from lab.process import Linux, interrupt_at_once
-from lab.rejudge import compare_verb, parse_compare, parse_report, report_verb
-from lab.report import manifest
-from lab.run import Place, resume, run
-from lab.run_dir import find_run_dir
-from lab.stack import Stack, Urls
-from lab.toxics.words import parse_reset, parse_show, parse_toxic
-from lab.types import Experiment
+from lab.experiments.reading.density import density_plan, file_plan, source_ports
+from lab.load.engines.base import cores
+from lab.model import Experiment
+from lab.model.density import Plan as DensityPlan
+from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
+from lab.report.density import is_density
+from lab.store import manifest
+from lab.store.run_dir import find_run_dir
+from lab.system import lock, toxic_verbs
+from lab.system.host import Linux, interrupt_at_once
+from lab.system.stack import Stack, Urls
+from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
 PLAIN_WIDTH = 120
@@ -145,12 +148,12 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         if held:
             # Per lab, as the lock is: labs beside each other may share a folder.
             project = environ.get("LAB_PROJECT") or "lab"
-            place = replace(place, journal=home / "results" / f".changed.{project}.json")
+            place = replace(place, undo_log=home / "results" / f".changed.{project}.json")
         system = Linux(held=held)
         system.catch_signals()
         stack = Stack(Urls.read(environ))
         try:
-            said = Journal(place.journal).put_back(stack)
+            said = UndoLog(place.undo_log).put_back(stack)
             if said is not None:
                 _console(environ).print(said, highlight=False)
             return do(place, stack, system)
@@ -162,11 +165,13 @@ def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     """The lab to itself. Raises LabError on entry while something else measures."""
 
     def other() -> str | None:
-        from lab.control.runs import Runs  # Here: a package with a web server, for one refusal.
+        from lab.live.control.runs import (
+            Runs,  # Here: a package with a web server, for one refusal.
+        )
 
         return Runs(home / "results").active(time.time())
 
-    return claim.claimed(home / claim.FOLDER, other)
+    return lock.claimed(home / lock.FOLDER, other)
 
 
 def _experiment(words: Words, environ: Environ) -> tuple[Experiment | DensityPlan, tuple[str, ...]]:
@@ -256,14 +261,14 @@ def _list_servers(argv: Sequence[str], environ: Environ) -> int:
 
 def _toxics_verb(verb: str) -> Callable[[Sequence[str], Environ], int]:
     def do(argv: Sequence[str], environ: Environ) -> int:
-        toxics.run(verb, read_words(argv, environ), environ, sys.stdout)
+        toxic_verbs.run(verb, read_words(argv, environ), environ, sys.stdout)
         return 0
 
     return do
 
 
 def _agent(argv: Sequence[str], environ: Environ) -> int:
-    from lab import agent  # Here: only the agent needs a web server.
+    from lab.live import agent  # Here: only the agent needs a web server.
 
     refuse_unknown(read_words(argv, {}), (), "agent")
     agent.run(environ)

@@ -19,10 +19,10 @@ from selenium.webdriver.common.keys import Keys
 from starlette.applications import Starlette
 
 from browser.conftest import Browser
-from control.conftest import Scene
-from control.test_runs import NAME, run_in
-from lab.control import Guard
-from lab.control.guard import page_hosts
+from lab.live.control import Guard
+from lab.live.control.guard import page_hosts
+from live.control.conftest import Scene
+from live.control.test_runs import NAME, run_in
 
 PHONE, SCREEN = 390, 1280
 PATIENCE_S = 20.0

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from browser.conftest import Browser
-from driver.drawn import Drawing, answered
-from driver.fakes import FakeEngine, snapshot
-from driver.planned import all_of, experiment
-from driver.runs import plans, write_manifest, write_raw
-from lab import planted
-from lab.derive import derive
+from lab.campaign.derive import derive
+from lab.experiments import planted
+from lab.model import Case, Condition, Planted, TrialPlan
 from lab.report.page.palette import DARK, LIGHT
-from lab.types import Case, Condition, Planted, TrialPlan
+from support.drawn import Drawing, answered
+from support.fakes import FakeEngine, snapshot
+from support.planned import all_of, experiment
+from support.runs import plans, write_manifest, write_raw
 
 # A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
 PHONE, SCREEN, PAPER = 390, 1280, 718

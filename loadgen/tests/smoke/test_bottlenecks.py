@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from lab.planted import right, wrong_and_sure
-from lab.records import read_rows
-from lab.report import manifest
-from lab.types import Case, Experiment, Row
+from lab.experiments.planted import right, wrong_and_sure
+from lab.model import Case, Experiment, Row
+from lab.store import manifest
+from lab.store.records import read_rows
 
 # Of 14: a small machine that is busy may hide two of them, no more.
 LEAST_RIGHT = 12

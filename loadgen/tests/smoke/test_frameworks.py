@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lab.records import read_rows
-from lab.report import manifest
-from lab.types import Row
+from lab.model import Row
+from lab.store import manifest
+from lab.store.records import read_rows
+from support.repo import REPO
 
-REPO = Path(__file__).parents[3]
 LANES = {
     target
     for group in json.loads((REPO / "prometheus/servers/frameworks.json").read_text())

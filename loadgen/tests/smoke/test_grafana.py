@@ -9,17 +9,17 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from browser.conftest import Browser, chromium
-from lab.dashboards import Window
+from lab.system.dashboards import Window
+from support.repo import REPO
 
 GRAFANA = "http://grafana:3000"
-DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
+DASHBOARDS = REPO / "grafana" / "dashboards"
 SHOWN_S = 60.0
 # Lab refreshes every 2 s. Three answers of one panel are more than opening it takes.
 REFRESHED_S, REFRESHES = 10.0, 3

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lab import endurance, recovery, stress
-from lab.report import manifest
-from lab.types import Experiment
+from lab.experiments import endurance, recovery, stress
+from lab.model import Experiment
+from lab.store import manifest
 
 
 def run_of(name: str) -> Path:

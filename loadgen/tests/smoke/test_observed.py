@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.dashboards import PrometheusReader, Window, ask_all, load, options, resolve
+from lab.system.dashboards import PrometheusReader, Window, ask_all, load, options, resolve
+from support.repo import REPO
 
-REPO = Path(__file__).parents[3]
 DASHBOARDS = REPO / "grafana" / "dashboards"
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 MARKED_WITHIN_S = 5.0

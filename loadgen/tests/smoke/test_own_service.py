@@ -11,9 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.dashboards import PrometheusReader, Window, load, options
+from lab.system.dashboards import PrometheusReader, Window, load, options
+from support.repo import REPO
 
-DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
+DASHBOARDS = REPO / "grafana" / "dashboards"
 
 
 def trials_of(name: str) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-REPO = Path(__file__).parents[3]
+from support.repo import REPO
+
 MODELS = {
     target
     for group in json.loads((REPO / "prometheus/servers/core.json").read_text())

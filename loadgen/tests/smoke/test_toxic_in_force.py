@@ -4,15 +4,15 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from lab.dashboards import Answer, PrometheusReader, Window, ask_all, load
+from lab.system.dashboards import Answer, PrometheusReader, Window, ask_all, load
+from support.repo import REPO
 
-DASHBOARDS = Path(__file__).parents[3] / "grafana" / "dashboards"
+DASHBOARDS = REPO / "grafana" / "dashboards"
 ADDED_S = 0.3
 
 

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab.cells import Cell, Metric
-from lab.compare import MARGIN, MOST_ERRORS, Answer, CellComparison, Comparison, by_chance
-from lab.intervals import CONFIDENCE, Interval, MedianOf
-from lab.records import to_json
+from lab.judge.compare import MARGIN, MOST_ERRORS, Answer, CellComparison, Comparison, by_chance
+from lab.judge.grouping import Cell, Metric
+from lab.judge.intervals import CONFIDENCE, Interval, MedianOf
 from lab.report.table import NOTHING, milliseconds
+from lab.store.records import to_json
 
 NAME = "comparison.json"
 # 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`.

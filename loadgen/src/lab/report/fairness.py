@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from lab.types import Fairness, Json
+from lab.model import Fairness, Json
 
 NOTHING = "–"
 # The whole list is in manifest.json; these are the ones that decide results.

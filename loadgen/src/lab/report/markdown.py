@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.cells import Load
-from lab.compare import Comparison
-from lab.records import time_text
+from lab.judge.compare import Comparison
+from lab.judge.grouping import Load
+from lab.model import Finding
 from lab.report import comparison as texts
 from lab.report import settings, verdicts, words
 from lab.report.words import Content
-from lab.types import Finding
+from lab.store.records import time_text
 
 NAME = "REPORT.md"
 # Where this report tells what report.html tells in those sections.

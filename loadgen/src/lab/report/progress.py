@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from lab.types import TrialPlan
+from lab.model import TrialPlan
 
 EVERY_S = 5.0
 

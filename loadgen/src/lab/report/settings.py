@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from lab.report.manifest import Manifest
-from lab.types import Json, Snapshot
+from lab.model import Json, Snapshot
+from lab.store.manifest import Manifest
 
 # Settings as a server shows them, and the names and defaults that they have in .env
-# (tests/driver/test_settings.py holds the two together).
+# (tests/model/test_settings.py holds the two together).
 DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
     {
         "pool_size": ("SERVER_POOL_SIZE", 200),

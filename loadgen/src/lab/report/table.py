@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.types import Row, goodput
+from lab.model import Row, goodput
 
 WIDE = 116
 # From here on there is room for what limited.

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from lab.cells import Cell, lane_of
+from lab.judge.grouping import Cell, lane_of
+from lab.model import HIGH, NONE, OFFERED, UNKNOWN, Kind, Row, Verdict, goodput
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds
-from lab.types import HIGH, NONE, OFFERED, UNKNOWN, Kind, Row, Verdict, goodput
 
 # In these kinds the same load is measured under several conditions.
 BY_NAME: tuple[Kind, ...] = ("planted", "explain")

@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.cells import Load
-from lab.compare import MOST_ERRORS, Comparison
+from lab.judge.compare import MOST_ERRORS, Comparison
+from lab.judge.grouping import Load
+from lab.model import Experiment, Finding, Json, Row, Verdict
 from lab.report import comparison as texts
 from lab.report import fairness
-from lab.report.manifest import Manifest
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
-from lab.types import Experiment, Finding, Json, Row, Verdict
+from lab.store.manifest import Manifest
 
 KINDS = {
     "loads": "fixed loads",

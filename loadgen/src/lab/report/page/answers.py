@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lab.cells import Load, lane_of
-from lab.compare import Answer, Comparison
+from lab.judge.compare import Answer, Comparison
+from lab.judge.grouping import Load, lane_of
+from lab.model import Mode, Row
 from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import Place
@@ -14,7 +15,6 @@ from lab.report.page.chart import Drawn
 from lab.report.page.markup import bullets, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
-from lab.types import Mode, Row
 
 # More than these are too many to read before anything else.
 MOST_CELLS = 12

@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.cells import Metric, bound_of, lane_of, measured, median_per_launch, per_launch
-from lab.intervals import MedianOf
+from lab.judge.grouping import Metric, bound_of, lane_of, measured, median_per_launch, per_launch
+from lab.judge.intervals import MedianOf
+from lab.model import Row
 from lab.report.page import scale
 from lab.report.page.chart import Chart, Drawn, Trace, Whisker, draw
 from lab.report.page.lanes import Lane, draw_lanes
 from lab.report.page.looks import Looks
 from lab.report.page.marks import Key
 from lab.report.page.palette import NEUTRAL
-from lab.types import Row
 
 SHIFT_PX = 5.0
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.cells import Cell, lane_of
+from lab.judge.grouping import Cell, lane_of
+from lab.model import Curve, Curves, Row
 from lab.report.comparison import cell_names
 from lab.report.page import scale
 from lab.report.page.by_load import slug
@@ -15,7 +16,6 @@ from lab.report.page.chart import Chart, Drawn, Trace, draw
 from lab.report.page.looks import Looks
 from lab.report.page.marks import Key
 from lab.report.page.palette import NEUTRAL
-from lab.types import Curve, Curves, Row
 
 INVALID = "thin faint"
 # Named in the text of a figure.

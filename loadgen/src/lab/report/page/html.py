@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
-from lab.records import time_text
 from lab.report.page import answers, made_with
 from lab.report.page import trials as each
 from lab.report.page.by_load import Place
@@ -13,6 +12,7 @@ from lab.report.page.chart import Drawn
 from lab.report.page.markup import inline
 from lab.report.page.palette import DARK, LIGHT, figure_css, variables
 from lab.report.words import Content
+from lab.store.records import time_text
 
 
 def html(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.cells import lane_of
+from lab.judge.grouping import lane_of
+from lab.model import Row
 from lab.report.page.marks import SHAPES, Key
 from lab.report.page.palette import HUES, colours
-from lab.types import Row
 
 # How far on among the shapes a server of the second round is: none of its neighbours is there.
 NEXT_ROUND = 3

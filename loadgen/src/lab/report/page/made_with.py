@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lab.records import time_text
+from lab.model import Json
 from lab.report import settings, words
 from lab.report.page import scale
 from lab.report.page.markup import facts, folded, inline, table
 from lab.report.words import Content
-from lab.types import Json
+from lab.store.records import time_text
 
 
 def what(of: Content) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.model import PanelAnswers, PanelLine, Panels, TrialRecord
 from lab.report.page import scale
 from lab.report.page.chart import Chart, Drawn, Trace, draw
 from lab.report.page.marks import Key
 from lab.report.page.palette import HUES, NEUTRAL
-from lab.types import PanelAnswers, PanelLine, Panels, TrialRecord
 
 WIDTH, PLOT_HEIGHT = 360.0, 130.0
 # Of more lines than these only the highest have a hue and a name, and the trial's own server.

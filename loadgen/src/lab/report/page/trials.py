@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lab.records import time_text
+from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput
 from lab.report import table as console
 from lab.report import words
 from lab.report.page.answers import figures
@@ -16,7 +16,7 @@ from lab.report.page.over_time import moments
 from lab.report.page.scale import number
 from lab.report.table import NOTHING, milliseconds
 from lab.report.words import Content
-from lab.types import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput
+from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
 NO_PANELS = (

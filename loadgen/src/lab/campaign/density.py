@@ -1,0 +1,371 @@
+"""Run density: a fresh JVM, its memory, many connections, its memory again; row by row.
+
+Both times the heap is what a full collection leaves. The resident memory also holds the space
+of garbage, which a collected heap does not give back: so connections are opened in steps with
+a collection after each, and the first step is opened and closed before anything is measured.
+Then the next step's garbage goes where the last one's was, and what grows is what stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from lab.campaign.derive import write_derived
+from lab.campaign.resume import check_unfinished, unlike
+from lab.errors import Interrupted, LabUnreachable
+from lab.judge.fairness import compare, reasons
+from lab.model import Identity
+from lab.model.density import Kind, Plan, Row
+from lab.report import density as report
+from lab.report import fairness, markdown
+from lab.store import manifest
+from lab.store.records import read_object
+from lab.store.run_dir import check_space, new_run_dir, point_latest
+from lab.system.connections import Connections
+from lab.system.host import System
+from lab.system.jvm import fresh_jvm
+from lab.system.stack import TRAFFIC_PORT, Stack
+
+POLL_S = 0.2
+# Connections between two collections.
+STEP = 500
+OPEN_S = 60.0
+# From the last byte sent until the server has taken up what it waits for.
+SETTLE_S = 1.0
+ARRIVE_S = 20.0
+# What else a server may open meanwhile: scrapes, health checks.
+OTHER_FILES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where results go, what make wrote about the host, and this process' own limits."""
+
+    results: Path
+    host_file: Path
+    file_limit: int
+    ports: int | None
+
+
+class Held(Protocol):
+    """Connections to one server, as `connections.Connections`."""
+
+    problem: str | None
+
+    @property
+    def open(self) -> int:
+        """How many are open."""
+
+    def add(self, count: int, deadline: float, monotonic: Callable[[], float]) -> None:
+        """Open more."""
+
+    def notice_closed(self) -> None:
+        """See which the server closed."""
+
+    def close(self) -> None:
+        """Close all."""
+
+
+Connect = Callable[[str, int, Kind, Callable[[], None]], Held]
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What a server holds at one moment."""
+
+    heap_bytes: int
+    resident_bytes: int
+
+
+@dataclass(slots=True)
+class _Found:
+    """What one launch found, as far as it came."""
+
+    opened: int = 0
+    why_fewer: str | None = None
+    before: _Memory | None = None
+    after: _Memory | None = None
+    reasons: tuple[str, ...] = ()
+
+
+def density(
+    plan: Plan,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    connect: Connect = Connections,
+) -> int:
+    """Run the plan. Returns the exit code: 0, or 1 where a launch gave no figures.
+
+    Raises LabError; Interrupted after what was measured is on disk and printed.
+    """
+    check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in plan.servers}
+    common = compare(snapshots)
+    for reason in reasons(common):
+        console.print(f"warning: no row will be valid: {reason}", highlight=False)
+    started_at = system.now()
+    run_dir = new_run_dir(place.results, started_at, plan.name)
+    console.print(
+        f"{plan.rows} launches with {plan.connections} connections each, every one on a fresh "
+        f"JVM, to results/{run_dir.name}",
+        highlight=False,
+    )
+    if plan.why_fewer is not None:
+        console.print(
+            f"{plan.connections} of the {plan.asked} connections asked for: {plan.why_fewer}",
+            highlight=False,
+        )
+    host = read_object(place.host_file)
+    record = manifest.Manifest(
+        run=run_dir.name,
+        status="running",
+        started_at=started_at,
+        ended_at=None,
+        experiment=plan,
+        versions=manifest.code_versions(host),
+        host=host,
+        limits={"open_files": place.file_limit, "source_ports": place.ports},
+        servers=snapshots,
+        fairness=common,
+    )
+    manifest.write(run_dir, record)
+    return _go(run_dir, record, plan, stack, system, console, connect, [])
+
+
+def resume(
+    run_dir: Path,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    connect: Connect = Connections,
+) -> int:
+    """Go on with a run that was interrupted, with the launches it had planned; finished ones
+    are neither lost nor run again. Returns and raises as `density`, and LabError when there is
+    nothing left to do, or the lab is not the one the run began on."""
+    record = manifest.read_of(run_dir, Plan)
+    plan = record.experiment
+    assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
+    check_unfinished(record)
+    check_space(place.results)
+    snapshots = {server: stack.snapshot(server) for server in plan.servers}
+    unlike(record, read_object(place.host_file), snapshots)
+    rows = list(report.read(run_dir / report.NAME))
+    console.print(
+        f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
+    )
+    record = dataclasses.replace(record, status="running", ended_at=None)
+    manifest.write(run_dir, record)
+    return _go(run_dir, record, plan, stack, system, console, connect, rows)
+
+
+def _go(
+    run_dir: Path,
+    record: manifest.Manifest,
+    plan: Plan,
+    stack: Stack,
+    system: System,
+    console: Console,
+    connect: Connect,
+    rows: list[Row],
+) -> int:
+    """Every launch that is not in `rows` yet, and the table of all."""
+    status: manifest.Status = "failed"
+    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
+    done = {(row.launch, row.kind, row.server) for row in rows}
+    began, before = system.now(), len(rows)
+    try:
+        # Models innermost: those compared are neighbours in time.
+        for number, kind, server in product(range(1, plan.launches + 1), plan.kinds, plan.servers):
+            if (number, kind, server) in done:
+                continue
+            row = launcher.launch(server, kind, number, reasons(record.fairness))
+            report.append(run_dir / report.NAME, row)
+            if not rows:
+                point_latest(run_dir)
+            rows.append(row)
+            left_s = (system.now() - began).total_seconds() / (len(rows) - before)
+            left_s *= plan.rows - len(rows)
+            report.progress(console, row, len(rows), plan.rows, left_s)
+        status = "complete"
+    except Interrupted:
+        status = "interrupted"
+        raise
+    finally:
+        manifest.write(run_dir, dataclasses.replace(record, status=status, ended_at=system.now()))
+        report.render(console, rows)
+        if rows:
+            fairness.render(console, record.fairness)
+            _write_report(run_dir, keep=False)
+            files = f"{report.NAME}, {markdown.NAME}"
+            console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
+        if status != "complete":
+            console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
+    return 1 if any(row.heap_per_connection_bytes is None for row in rows) else 0
+
+
+def _write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
+    """REPORT.md from what is on disk, so that it is the same whenever it is made."""
+    record = manifest.read_of(run_dir, Plan)
+    text = report.text(record, report.read(run_dir / report.NAME))
+    return write_derived(run_dir / markdown.NAME, text, keep=keep)
+
+
+def rebuild(run_dir: Path, console: Console) -> int:
+    """`report` of such a run: its REPORT.md again, from density.csv and the manifest.
+
+    Raises LabError where these cannot be read.
+    """
+    rows = report.read(run_dir / report.NAME)
+    changed, kept = _write_report(run_dir, keep=True)
+    valid = sum(row.valid for row in rows)
+    status = manifest.read_of(run_dir, Plan).status
+    lines = [f"results/{run_dir.name}: {len(rows)} launches, {valid} of them valid"]
+    if status != "complete":
+        lines.append(f"the run is {status}, not complete")
+    lines.append(f"{'rebuilt' if changed else 'unchanged, byte for byte'}: {markdown.NAME}")
+    if kept is not None:
+        lines.append(f"what it said before differs, and is kept as {kept}")
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+    return 0
+
+
+class _Launcher:
+    """Measures one fresh JVM after the other."""
+
+    def __init__(
+        self, run: str, plan: Plan, stack: Stack, system: System, connect: Connect
+    ) -> None:
+        self._run = run
+        self._plan = plan
+        self._stack = stack
+        self._system = system
+        self._connect = connect
+
+    def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
+        """One row. Raises LabUnreachable when the server does not come back."""
+        started_at = self._system.now()
+        identity = fresh_jvm(server, self._stack, self._system)
+        found = self._measure(server, kind)
+        wrong = [*unequal, *found.reasons]
+        if identity.model != server:
+            wrong.append(f"wrong server: {identity.model} answered as {server}")
+        if self._identity(server) != identity:
+            wrong.append("the JVM restarted during the launch")
+        return self._row(server, kind, number, found, wrong, started_at)
+
+    def _identity(self, server: str) -> Identity | None:
+        try:
+            return self._stack.identity(server)
+        except LabUnreachable:
+            return None
+
+    def _measure(self, server: str, kind: Kind) -> _Found:
+        found = _Found()
+        try:
+            files = self._stack.process(server).open_files
+            self._open(server, kind, min(STEP, self._plan.connections)).close()
+            self._wait_for(server, lambda now: now <= files + OTHER_FILES)
+            found.before = self._memory(server)
+            files = self._stack.process(server).open_files
+            held = self._open(server, kind, self._plan.connections)
+            try:
+                self._hold(server, held, files, found)
+            finally:
+                held.close()
+        except LabUnreachable as failure:
+            found.reasons = (*found.reasons, str(failure))
+        return found
+
+    def _open(self, server: str, kind: Kind, count: int) -> Held:
+        held = self._connect(server, TRAFFIC_PORT, kind, lambda: self._system.sleep(0))
+        try:
+            tried = 0
+            while tried < count and held.problem is None:
+                step = min(STEP, count - tried)
+                held.add(step, self._system.monotonic() + OPEN_S, self._system.monotonic)
+                tried += step
+                self._stack.collect_garbage(server)
+        except BaseException:
+            held.close()
+            raise
+        return held
+
+    def _hold(self, server: str, held: Held, files: int, found: _Found) -> None:
+        """Measure with the connections open, and see that they are, at both ends."""
+        found.opened, found.why_fewer = held.open, held.problem
+        if not found.opened:
+            found.reasons = ("no connection could be opened",)
+            return
+        there = self._wait_for(server, lambda now: now - files >= found.opened - OTHER_FILES)
+        self._system.sleep(SETTLE_S)
+        found.after = self._memory(server)
+        held.notice_closed()
+        wrong = []
+        if not there:
+            wrong.append(f"the server never had {found.opened} more files open")
+        if held.open < found.opened:
+            lost = found.opened - held.open
+            wrong.append(f"{lost} of {found.opened} connections were closed by the server")
+        found.reasons = tuple(wrong)
+
+    def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
+        """Whether the server's number of open files becomes right in time."""
+        until = self._system.monotonic() + ARRIVE_S
+        while not right(self._stack.process(server).open_files):
+            if self._system.monotonic() >= until:
+                return False
+            self._system.sleep(POLL_S)
+        return True
+
+    def _memory(self, server: str) -> _Memory:
+        """The heap after a second collection: what the first made free to go is gone then."""
+        self._stack.collect_garbage(server)
+        heap_bytes = self._stack.collect_garbage(server)
+        return _Memory(heap_bytes, self._stack.process(server).resident_bytes)
+
+    def _row(
+        self,
+        server: str,
+        kind: Kind,
+        number: int,
+        found: _Found,
+        wrong: list[str],
+        started_at: datetime,
+    ) -> Row:
+        before, after = found.before, found.after
+        heap_each = resident_each = None
+        if before is not None and after is not None:
+            heap_each = (after.heap_bytes - before.heap_bytes) / found.opened
+            resident_each = (after.resident_bytes - before.resident_bytes) / found.opened
+        why = [why for why in (self._plan.why_fewer, found.why_fewer) if why is not None]
+        return Row(
+            run=self._run,
+            server=server,
+            kind=kind,
+            launch=number,
+            asked=self._plan.asked,
+            opened=found.opened,
+            why_fewer="; ".join(why) or None,
+            heap_before_bytes=before.heap_bytes if before else None,
+            heap_after_bytes=after.heap_bytes if after else None,
+            resident_before_bytes=before.resident_bytes if before else None,
+            resident_after_bytes=after.resident_bytes if after else None,
+            heap_per_connection_bytes=heap_each,
+            resident_per_connection_bytes=resident_each,
+            valid=not wrong,
+            invalid_reasons="; ".join(wrong),
+            started_at=started_at,
+            ended_at=self._system.now(),
+        )

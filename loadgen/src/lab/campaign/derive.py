@@ -1,0 +1,224 @@
+"""Everything of a run that follows from its raw data, computed again: rows, findings, report.
+
+Wiring: it hands each trial to measuring and judging, and what came of it to the reports. Reads
+manifest.json and raw/ only, reaches nothing outside the run's folder, and writes the same
+bytes every time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.campaign.as_measured import as_measured, start_of
+from lab.errors import RawDataError
+from lab.experiments import agreement, endurance, explain, faults, planted, spike, stress
+from lab.judge.compare import IN_CONDITIONS, Comparison, lanes
+from lab.judge.gates import judge
+from lab.judge.grouping import loads
+from lab.judge.verdict import verdict_of
+from lab.load.engines import Engine
+from lab.load.measure import RECORD, folders, measure
+from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
+from lab.report import comparison, markdown, page
+from lab.report.verdicts import Said
+from lab.report.words import Content
+from lab.store import csv, jsonl, manifest
+from lab.store.records import json_text, write_bytes, write_text
+from lab.system import panels
+from lab.system.observe import load_or_none
+
+FINDINGS = "findings.json"
+_OF_KIND = {
+    "loads": agreement.findings,
+    "stress": stress.findings,
+    "spike": spike.findings,
+    "endurance": endurance.findings,
+    "faults": faults.findings,
+    "explain": explain.findings,
+    "planted": planted.findings,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial, measured and judged, and what limited it."""
+
+    measurement: Measurement
+    judgement: Judgement
+    verdict: Verdict
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What came of a run's raw data. `notes` are (trial, note), `said` what limited each load.
+
+    `files` are the derived files by name (and the folder of figures), `changed` those that were
+    not there with these very bytes, `kept` the older ones that were set aside, as
+    `<name>.<n>.old`. `unfinished` are raw folders of trials that never ended.
+    """
+
+    rows: tuple[Row, ...]
+    notes: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    comparisons: tuple[Comparison, ...]
+    unfinished: tuple[str, ...]
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+    said: tuple[Said, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The findings, for people."""
+        return tuple(
+            f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
+            for one in self.findings
+        )
+
+
+def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+    """The trial whose raw folder this is, of a run as it was measured (`as_measured`). Raises
+    RawDataError."""
+    measurement = measure(raw, engines)
+    if measurement.record.plan.trial != raw.name:
+        problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
+        raise RawDataError(raw / RECORD, None, problem)
+    observation = load_or_none(raw)
+    start = start_of(measured, measurement.record.plan.server)
+    judgement = judge(measurement, observation, start)
+    verdict = verdict_of(measurement, judgement, observation)
+    row = csv.row_of(measured.run, measurement, judgement, verdict)
+    return Trial(measurement, judgement, verdict, row)
+
+
+def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
+    """Measure and judge every trial that ended, and write what follows of them all.
+
+    A derived file that says something else than before is replaced, and the older one kept
+    beside it; not where it was only shorter, nor when `live`, where the run that wrote it is
+    still this one. Raises LabError; nothing is written then.
+    """
+    record = manifest.read(run_dir)
+    experiment = record.experiment
+    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
+    measured = as_measured(record, run_dir)
+    finished, unfinished = folders(run_dir / "raw")
+    trials = [read_trial(measured, raw, engines) for raw in finished]
+    if experiment.kind == "planted":
+        rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
+        trials = [
+            dataclasses.replace(trial, row=row)
+            for trial, row in zip(trials, rows_in_cases, strict=True)
+        ]
+    rows = tuple(trial.row for trial in trials)
+    notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
+    findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
+    comparisons = () if experiment.kind in IN_CONDITIONS else lanes(rows)
+    content = Content(
+        manifest=measured,
+        experiment=experiment,
+        rows=rows,
+        loads=loads(rows),
+        comparisons=comparisons,
+        findings=findings,
+        notes=notes,
+        unfinished=unfinished,
+        verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
+    )
+    texts = {
+        csv.NAME: csv.text(rows),
+        jsonl.NAME: "".join(
+            jsonl.line(trial.row, trial.measurement, trial.judgement, trial.verdict)
+            for trial in trials
+        ),
+        FINDINGS: json_text(findings),
+        comparison.NAME: json_text(comparison.to_file(comparisons)),
+        markdown.NAME: markdown.text(content),
+    }
+    shown = [_shown(trial, raw, engines) for trial, raw in zip(trials, finished, strict=True)]
+    made = page.build(content, shown)
+    texts[page.NAME] = made.html
+    changed, kept = [], []
+    for name, text in texts.items():
+        is_new, old = write_derived(run_dir / name, text, keep=not live)
+        if is_new:
+            changed.append(name)
+        if old is not None:
+            kept.append(old)
+    if _draw(run_dir / page.FIGURES, made.figures):
+        changed.append(page.FIGURES)
+    return Derived(
+        rows=rows,
+        notes=notes,
+        findings=findings,
+        comparisons=comparisons,
+        unfinished=unfinished,
+        files=(*texts, page.FIGURES),
+        changed=tuple(changed),
+        kept=tuple(kept),
+        said=content.said,
+    )
+
+
+def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
+    plan = trial.measurement.record.plan
+    engine = next((engine for engine in engines if engine.name == plan.engine), None)
+    # What has no reading has no curves either.
+    curves = Curves(None, None)
+    if engine is not None and trial.measurement.reading is not None:
+        curves = engine.curves(plan, raw)
+    return page.Shown(
+        row=trial.row,
+        measurement=trial.measurement,
+        judgement=trial.judgement,
+        curves=curves,
+        panels=panels.load(raw),
+        verdict=trial.verdict,
+    )
+
+
+def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
+    """Whether any figure was not there with these very bytes. Older figures that are no longer
+    made are removed: they follow from the raw data as these do."""
+    changed = False
+    wanted = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
+    for path in sorted(folder.glob("*.*")):
+        if path.suffix in (".svg", ".png") and path.name not in wanted:
+            path.unlink()
+            changed = True
+    if figures:
+        folder.mkdir(exist_ok=True)
+    for name, svg in figures.items():
+        for path, content in (
+            (folder / f"{name}.svg", svg.encode()),
+            (folder / f"{name}.png", page.png(svg)),
+        ):
+            if not path.is_file() or path.read_bytes() != content:
+                write_bytes(path, content)
+                changed = True
+    return changed
+
+
+def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
+    """Write a derived file. Whether it was not there with this text; and, with `keep`, where what
+    was there is kept, if that was more than its beginning."""
+    try:
+        before = path.read_bytes()
+    except FileNotFoundError:
+        write_text(path, text)
+        return True, None
+    after = text.encode()
+    if before == after:
+        return False, None
+    old = None
+    if keep and not after.startswith(before):
+        numbers = range(1, len(list(path.parent.glob(f"{path.name}.*.old"))) + 2)
+        names = (f"{path.name}.{number}.old" for number in numbers)
+        old = next(name for name in names if not (path.parent / name).exists())
+        path.rename(path.with_name(old))
+    write_text(path, text)
+    return True, old

@@ -1,0 +1,122 @@
+"""The verb `doctor`: what is up and what this machine can do, one line each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lab.errors import LabError, LabUnreachable
+from lab.experiments.reading import max_concurrency
+from lab.load.engines import ENGINES, Engine
+from lab.model.routes import ROUTES
+from lab.system.stack import Stack, Target
+
+Level = Literal["ok", "warn", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line."""
+
+    level: Level
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.level:<5} {self.text}"
+
+
+def examine(
+    stack: Stack,
+    servers: Sequence[str],
+    results: Path,
+    file_limit: int,
+    cores: int,
+    engines: Sequence[Engine] = ENGINES,
+) -> Iterator[Finding]:
+    """Every check, as it is done."""
+    for server in servers:
+        yield _ask(lambda server=server: _server(stack, server))  # type: ignore[misc]
+    yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
+    yield _ask(lambda: _toxics(stack))
+    yield from _prometheus(stack, servers)
+    yield _ask(lambda: _agent(stack))
+    yield from _engines(engines)
+    route = next(route for route in ROUTES if route.calls_downstream)
+    most = max_concurrency(route, file_limit)
+    yield Finding(
+        "ok" if most >= 5000 else "warn",
+        f"{file_limit} open files per process: up to CONC={most} on {route.path}",
+    )
+    yield Finding("ok" if cores >= 2 else "warn", f"{cores} CPUs for the load engine")
+    writable = os.access(results, os.W_OK)
+    where = f"results in {results} {'can' if writable else 'cannot'} be written"
+    yield Finding("ok" if writable else "FAIL", where)
+
+
+def _ask(check: Callable[[], str]) -> Finding:
+    try:
+        return Finding("ok", check())
+    except LabError as failure:
+        return Finding("FAIL", str(failure))
+
+
+def _server(stack: Stack, server: str) -> str:
+    identity = stack.identity(server)
+    if identity.model != server:
+        raise LabUnreachable(f"{server}: {identity.model} answers under this name")
+    settings = stack.settings(server)
+    heap = identity.max_heap_bytes / 2**20
+    gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
+    return (
+        f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, "
+        f"heap {heap:.0f} MiB, {gc}, pool {settings.get('pool_size') or 'none'}"
+    )
+
+
+def _toxics(stack: Stack) -> str:
+    toxics = stack.toxics()
+    return f"toxiproxy up, toxics in force: {'; '.join(toxics.in_force) or 'none'}"
+
+
+def _agent(stack: Stack) -> str:
+    stack.agent_health()
+    return "agent up: live probe, trial marks, watch of toxics"
+
+
+def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
+    try:
+        version, targets = stack.prometheus_version(), stack.targets()
+    except LabUnreachable as failure:
+        yield Finding("FAIL", str(failure))
+        return
+    down = [target for target in targets if not target.up]
+    wrong = [target for target in down if not _is_own(target, servers)]
+    level: Level = "ok" if targets and not wrong else "FAIL"
+    up = f"{len(targets) - len(down)} of {len(targets)} targets up"
+    yield Finding(level, f"prometheus {version}, {up}")
+    for target in down:
+        error = target.error or "not scraped yet"
+        level = "FAIL" if target in wrong else "warn"
+        yield Finding(level, f"target {target.job} {target.instance} is down: {error}")
+
+
+def _is_own(target: Target, servers: Sequence[str]) -> bool:
+    """Whether it is a service of the user's own, of prometheus/own.json."""
+    return target.job == "jvm" and target.instance.partition(":")[0] not in servers
+
+
+def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:
+    versions = {engine.name: engine.version() for engine in engines}
+    usable = [e.name for e in engines if versions[e.name] is not None and "open" in e.modes]
+    for engine in engines:
+        version = versions[engine.name]
+        if version is not None:
+            only = "" if "open" in engine.modes else " (MODE=closed only)"
+            yield Finding("ok", f"engine {engine.name}: {version}{only}")
+        elif usable:
+            yield Finding("warn", f"engine {engine.name} does not run here")
+    if not usable:
+        yield Finding("FAIL", "no load engine for MODE=open runs here: neither wrk2 nor oha")

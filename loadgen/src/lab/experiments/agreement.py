@@ -1,0 +1,85 @@
+"""Do the load engines agree? Several engines on one load, each against the first of them.
+
+The first is the first of those planned for a load that the run has any trial of: an engine that
+does not run on the machine was left out. Where the first has no valid trial, agreement is unknown,
+and no other takes its place. Two engines that measure the same server with the same load must say
+the same, or one of them measures itself. Compared are the medians over a cell's valid trials of p50
+and p95, in the latency a mode is judged by: corrected in an open load, raw in a closed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from lab.load.engines import ENGINES
+from lab.model import Experiment, Finding, Row
+
+# Two engines agree when neither percentile differs by more than this share, or than what
+# their clocks and histograms may add: wrk2 rounds waits up by as much as a millisecond.
+TOLERANCE = 0.10
+LEAST_MS = 2.0
+_MODES = {engine.name: engine.modes for engine in ENGINES}
+
+
+def findings(
+    experiment: Experiment,
+    rows: Sequence[Row],
+    run_dir: Path,  # noqa: ARG001 - the shape of every kind's findings
+) -> tuple[Finding, ...]:
+    """One finding for each load, percentile and engine of the run besides the first; `value` is by
+    which share the engine is above (below: negative) the first, None where that is unknown. Empty
+    with fewer than two engines."""
+    tried = {row.engine for row in rows}
+    return tuple(_findings([one for one in experiment.engines if one in tried], rows))
+
+
+def _findings(engines: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
+    loads = dict.fromkeys((row.server, row.route, row.mode, row.concurrency) for row in rows)
+    for load in loads:
+        of_load = [
+            row for row in rows if (row.server, row.route, row.mode, row.concurrency) == load
+        ]
+        here = [one for one in engines if of_load[0].mode in _MODES.get(one, ())]
+        for engine in here[1:]:
+            for percentile in ("p50", "p95"):
+                yield _agreement(percentile, of_load, here[0], engine)
+
+
+def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) -> Finding:
+    row = rows[0]
+    column = f"{percentile}_ms" if row.mode == "open" else f"raw_{percentile}_ms"
+    what = f"{row.route} {row.mode} {row.concurrency}"
+    name = f"engines agree on {percentile}: {engine} and {first}, {row.server} {what}"
+    theirs, ours = (_median(rows, one, column) for one in (first, engine))
+    if theirs is None or ours is None:
+        silent = first if theirs is None else engine
+        why = _silence(rows, silent, column)
+        text = f"{what}: whether {engine} and {first} agree on {percentile} is unknown: {why}"
+        return Finding(name, row.server, 0, None, "share", None, None, text)
+    share = ours / theirs - 1
+    agree = abs(share) <= TOLERANCE or abs(ours - theirs) <= LEAST_MS
+    text = (
+        f"{what}: {engine} and {first} {'agree' if agree else 'DO NOT AGREE'} on {percentile} "
+        f"({ours:.1f} and {theirs:.1f} ms, {share:+.1%}; allowed ±{TOLERANCE:.0%} or "
+        f"{LEAST_MS:g} ms)"
+    )
+    return Finding(name, row.server, 0, share, "share", None, None, text)
+
+
+def _median(rows: Sequence[Row], engine: str, column: str) -> float | None:
+    values = [getattr(row, column) for row in rows if row.engine == engine and row.valid]
+    known = [float(value) for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _silence(rows: Sequence[Row], engine: str, column: str) -> str:
+    """Why an engine has no figure to compare."""
+    own = [row for row in rows if row.engine == engine]
+    if any(row.valid for row in own):
+        return f"{engine} has no {column}"
+    if not own:
+        return f"no trial of {engine}"
+    reasons = dict.fromkeys(row.invalid_reasons for row in own)
+    return f"no valid trial of {engine} ({'; '.join(reasons)})"

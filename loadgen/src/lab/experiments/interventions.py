@@ -1,0 +1,331 @@
+"""What can be changed about each resource that a verdict names: by a step, to see whether that
+resource is what limits; and lifted, so that it is the limit no more. Pure.
+
+| resource               | is changed by                                  | a step                | lifted to                 |
+|------------------------|------------------------------------------------|-----------------------|---------------------------|
+| worker pool            | knob `pool_size`                               | × 2                   | as many as connections    |
+| downstream connections | knob `downstream_connections`                  | × 2                   | as many as connections    |
+| downstream timeout     | knob `downstream_timeout_ms`                   | × 2, at least 2 × R0  | 10 s                      |
+| carrier threads        | knob `virtual_thread_parallelism`              | × 2                   | as many as CPUs           |
+| event loop             | `BLOCK_THE_LOOP` where it is true, else `LOOPS` | false; × 2            | as many as CPUs           |
+| server CPU             | `SERVER_CPUS` where there is a limit           | × 2                   | all CPUs                  |
+| garbage collection     | `-Xmx`, `-Xms` of `SERVER_JVM_FLAGS`           | × 2, `SERVER_MEMORY` to fit | × 4                 |
+| accept queue           | `SERVER_BACKLOG`                               | × 16                  | the most there is         |
+| file descriptors       | `NOFILE`                                       | × 2; unknown: 2 × what the load asks for | the same |
+| Toxiproxy              | RATE of a bandwidth toxic                      | × 2                   | 1 GB/s                    |
+| downstream             | LATENCY of a latency toxic                     | half                  | 0                         |
+
+Nothing is ever set beyond what the contract, Toxiproxy or Docker take, and nothing is lifted to
+less than its step.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lab.judge.predict import response_time_ms
+from lab.model import Condition, Snapshot
+from lab.model.routes import parse
+from lab.model.toxics import DEFAULT_PROXY
+
+# The limits of the servers' contract (tests/experiments/test_interventions.py holds the two together).
+MOST = {
+    "pool_size": 20_000,
+    "downstream_connections": 60_000,
+    "downstream_timeout_ms": 600_000,
+    "virtual_thread_parallelism": 256,
+    "loops": 256,
+    "backlog": 65_535,
+}
+USUAL_TIMEOUT_MS = 10_000
+MOST_FILES = 1_048_576
+# What a server has open besides its requests, generously.
+SPARE_FILES = 1000
+MOST_HEAP_MIB = 4096
+# What a JVM needs besides its heap: the lab's defaults are 1 GiB of 2. Only a heap that does not
+# fit into those gets a larger container, so that nothing else changes with a small one.
+BESIDE_HEAP_MIB, USUAL_MEMORY_MIB = 1024, 2048
+# KB/s: more than loopback carries, and nothing Toxiproxy calculates overflows.
+NO_RATE = 1_000_000
+# Resources that are the machine's: only another machine has more of them.
+MACHINE = ("host CPU", "generator")
+MIB = 2**20
+_IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<values>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """`step` and `lift` are whole conditions, that of now included. `step_text` is the change for
+    people; `lift_text` what is in force afterwards; `at_most` by how much goodput can rise with
+    the step, None where that does not follow from it."""
+
+    step: Condition
+    lift: Condition
+    step_text: str
+    lift_text: str
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What a lever needs to know: what was read back of the server before the run, the condition
+    now in force, the load, and how many CPUs there are."""
+
+    snapshot: Snapshot
+    condition: Condition
+    route: str
+    concurrency: int
+    cores: int
+
+    def knob(self, name: str) -> int | None:
+        """A knob's value now; None where the model has none of that name."""
+        return self.condition.knobs.get(name, self.snapshot.setting(name))
+
+    def host(self, name: str, setting: str) -> int | None:
+        """A whole number of .env now, which the server shows as `setting`."""
+        given = self.condition.host.get(name)
+        return int(given) if given is not None else self.snapshot.setting(setting)
+
+    def toxics(self, kind: str) -> Iterator[tuple[str, str, dict[str, int]]]:
+        """(proxy, name, values) of each toxic of a type in force, as changed by the condition."""
+        for text in self.snapshot.toxics.in_force:
+            found = _IN_FORCE.fullmatch(text)
+            if found is None or found["type"] != kind:
+                continue
+            values = {
+                key: int(value) for key, value in re.findall(r"(\w+)=(\d+)(?= |$)", found["values"])
+            }
+            for words in self.condition.toxics:
+                if (words.get("PROXY", DEFAULT_PROXY), words.get("NAME")) == (
+                    found["proxy"],
+                    found["name"],
+                ):
+                    values |= {k.lower(): int(v) for k, v in words.items() if v.isdecimal()}
+            yield found["proxy"], found["name"], values
+
+
+def lever(resource: str, now: Present) -> Lever | str:
+    """The change of a resource, or why there is none."""
+    found = _LEVERS[resource](now) if resource in _LEVERS else None
+    if found is not None:
+        return found
+    return _WITHOUT.get(resource, "the lab has no way to change it")
+
+
+def _worker_pool(now: Present) -> Lever | str:
+    return _knob(now, "pool_size", now.concurrency) or "this model has no worker pool"
+
+
+def _downstream_connections(now: Present) -> Lever | str:
+    return (
+        _knob(now, "downstream_connections", now.concurrency)
+        or "this server does not limit its downstream connections"
+    )
+
+
+def _downstream_timeout(now: Present) -> Lever | str:
+    r0_ms = math.ceil(response_time_ms(parse(now.route), now.snapshot))
+    return (
+        _knob(now, "downstream_timeout_ms", USUAL_TIMEOUT_MS, least=2 * r0_ms, bounds=False)
+        or "this server has no deadline for downstream calls"
+    )
+
+
+def _carriers(now: Present) -> Lever | str:
+    return (
+        _knob(now, "virtual_thread_parallelism", now.cores)
+        or "this server does not tell its carrier threads"
+    )
+
+
+def _knob(
+    now: Present, name: str, enough: int, *, least: int = 0, bounds: bool = True
+) -> Lever | str | None:
+    """Twice a knob's value; None where the server has no such knob. `bounds`: throughput is
+    proportional to it where it is the limit."""
+    value = now.knob(name)
+    if value is None:
+        return None
+    step = min(MOST[name], max(2 * value, least))
+    if step <= value:
+        return f"{name} is {value} already, the most there is"
+    lift = max(step, min(MOST[name], enough))
+
+    def condition(to: int) -> Condition:
+        knobs = {**now.condition.knobs, name: to}
+        return dataclasses.replace(now.condition, knobs=knobs)
+
+    at_most = step / value if bounds else None
+    text = f"{name} {value} → {step}"
+    return Lever(condition(step), condition(lift), text, f"{name}={lift}", at_most)
+
+
+def _event_loop(now: Present) -> Lever | str:
+    blocked = now.condition.host.get("BLOCK_THE_LOOP")
+    if blocked == "true" or (
+        blocked is None and now.snapshot.settings.get("block_the_loop") is True
+    ):
+        free = _host(now, BLOCK_THE_LOOP="false")
+        return Lever(free, free, "BLOCK_THE_LOOP true → false", "BLOCK_THE_LOOP=false")
+    return _setting(now, "LOOPS", "loops", 2, now.cores) or "this model has no event loops"
+
+
+def _accept_queue(now: Present) -> Lever | str:
+    return (
+        _setting(now, "SERVER_BACKLOG", "backlog", 16, MOST["backlog"], bounds=False)
+        or "this server does not tell the length of its accept queue"
+    )
+
+
+def _setting(
+    now: Present, name: str, setting: str, times: int, enough: int, *, bounds: bool = True
+) -> Lever | str | None:
+    value = now.host(name, setting)
+    if not value:
+        return None
+    step = min(MOST[setting], times * value)
+    if step <= value:
+        return f"{name} is {value} already, the most there is"
+    lift = max(step, min(MOST[setting], enough))
+    return Lever(
+        _host(now, **{name: str(step)}),
+        _host(now, **{name: str(lift)}),
+        f"{name} {value} → {step}",
+        f"{name}={lift}",
+        step / value if bounds else None,
+    )
+
+
+def _server_cpu(now: Present) -> Lever | str:
+    given = now.condition.host.get("SERVER_CPUS")
+    quota = float(given) if given is not None else now.snapshot.cpu_quota
+    # A JVM sees whole CPUs: a quota that is not told may be up to one less.
+    cpus = quota if quota is not None else float(now.snapshot.own_identity.cpus)
+    if not 0 < cpus < now.cores:
+        return f"the server may use all {now.cores} CPUs: it is the machine's"
+    step = min(float(now.cores), 2 * cpus)
+    return Lever(
+        _host(now, SERVER_CPUS=f"{step:g}"),
+        _host(now, SERVER_CPUS=f"{now.cores:g}"),
+        f"SERVER_CPUS {cpus:g} → {step:g}",
+        f"SERVER_CPUS={now.cores:g}",
+        None if quota is None else step / cpus,
+    )
+
+
+def _garbage_collection(now: Present) -> Lever | str:
+    given = now.condition.host.get("SERVER_JVM_FLAGS")
+    # Those with -X come from that setting; the others from the image.
+    flags = given.split() if given is not None else list(now.snapshot.own_identity.jvm_flags)
+    kept = [flag for flag in flags if flag.startswith("-X")]
+    sized = [flag for flag in kept if flag.startswith("-Xmx")]
+    heap = _mib(sized[-1][4:]) if sized else now.snapshot.own_identity.max_heap_bytes // MIB
+    if not heap:
+        return "this server does not tell the size of its heap"
+    step = min(MOST_HEAP_MIB, 2 * heap)
+    if step <= heap:
+        return f"the heap is {heap} MiB already, the most the lab gives"
+    lift = min(MOST_HEAP_MIB, 4 * heap)
+    others = [flag for flag in kept if not flag.startswith(("-Xms", "-Xmx"))]
+
+    def condition(to: int) -> Condition:
+        words = " ".join((f"-Xms{to}m", f"-Xmx{to}m", *others))
+        needs = to + BESIDE_HEAP_MIB
+        memory = {"SERVER_MEMORY": f"{needs}m"} if needs > USUAL_MEMORY_MIB else {}
+        return _host(now, SERVER_JVM_FLAGS=words, **memory)
+
+    text = f"heap {heap} → {step} MiB"
+    return Lever(condition(step), condition(lift), text, f"a heap of {lift} MiB")
+
+
+def _mib(text: str) -> int:
+    """A size as the JVM takes it, in MiB; 0 where it is not one."""
+    found = re.fullmatch(r"(\d+)([kKmMgG]?)", text)
+    if found is None:
+        return 0
+    return int(found[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[found[2].lower()] // MIB
+
+
+def _file_descriptors(now: Present) -> Lever | str:
+    given = now.condition.host.get("NOFILE")
+    asked = now.concurrency * parse(now.route).route.descriptors + SPARE_FILES
+    files = int(given) if given is not None else None
+    step = min(MOST_FILES, 2 * (asked if files is None else files))
+    if files is not None and step <= files:
+        return f"NOFILE is {files} already, the most there is"
+    lift = max(step, min(MOST_FILES, 2 * asked))
+    text = f"NOFILE {files} → {step}" if files else f"NOFILE → {step}, twice what the load asks for"
+    return Lever(_host(now, NOFILE=str(step)), _host(now, NOFILE=str(lift)), text, f"NOFILE={lift}")
+
+
+def _toxiproxy(now: Present) -> Lever | str:
+    slowest = min(now.toxics("bandwidth"), key=lambda one: one[2].get("rate", 0), default=None)
+    if slowest is None:
+        return "no bandwidth toxic is in force, and Toxiproxy itself has no setting"
+    proxy, name, values = slowest
+    rate = values.get("rate", 0)
+    step = min(NO_RATE, 2 * rate)
+    if step <= rate:
+        return f"the rate of {name} is {rate} KB/s already"
+    return Lever(
+        _toxic(now, proxy, name, RATE=str(step)),
+        _toxic(now, proxy, name, RATE=str(NO_RATE)),
+        f"{name} RATE {rate} → {step} KB/s",
+        f"{name} RATE={NO_RATE}",
+        step / rate,
+    )
+
+
+def _downstream(now: Present) -> Lever | str:
+    slowest = max(now.toxics("latency"), key=lambda one: one[2].get("latency", 0), default=None)
+    if slowest is None or not slowest[2].get("latency"):
+        return "no latency toxic is in force, and its own delay is what is being waited for"
+    proxy, name, values = slowest
+    latency = values["latency"]
+    quiet = {"JITTER": "0"} if values.get("jitter") else {}
+    return Lever(
+        _toxic(now, proxy, name, LATENCY=str(latency // 2)),
+        _toxic(now, proxy, name, LATENCY="0", **quiet),
+        f"{name} LATENCY {latency} → {latency // 2} ms",
+        f"{name} LATENCY=0",
+    )
+
+
+def _host(now: Present, **settings: str) -> Condition:
+    return dataclasses.replace(now.condition, host={**now.condition.host, **settings})
+
+
+def _toxic(now: Present, proxy: str, name: str, **values: str) -> Condition:
+    """The toxic `name` changed, in place of what the condition changed of it before."""
+    target = {"NAME": name} | ({} if proxy == DEFAULT_PROXY else {"PROXY": proxy})
+    others, before = [], {}
+    for words in now.condition.toxics:
+        if target.items() <= words.items() and words.get("PROXY") == target.get("PROXY"):
+            before = dict(words)
+        else:
+            others.append(words)
+    changed = {**target, **before, **values}
+    return dataclasses.replace(now.condition, toxics=(*others, changed))
+
+
+_LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
+    "worker pool": _worker_pool,
+    "carrier threads": _carriers,
+    "event loop": _event_loop,
+    "server CPU": _server_cpu,
+    "garbage collection": _garbage_collection,
+    "accept queue": _accept_queue,
+    "file descriptors": _file_descriptors,
+    "downstream connections": _downstream_connections,
+    "downstream timeout": _downstream_timeout,
+    "Toxiproxy": _toxiproxy,
+    "downstream": _downstream,
+}
+_WITHOUT: Mapping[str, str] = {
+    "ports": "a client has one range of ports for each server, which is as wide as can be",
+    **dict.fromkeys(MACHINE, "only another machine has more of it"),
+}

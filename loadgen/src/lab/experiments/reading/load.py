@@ -1,0 +1,136 @@
+"""The load that is described by settings, whatever is to be done with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.errors import WordError
+from lab.experiments.reading import rules
+from lab.experiments.reading.settings import Settings
+from lab.experiments.reading.target import Target
+from lab.model import MODES, Mode
+from lab.model.routes import RouteCall, parse
+
+DEFAULT_ROUTE = "/downstream"
+DEFAULT_DURATION_S = 15
+# Closed first: it leaves a JVM warm, and an open load on a cold one starts with a backlog.
+BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
+# The engine that only does a closed load (lab.load.engines.wrk).
+CLOSED_ONLY = "wrk"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the settings of [load] and [repeat] say. `most` is how many connections the
+    machine holds on the route where it holds the fewest; `notes` what was left out."""
+
+    servers: tuple[str, ...]
+    calls: tuple[RouteCall, ...]
+    routes: tuple[str, ...]
+    concurrencies: tuple[int, ...]
+    modes: tuple[Mode, ...]
+    rate_rps: int | None
+    duration_s: int
+    warmup_s: int | None
+    engines: tuple[str, ...]
+    launches: int
+    most: int
+    held: str
+    notes: tuple[str, ...]
+
+
+def read_load(
+    settings: Settings,
+    servers: Sequence[str],
+    file_limit: int,
+    modes: tuple[Mode, ...] = BOTH,
+    target: Target | None = None,
+) -> Load:
+    """The load; `modes` where none are given. Concurrency has no default: it may be empty. With a
+    `target` that is the only server, what is held is what the generator holds, and an open load
+    is only where a rate was given.
+
+    Connections beyond what the machine holds are refused in a word of the user's, and left
+    out where a file asks for them. Raises WordError.
+    """
+    calls = settings.each("load.routes", parse) or (parse(DEFAULT_ROUTE),)
+    given = settings.get("load.routes")
+    routes = given.texts if given else (DEFAULT_ROUTE,)
+    if target is not None:
+        calls, servers, routes = (target.call,), (target.server,), (target.route,)
+        modes = BOTH if settings.get("load.rate") else ("closed",)
+    tightest = min(
+        (call.route for call in calls), key=lambda r: rules.max_concurrency(r, file_limit)
+    )
+    most = rules.max_concurrency(tightest, file_limit)
+    if most < 1:
+        raise WordError(f"only {file_limit} open files per process are allowed here; raise NOFILE")
+    held = rules.held(tightest, file_limit)
+    concurrencies, notes = _concurrencies(settings, most, held)
+    warmup_s = None
+    if settings.get("load.warmup") is not None:
+        warmup_s = settings.one("load.warmup", rules.seconds(0), 0)
+    load = Load(
+        servers=settings.each("load.servers", rules.server(servers)) or tuple(servers),
+        calls=calls,
+        routes=routes,
+        concurrencies=concurrencies,
+        modes=_modes(settings) or modes,
+        rate_rps=settings.one("load.rate", rules.rate, None),
+        duration_s=settings.one("load.duration", rules.seconds(1), DEFAULT_DURATION_S),
+        warmup_s=warmup_s,
+        engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
+        launches=settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0),
+        most=most,
+        held=held,
+        notes=notes,
+    )
+    return _possible(settings, load)
+
+
+def no_auto_rate(path: str) -> WordError:
+    """Why there is no RATE=auto on a path without a wait, and what to do."""
+    return WordError(
+        f"RATE=auto is a share of connections / wait, and {path} does not wait now; "
+        "allowed: RATE=n requests per second, or MODE=closed"
+    )
+
+
+def _concurrencies(
+    settings: Settings, most: int, held: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    given = settings.get("load.concurrency")
+    values = settings.each("load.concurrency", rules.connections(most))
+    over = [value for value in values if value > most]
+    if given is None or not over:
+        return values, ()
+    if given.by_user or len(over) == len(values):
+        raise given.refuse(f"{over[0]} is more than this machine holds; allowed: {held}")
+    names = ", ".join(map(str, over))
+    return tuple(value for value in values if value <= most), (
+        f"{names} connections left out: this machine holds {held}",
+    )
+
+
+def _modes(settings: Settings) -> tuple[Mode, ...]:
+    given = settings.each("load.modes", rules.one_of((*MODES, "both")))
+    return tuple(mode for mode in BOTH if mode in given or "both" in given)
+
+
+def _possible(settings: Settings, load: Load) -> Load:
+    """What one setting makes of another. Raises WordError."""
+    engines, rate, modes = (settings.get(f"load.{key}") for key in ("engines", "rate", "modes"))
+    if engines is not None and load.engines == (CLOSED_ONLY,) and "open" in load.modes:
+        raise engines.refuse(
+            f"{CLOSED_ONLY} with an open load is not allowed: {CLOSED_ONLY} only does MODE=closed"
+        )
+    if rate is not None and load.rate_rps is not None and load.modes == ("closed",):
+        if rate.by_user or modes is None or not modes.by_user:
+            raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
+        return dataclasses.replace(load, rate_rps=None)
+    waits = any(call.wait_ms != 0 for call in load.calls)
+    if load.modes == ("open",) and load.rate_rps is None and not waits:
+        raise no_auto_rate(load.routes[0])
+    return load

@@ -1,0 +1,106 @@
+"""The script of toxics in an experiment's file: [[toxics]] tables in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.errors import LabError, WordError
+from lab.experiments.reading import rules
+from lab.model import ToxicStep
+from lab.model.toxic_script import applied
+from lab.model.toxic_words import YES, Put, parse_toxic
+from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
+
+KEY = "toxics"
+# Of `make toxic`; in a file they are in small letters, and `remove` names what is removed.
+OTHER_KEYS = ("at", "remove")
+# Toxiproxy 2.12 does not answer while such a toxic waits; the driver must not wait with it.
+LONGEST_RESET_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One table: where it is for messages, when, and the words of `make toxic`."""
+
+    place: str
+    at_s: int
+    words: Mapping[str, str]
+
+
+def read(tables: object, file: str) -> tuple[Step, ...]:
+    """The tables of a file. Raises WordError."""
+    if not isinstance(tables, list) or not tables:
+        raise WordError(f"{file}: {KEY} is missing; allowed: one or more tables [[{KEY}]]")
+    return tuple(_step(table, f"{file}: {KEY} {at}") for at, table in enumerate(tables, 1))
+
+
+def checked(
+    steps: Sequence[Step], scaled: Callable[[int], int], duration_s: int, steady_s: int
+) -> tuple[ToxicStep, ...]:
+    """The steps with their times scaled, played through in thought: every one possible, in the
+    order of time, with calm before the first, and after the last nothing left and time to
+    recover. Raises WordError."""
+    begins = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
+    now = begins
+    found: list[ToxicStep] = []
+    for step in steps:
+        at_s = scaled(step.at_s)
+        if found and at_s < found[-1].at_s:
+            raise WordError(f"{step.place}: at={step.at_s}s is before the step above it")
+        try:
+            now = applied(now, parse_toxic(step.words))
+        except LabError as failure:
+            raise WordError(f"{step.place}: {failure}") from None
+        found.append(ToxicStep(at_s, step.words))
+    first, last = steps[0], steps[-1]
+    if found[0].at_s < steady_s:
+        raise WordError(
+            f"{first.place}: at={first.at_s}s leaves less than faults.steady of calm before it"
+        )
+    if found[-1].at_s + steady_s + 1 > duration_s:
+        raise WordError(
+            f"{last.place}: at={last.at_s}s leaves less than faults.steady of load.duration after "
+            "it, so nothing could recover"
+        )
+    if now != begins:
+        left = [toxic.name for _, toxic in now.toxics]
+        left += [f"the proxy {proxy.name} down" for proxy in now.proxies if not proxy.enabled]
+        raise WordError(
+            f"{last.place}: the last step leaves {', '.join(left)}; allowed: a script that ends "
+            "as it began"
+        )
+    return tuple(found)
+
+
+def _step(table: object, place: str) -> Step:
+    if not isinstance(table, dict):
+        raise WordError(f"{place}: {table!r} is not allowed; allowed: a table [[{KEY}]]")
+    for key, value in table.items():
+        if key != key.lower() or type(value) not in (str, int, float):
+            raise WordError(
+                f"{place}: {key}={value!r} is not allowed; allowed: at, remove, and the words of "
+                "`make toxic` in small letters, each a text or a number"
+            )
+    if "at" not in table:
+        raise WordError(f'{place}: at is missing; give the time in the window, as at = "10s"')
+    try:
+        at_s = rules.seconds(1)(str(table["at"]))
+    except ValueError as failure:
+        raise WordError(f"{place}: at={failure}") from None
+    words = {key.upper(): str(value) for key, value in table.items() if key not in OTHER_KEYS}
+    if "remove" in table:
+        name = str(table["remove"])
+        words |= {"NAME": name, "REMOVE": YES}
+    try:
+        request = parse_toxic(words)
+    except WordError as failure:
+        raise WordError(f"{place}: {failure}") from None
+    if isinstance(request, Put) and request.toxic.type == "reset_peer":
+        wait_ms = request.toxic.attribute("timeout")
+        if wait_ms > LONGEST_RESET_MS:
+            raise WordError(
+                f"{place}: timeout={wait_ms} is not allowed; allowed: 0..{LONGEST_RESET_MS} (ms) "
+                "in a script, as Toxiproxy does not answer meanwhile"
+            )
+    return Step(place, at_s, words)

@@ -1,0 +1,300 @@
+"""The search for a breaking point: ramp until a load is not held, then bisect.
+
+Every decision is made from rows alone, so the same rows lead to the same next load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.experiments.order import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
+from lab.experiments.reading import no_auto_rate
+from lab.judge.fairness import UNEQUAL
+from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
+from lab.judge.intervals import median_of
+from lab.load.engines import Engine
+from lab.load.engines.base import MAX_THREADS
+from lab.model import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share, goodput
+
+NAME = "breaking point"
+MEDIAN = "breaking point, median of launches"
+UNIT = "connections"
+# An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
+# chance it does once, and not twice in a row.
+TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the rows of one server and launch say. `load` is to be tried next (None: nothing
+    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing.
+    `strayed`: the first row that is not the trial that was next; nothing after it counts."""
+
+    load: int | None
+    held: Row | None = None
+    broken: Row | None = None
+    why: str = ""
+    stuck: Row | None = None
+    strayed: str = ""
+
+
+def search(stress: Stress, rows: Sequence[Row]) -> Search:
+    """Where the search stands after these rows of one server and launch, in their order.
+
+    first, first + step, … up to most while loads are held; then the middle between the
+    largest held load and the smallest that is broken, or that cannot be told, until they differ
+    by at most `resolution`; a number of connections that any number of an engine's threads can
+    share, if there is one. Ends at the first row that is not of this search: judged by another
+    version, a trial may ask for another next one than the one that was made.
+    """
+    load: int | None = stress.first
+    held: Row | None = None
+    broken: Row | None = None
+    stuck: Row | None = None
+    why = strayed = ""
+    valid: list[Row] = []
+    invalid: list[Row] = []
+    for row in rows:
+        if row.concurrency != load:
+            wanted = "it had ended" if load is None else f"{load} connections were next"
+            strayed = f"{row.trial} is not of this search: {wanted}"
+            break
+        if row.valid:
+            problem = failure(stress, row, valid)
+            valid.append(row)
+            if problem is None:
+                held = row
+            else:
+                broken, why = row, problem
+        else:
+            invalid.append(row)
+            collapses = [gave_way(one) for one in invalid[-TRIES:]]
+            if len(invalid) < TRIES or (collapses[-1] and not all(collapses)):
+                continue
+            if all(collapses):
+                reasons = " and ".join(dict.fromkeys(filter(None, collapses)))
+                broken, why = row, f"{reasons}, {TRIES} trials in a row"
+            else:
+                stuck = row
+        invalid = []
+        load = _next(stress, held, _top(broken, stuck))
+    return Search(load, held, broken, why, stuck, strayed)
+
+
+def gave_way(row: Row) -> str | None:
+    """Why an invalid trial shows that the server did not hold the load; None where it does not."""
+    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
+        return None
+    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+
+
+def _top(*loads: Row | None) -> int | None:
+    """The smallest of the loads that limit the search from above."""
+    return min((row.concurrency for row in loads if row is not None), default=None)
+
+
+def _next(stress: Stress, held: Row | None, top: int | None) -> int | None:
+    if top is None:
+        at = held.concurrency if held else 0
+        return None if at >= stress.most else min(at + stress.step, stress.most)
+    if held is None or top - held.concurrency <= stress.resolution:
+        return None
+    return _middle(held.concurrency, top)
+
+
+def _middle(low: int, high: int) -> int:
+    middle = (low + high) // 2
+    even = middle - middle % MAX_THREADS
+    return even if even > low else middle
+
+
+def most_left(stress: Stress, state: Search) -> int:
+    """At most how many trials a search has left, invalid ones not counted: what is left of the
+    ramp, and of the halving after it."""
+    if state.load is None:
+        return 0
+    low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
+    ramp = 0
+    if top is None:
+        # The longest way is that the last step of the ramp is the one that breaks.
+        ramp, top = 1 + -(-(stress.most - state.load) // stress.step), stress.most
+        if ramp > 1:
+            low = top - stress.step
+    return ramp + (0 if low is None else _halvings(stress, low, top))
+
+
+def _halvings(stress: Stress, low: int, top: int) -> int:
+    if top - low <= stress.resolution:
+        return 0
+    middle = _middle(low, top)
+    return 1 + max(_halvings(stress, low, middle), _halvings(stress, middle, top))
+
+
+def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
+    """Why a load is not held, with the numbers; None where it is. `before` are valid rows of
+    the same server and launch: throughput must not fall below that of a smaller load."""
+    objective, problems = stress.objective, []
+    p95_ms = p95_of(row)
+    if p95_ms is None:
+        problems.append("no p95")
+    elif p95_ms > objective.p95_ms:
+        problems.append(f"p95 {p95_ms:.0f} ms, above {objective.p95_ms:g} ms")
+    share = error_share(row, row.offered_rps)
+    if share > objective.error_share:
+        problems.append(f"{share:.2%} errors, above {objective.error_share:.2%}")
+    rps = goodput(row) or 0.0
+    smaller = [goodput(r) or 0.0 for r in before if r.concurrency < row.concurrency]
+    if smaller and rps < max(smaller) * (1 - stress.fall):
+        problems.append(
+            f"{rps:.0f} req/s, more than {stress.fall:.0%} below the {max(smaller):.0f} of a "
+            "smaller load"
+        )
+    return " and ".join(problems) or None
+
+
+def p95_of(row: Row) -> float | None:
+    """Corrected in an open load; the raw one in a closed load, which has no other."""
+    return row.p95_ms if row.mode == "open" else row.raw_p95_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Ramps:
+    """One search per launch and server; within a launch the servers take turns, the one with
+    the fewest rows next, so that what drifts falls on all alike."""
+
+    planner: Planner
+    snapshots: Mapping[str, Snapshot]
+    notes: tuple[str, ...] = ()
+    total: int | None = field(default=None, init=False)
+
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design: of all searches that have not ended, the longest way."""
+        experiment = self.planner.experiment
+        stress = _stress(experiment)
+        return sum(
+            most_left(stress, search(stress, _rows_of(done, server, launch)))
+            for launch in launches(experiment)
+            for server in experiment.servers
+        )
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next load of the server that had the fewest trials. Raises LabError for rows that
+        are not of its search."""
+        experiment = self.planner.experiment
+        for launch in launches(experiment):
+            open_searches = []
+            for server in turned(experiment.servers, launch):
+                rows = _rows_of(done, server, launch)
+                state = search(_stress(experiment), rows)
+                if state.strayed:
+                    raise LabError(state.strayed)
+                if state.load is not None:
+                    open_searches.append((len(rows), server, state.load))
+            if open_searches:
+                _, server, load = min(open_searches, key=lambda one: one[0])
+                return self._plan(server, load, launch, len(done) + 1)
+        return None
+
+    def _plan(self, server: str, load: int, launch: int, number: int) -> TrialPlan:
+        experiment = self.planner.experiment
+        mode, route = experiment.modes[0], experiment.routes[0]
+        rate = None
+        if mode == "open":
+            rate = offered_rps(experiment, route, load, self.snapshots)
+            if rate is None:
+                raise no_auto_rate(route)
+        engine = self.planner.engine_for(mode)
+        plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
+        return self.planner.named(plan, number, digits=3)
+
+
+def design(
+    experiment: Experiment,
+    snapshots: Mapping[str, Snapshot],
+    engines: Mapping[str, Engine],
+    url_of: UrlOf,
+    cores: int,
+) -> Design:
+    """The searches of the experiment; arguments as of design.loads. Raises WordError where an
+    engine cannot do the first trial."""
+    ramps = Ramps(Planner(experiment, engines, url_of, cores), snapshots)
+    ramps.next([])
+    return ramps
+
+
+def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
+    """The breaking point of each server and launch, and over launches the median of those: the
+    smallest load that was not held. Without one `value` is None and the text says why, and up to
+    where the load is known to be held; so also where trials, judged again, are of another search
+    from some row on."""
+    found: list[Finding] = []
+    for server in experiment.servers:
+        points = []
+        for launch in launches(experiment):
+            own = _rows_of(rows, server, launch)
+            if not own:
+                continue
+            state = search(_stress(experiment), own)
+            found.append(_finding(_stress(experiment), state, server, launch))
+            points.append(found[-1].value)
+        if len(points) > 1:
+            found.append(_median(server, points))
+    return tuple(found)
+
+
+def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
+    held, broken, stuck = "no load was held", "", state.stuck
+    # What cannot be told above a load that is broken leaves nothing open.
+    if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
+        stuck = None
+    if state.held is not None:
+        p95_ms = p95_of(state.held)
+        held = (
+            f"held {'at least ' if stuck else ''}{state.held.concurrency} connections "
+            f"({goodput(state.held) or 0:.0f} req/s"
+            + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
+            + ")"
+        )
+    if state.broken is not None:
+        broken = f", {'not' if state.held else 'not even'} {state.broken.concurrency}: {state.why}"
+    value: float | None = None
+    text = f"{held}{broken}"
+    if stuck is not None:
+        text += (
+            f"; whether it holds {stuck.concurrency} this machine cannot tell, for {TRIES} "
+            f"measurements were invalid: {stuck.invalid_reasons}"
+        )
+    if state.strayed:
+        text += f"; {STRAYED}: {state.strayed}"
+    elif state.load is not None:
+        text += f"; not finished, {state.load} connections are next"
+    elif stuck is None and state.broken is not None:
+        value = float(state.broken.concurrency)
+    elif stuck is None:
+        text += f", the most that was tried ({stress.most})"
+    return Finding(NAME, server, launch, value, UNIT, None, None, text)
+
+
+def _median(server: str, points: Sequence[float | None]) -> Finding:
+    known = [point for point in points if point is not None]
+    if len(known) < len(points):
+        without = len(points) - len(known)
+        text = f"no median: {without} of {len(points)} launches without a breaking point"
+        return Finding(MEDIAN, server, 0, None, UNIT, None, None, text)
+    middle = median_of(known)
+    low, high = (middle.interval.low, middle.interval.high) if middle.interval else (None, None)
+    spread = "no interval" if low is None else f"95 % interval {low:.0f} to {high:.0f}"
+    text = f"{middle.median:.0f} connections over {middle.count} launches, {spread}"
+    return Finding(MEDIAN, server, 0, middle.median, UNIT, low, high, text)
+
+
+def _stress(experiment: Experiment) -> Stress:
+    assert experiment.stress is not None  # noqa: S101 - of this kind, says its type
+    return experiment.stress
+
+
+def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
+    return [row for row in rows if (row.server, row.launch) == (server, launch)]

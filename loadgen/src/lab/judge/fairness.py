@@ -1,0 +1,83 @@
+"""Are compared servers alike in all but their concurrency model?
+
+Fails closed: whatever a server reads back must be equal for all, unless it is listed here as
+the model's own. A silent difference of limits would be measured as one of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lab.model import Fairness, Json, Snapshot
+
+# Settings that not every model has. Those that have one must agree on it …
+OWN = ("pool_size", "queue_bound", "loops", "block_the_loop")
+# … but not on these: how many loops a model starts with is part of what it is.
+FREE = ("loops",)
+MISSING = "missing"
+UNEQUAL = "unequal limits"
+
+
+def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
+    """What the servers have in common, from what was read back of each."""
+    limits = {server: _limits(snapshot) for server, snapshot in snapshots.items()}
+    equal: dict[str, Json] = {}
+    unequal: dict[str, Mapping[str, Json]] = {}
+    own: dict[str, Mapping[str, Json]] = {}
+    for name in dict.fromkeys(name for known in limits.values() for name in known):
+        if name in OWN:
+            values = {server: known.get(name) for server, known in limits.items()}
+            having = [value for value in values.values() if value is not None]
+            if having:
+                own[name] = values
+            alike = name in FREE or _same(having)
+        else:
+            values = {server: known.get(name, MISSING) for server, known in limits.items()}
+            alike = _same(list(values.values()))
+            if alike:
+                equal[name] = next(iter(values.values()))
+        if not alike:
+            unequal[name] = values
+    return Fairness(equal, own, unequal)
+
+
+def reasons(fairness: Fairness) -> tuple[str, ...]:
+    """Why no row of the comparison is valid; empty when it is fair."""
+    return tuple(
+        f"{UNEQUAL}: {name} "
+        + " ".join(f"{server}={_text(value, values)}" for server, value in values.items())
+        for name, values in fairness.unequal.items()
+    )
+
+
+def _limits(snapshot: Snapshot) -> dict[str, Json]:
+    identity, exported = snapshot.identity, snapshot.exported
+    if identity is None:
+        known = {"jdk": exported.jdk, "max_heap_bytes": exported.max_heap_bytes} if exported else {}
+        return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
+    return {
+        **snapshot.settings,
+        "version": identity.version,
+        "jdk": identity.jdk,
+        "cpus": identity.cpus,
+        "max_heap_bytes": identity.max_heap_bytes,
+        "gc": list(identity.gc),
+        "jvm_flags": list(identity.jvm_flags),
+    }
+
+
+def _same(values: Sequence[Json]) -> bool:
+    return all(value == values[0] for value in values)
+
+
+def _text(value: Json, values: Mapping[str, Json]) -> str:
+    """A value; of a list only what the others do not all have too."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, list):
+        return str(value)
+    others = [set(map(str, one)) for one in values.values() if isinstance(one, list)]
+    common = set.intersection(*others)
+    return ",".join(str(item) for item in value if str(item) not in common) or "none"

@@ -1,0 +1,92 @@
+"""Were the parts around the server up to it? From what Prometheus saw of the window.
+
+An observation that is not there, or short, says nothing: then there is a note, not a reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from lab.model import Observation, TrialRecord
+from lab.model.routes import EXPORTER_PORT
+
+JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
+# What is known of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
+JOBS_FOREIGN = ("jvm", "cadvisor")
+# The downstream answers this share of its delay too late at p95: then it is what is measured.
+LATE_SHARE = 0.1
+LEAST_LATE_MS = 5.0
+# A part that used this share of the CPUs it may use was at its limit.
+PART_CPU = 0.95
+# Stopped by its quota for this share of the window.
+THROTTLED = 0.01
+_PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
+
+
+def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """What is not known, or taken for granted, for the notes."""
+    yield from _taken(record, observation)
+    if observation is None:
+        # Versions without a warm-up proof stored no series at all.
+        if record.warmth is not None:
+            yield "the window's series are missing: Prometheus did not answer"
+        return
+    unseen = [job for job in jobs(record) if not observation.covers(job)]
+    if unseen:
+        yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
+
+
+def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """An exporter on a host that may run other things beside the service: whose it is was not
+    told."""
+    server, before = record.plan.server, record.before
+    if not before.foreign or before.exported is None:
+        return
+    container = observation is not None and observation.series(
+        "container_cpu_usage_seconds_total", service=server
+    )
+    if "." in server or not container:
+        port = str(before.settings.get("url", "")).rpartition(":")[2]
+        yield f"the JMX exporter on {server}:{EXPORTER_PORT} is taken for that of port {port}"
+
+
+def jobs(record: TrialRecord) -> tuple[str, ...]:
+    """What Prometheus should have seen of a trial."""
+    if not record.before.foreign:
+        return JOBS
+    return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
+
+
+def calm(record: TrialRecord, observation: Observation | None) -> Observation | None:
+    """The window up to its first spike; all of it without one."""
+    if observation is None or not record.peaks:
+        return observation
+    opens = observation.window[0]
+    calm_s = record.peaks[0].started_s - record.window_offset_s
+    return dataclasses.replace(observation, window=(opens, opens + calm_s)) if calm_s > 0 else None
+
+
+def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """Which of proxy and downstream was at its limit in the observed window, if one was."""
+    if observation is None or record.before.foreign:
+        return
+    window_s = observation.window[1] - observation.window[0]
+    late_s = observation.quantile(0.95, "lab_downstream_lag_seconds")
+    if late_s is not None:
+        allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
+        if late_s * 1000 > allowed_ms:
+            yield (
+                f"the downstream was late by {late_s * 1000:.0f} ms at p95 "
+                f"(allowed {allowed_ms:.0f} ms)"
+            )
+    for part, name in _PARTS.items():
+        throttled_s = observation.increase(
+            "container_cpu_cfs_throttled_seconds_total", service=part
+        )
+        if throttled_s is not None and throttled_s > THROTTLED * window_s:
+            yield f"{name} was stopped by its CPU quota for {throttled_s:.1f} s of the window"
+        used_s = observation.increase("process_cpu_seconds_total", job=part)
+        cpus = [value for _, value in observation.points("go_sched_gomaxprocs_threads", job=part)]
+        if used_s is not None and cpus and used_s >= PART_CPU * max(cpus) * window_s:
+            yield f"{name} used all of its {max(cpus):.0f} CPUs"

@@ -1,0 +1,146 @@
+"""Was it the load that was planned, or was the generator itself the limit?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.model import Reading, TrialRecord, lost_rps
+
+# An open trial in which this share of its offered rate ended has kept up.
+KEPT_UP = 0.99
+# Above this share of connections busy, the server's side kept them busy; below, requests
+# were due and connections free, so the generator did not send them. Less by one latency per
+# window: what a window's edge cuts off is in no answer of it, as in Little's law for a closed load.
+BUSY_CONNECTIONS = 0.9
+# A generator that used this share of its cores was at its limit.
+GENERATOR_CPU = 0.95
+# Beyond this share of the median latency, the generator measures itself: how late it sends,
+# and how long it waits for a CPU before it can send, or read an answer, at all.
+LAG_SHARE = 0.1
+LEAST_LAG_MS = 1.0
+# A quota that stops the generator for this share of the window stops its clock for requests.
+THROTTLED = 0.01
+# Inferred from what ended, by Little's law: a slow server can look like it.
+NOT_OFFERED = "the generator did not offer its rate"
+# Its threads waited for a CPU for this share of the cores' time: worth knowing.
+WAITED = 0.2
+# A peak is begun and ended within two steps of the driver.
+PEAK_SLACK_S = 0.5
+
+
+def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
+    """The share of connections with a request in flight, by Little's law."""
+    if reading.raw is None:
+        return None
+    return reading.achieved_rps * reading.raw.mean_ms / 1000 / record.plan.concurrency
+
+
+def ended_rps(record: TrialRecord, reading: Reading) -> float:
+    """Requests per second that ended, with an answer or without one (socket errors, timeouts):
+    all of them were sent. What the engine cannot tell is not counted."""
+    return reading.achieved_rps + lost_rps(reading, record.plan.offered_rps)
+
+
+def overloaded(record: TrialRecord, reading: Reading) -> bool:
+    """Fewer requests ended than were offered, more than the edges of the window can have
+    missed."""
+    offered = record.plan.offered_rps
+    if offered is None:
+        return False
+    return ended_rps(record, reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
+
+
+def _free(busy: float | None, reading: Reading) -> bool:
+    """Whether so few connections were busy that requests could have been sent; also where that
+    is unknown."""
+    if busy is None or reading.raw is None:
+        return True
+    return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
+
+
+def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator had too little CPU: as far as known where nothing was answered, too."""
+    cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
+    if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
+        yield (
+            f"the generator was the limit: it used {cpu_s / reading.window_s:.1f} "
+            f"of its {cores} cores"
+        )
+    yield from _starved(record, reading)
+
+
+def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator was the limit, told by what was answered."""
+    if reading.lag_ms is not None and reading.corrected is not None:
+        allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)
+        if reading.lag_ms > allowed_ms:
+            yield (
+                f"the generator was late itself, by {reading.lag_ms:.0f} ms on average "
+                f"(allowed {allowed_ms:.0f} ms)"
+            )
+    if overloaded(record, reading):
+        busy = connections_busy(record, reading)
+        if _free(busy, reading):
+            share = "unknown" if busy is None else f"{busy:.0%}"
+            yield (
+                f"{NOT_OFFERED}: {ended_rps(record, reading):.0f} of "
+                f"{record.plan.offered_rps} req/s with {share} of its connections busy"
+            )
+
+
+def unread(record: TrialRecord) -> Iterator[str]:
+    """What was not read of the generator and its machine, by what it is needed for."""
+    usage = record.usage
+    if usage.window_cpu_s is None:
+        yield "the generator's CPU"
+    if usage.window_wait_s is None or usage.window_slices is None:
+        yield "its waits for a CPU"
+    if usage.window_throttled_s is None:
+        yield "its CPU quota"
+    if usage.host_busy is None:
+        yield "the host's CPU"
+
+
+def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    usage, latency = record.usage, reading.corrected or reading.raw
+    throttled_s = usage.window_throttled_s
+    if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
+        yield (
+            f"the generator was starved: its CPU quota stopped it for {throttled_s:.1f} s of "
+            f"the {reading.window_s:.0f} s window"
+        )
+    if usage.window_wait_s is None or not usage.window_slices or latency is None:
+        return
+    wait_ms = usage.window_wait_s / usage.window_slices * 1000
+    allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * latency.p50_ms)
+    if wait_ms > allowed_ms:
+        yield (
+            f"the generator was starved: a thread of it waited {wait_ms:.1f} ms for a CPU at "
+            f"every turn (allowed {allowed_ms:.1f} ms)"
+        )
+
+
+def waited_share(record: TrialRecord, reading: Reading) -> float | None:
+    """For how much of its cores' time the generator waited for a CPU; None where not known."""
+    wait_s = record.usage.window_wait_s
+    return None if wait_s is None else wait_s / (reading.window_s * record.plan.cores)
+
+
+def waited(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """A note: the generator often had to wait for a CPU."""
+    share = waited_share(record, reading)
+    if share is not None and share >= WAITED:
+        yield f"the generator waited for a CPU for {share:.0%} of its cores' time"
+
+
+def load_kept(record: TrialRecord) -> Iterator[str]:
+    """Why the load beside the trial's own was not the planned one."""
+    spike = record.plan.spike
+    if spike is None:
+        return
+    if len(record.peaks) < spike.repeats:
+        yield f"{len(record.peaks)} of {spike.repeats} peaks were made"
+    for number, peak in enumerate(record.peaks, 1):
+        length_s = peak.ended_s - peak.started_s
+        if abs(length_s - spike.peak_s) > PEAK_SLACK_S:
+            yield f"peak {number} lasted {length_s:.1f} s of {spike.peak_s} s"

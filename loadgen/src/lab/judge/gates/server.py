@@ -1,0 +1,147 @@
+"""Was it the right server, as it should be, all the time?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.model import Snapshot, TrialRecord
+
+# JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
+# CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
+JIT_COLD = 0.2
+# Longer and nothing vouches for the toxics. Less is a note, as on a busy machine a look of the
+# agent now and then gets no answer. It begins a second after the last one did, is given up after
+# 2 s, and then the next begins at once: with two in a row that fail, and a third that takes 2 s
+# as well, it is up to 1 + 3 × 2 s from one answer to the next. More than that is no chance.
+LONGEST_UNWATCHED_S = 7.0
+# A step of a script is begun within two steps of the driver.
+SCRIPT_SLACK_S = 0.5
+RESTARTED = "the JVM restarted during the trial"
+WRONG_SERVER = "wrong server"
+CHANGED = "changed during the trial"
+OTHER_TOXICS = "toxics are not those the run began with"
+OTHER_DELAY = "the downstream's delay is not what the run began with"
+OTHER_SETTINGS = "settings are not those of the server's first trial"
+UNWATCHED = "nobody watched the toxics"
+# Where the lab is not the planned one, or nobody knows, that may be why the server gave way.
+NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
+
+
+def same_server(record: TrialRecord) -> Iterator[str]:
+    """What changed of the server and of all it depends on."""
+    plan, before, after = record.plan, record.before, record.after
+    if before.identity is not None and before.identity.model != plan.server:
+        yield f"{WRONG_SERVER}: {before.identity.model} answered as {plan.server}"
+    if after is None:
+        yield f"the server could not be read back afterwards: {record.after_problem}"
+        return
+    if after.jvm_started_ms != before.jvm_started_ms:
+        yield RESTARTED
+    elif after.identity != before.identity:
+        yield f"the server's identity {CHANGED}"
+    yield from _changes(before, after)
+    if record.toxic_changes and before.toxics == after.toxics:
+        yield f"toxics {CHANGED}: {', '.join(record.toxic_changes)}"
+    yield from unwatched(record, long=True)
+    yield from _script_kept(record)
+
+
+def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
+    """When nobody watched the toxics: too `long` to be believed, or short, which is a note. With a
+    foreign service it always is: whether it calls the lab's downstream at all is not known."""
+    for one in record.unwatched:
+        gap_s = (one.ended_at - one.started_at).total_seconds()
+        if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
+            yield f"{UNWATCHED} from {one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"
+
+
+def _script_kept(record: TrialRecord) -> Iterator[str]:
+    """Why the toxics were not those of the script. What it changed as planned is no fault."""
+    planned, done = record.plan.script, record.script
+    for number, (step, real) in enumerate(zip(planned, done, strict=False), 1):
+        late_s = real.started_s - record.window_offset_s - step.at_s
+        if real.problem is not None:
+            yield f"step {number} of the script, {real.change}: {real.problem}"
+        elif abs(late_s) > SCRIPT_SLACK_S:
+            yield f"step {number} of the script, {real.change}, came {late_s:.1f} s late"
+    if len(done) < len(planned):
+        yield f"{len(done)} of {len(planned)} steps of the script were made"
+
+
+def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    changed = _other_settings(before, after)
+    if changed:
+        yield f"settings {CHANGED}: {', '.join(changed)}"
+    if before.toxics != after.toxics:
+        yield f"toxics {CHANGED}: {_toxics(before)} became {_toxics(after)}"
+    if before.downstream_delay_ms != after.downstream_delay_ms:
+        yield f"the downstream's delay {CHANGED}: {_delays(before, after)}"
+
+
+def _other_settings(was: Snapshot, now: Snapshot) -> list[str]:
+    names = {*was.settings, *now.settings}
+    return sorted(name for name in names if was.settings.get(name) != now.settings.get(name))
+
+
+def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
+    """What is not as in `start`: the way to the downstream, as the run's loads were planned for
+    that, and the server's settings, which its trials should have in common. Of a foreign service
+    these are notes: whether it calls the lab's downstream at all is not known."""
+    before = record.before
+    if start is None:
+        return
+    for name in _other_settings(start, before):
+        was, now = start.settings.get(name), before.settings.get(name)
+        yield f"{OTHER_SETTINGS}: {name} {was} became {now}"
+    if start.toxics != before.toxics:
+        was, now = _toxics(start), _toxics(before)
+        yield f"{OTHER_TOXICS}: {was} became {now}"
+    if start.downstream_delay_ms != before.downstream_delay_ms:
+        yield f"{OTHER_DELAY}: {_delays(start, before)}"
+
+
+def _toxics(snapshot: Snapshot) -> str:
+    return "; ".join(snapshot.toxics.in_force) or "none"
+
+
+def _delays(was: Snapshot, now: Snapshot) -> str:
+    return f"{was.downstream_delay_ms:g} became {now.downstream_delay_ms:g} ms"
+
+
+def not_asked(record: TrialRecord) -> Iterator[str]:
+    """What could not be held against a foreign service, for the notes."""
+    if not record.before.foreign:
+        return
+    what = ["identity", "settings", "limits", "what it calls"]
+    if record.before.exported is None:
+        what.insert(1, "restart")
+    names = ", ".join(what)
+    yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
+    if record.warmth is not None and not record.warmth.provable:
+        yield f"warm-up was not proven: {record.warmth.problem}"
+    if record.demand is not None and record.demand.r0_problem is not None:
+        yield f"R0 unknown: {unknown_r0(record)}"
+
+
+def unknown_r0(record: TrialRecord) -> str:
+    """Why R0 of a foreign service is not known, where it is not."""
+    if record.demand is not None and record.demand.r0_problem is not None:
+        return record.demand.r0_problem
+    return "a single connection got no figures before the load"
+
+
+def compiler_told(record: TrialRecord) -> bool:
+    """Whether the JIT compile time of its JVM can be read at all: of a foreign service only where
+    it has a JMX exporter."""
+    return not record.before.foreign or record.before.exported is not None
+
+
+def warm(record: TrialRecord) -> Iterator[str]:
+    """Why the JVM counts as cold."""
+    if record.warmth is not None and record.warmth.cold:
+        yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
+    if record.jit_share is not None and record.jit_share > JIT_COLD:
+        yield (
+            f"cold JVM: it compiled for {record.jit_share:.2f} s in every second of the window "
+            f"(allowed {JIT_COLD:.2f} s)"
+        )

@@ -1,0 +1,40 @@
+"""What collections leave of a JVM's heap, from what its exporter tells of each pool."""
+
+from __future__ import annotations
+
+from lab.model import Observation, Series
+
+AFTER = "jvm_memory_pool_collection_used_bytes"
+USED = "jvm_memory_pool_used_bytes"
+# Pools of old objects: "G1 Old Gen", "PS Old Gen", "Tenured Gen", "ZGC Old Generation".
+OLD_WORDS = ("Old", "Tenured")
+OLD = f".*({'|'.join(OLD_WORDS)}).*"
+
+
+def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[float, float], ...]:
+    """The heap in use without what has been allocated since the last collection: bytes by time,
+    of the one JVM with these labels.
+
+    A young collection leaves its survivors, which the young pools' usage after collection
+    tells, and the old generation as it is. The old generation's own usage after collection is
+    that of its last old collection, which may be hours ago or never (G1 then says 0): what
+    counts there is its usage now, for it only changes by collections, and by objects too large
+    to be young. What dies there counts until an old collection finds it.
+
+    The same as the recorded server:jvm_memory_heap_after_collection_bytes:sum (prometheus/rules).
+    """
+    after = seen.series(AFTER, job="jvm", **labels)
+    old = [one for one in seen.series(USED, job="jvm", **labels) if is_old(one)]
+    if not old and any(is_old(one) for one in after):
+        return ()
+    parts = [dict(one.points) for one in (*(one for one in after if not is_old(one)), *old)]
+    if not parts:
+        return ()
+    times = sorted(set.intersection(*(set(part) for part in parts)))
+    return tuple((at, sum(part[at] for part in parts)) for at in times)
+
+
+def is_old(series: Series) -> bool:
+    """Whether a pool holds old objects."""
+    pool = series.labels.get("pool", "")
+    return any(word in pool for word in OLD_WORDS)

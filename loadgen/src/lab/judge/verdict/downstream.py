@@ -1,0 +1,209 @@
+"""What lies behind the server: its connections, its deadline, Toxiproxy, the downstream."""
+
+from __future__ import annotations
+
+from lab.judge.gates.around import PART_CPU
+from lab.judge.verdict.machine import HOST_CROWDED
+from lab.judge.verdict.seen import Seen, kept, value
+from lab.judge.verdict.server import EXPLAINED, FULL, WAITING_SHARE
+from lab.model import Evidence, Standing
+
+# Errors of this share of the calls are felt.
+FELT = 0.05
+# A toxic that at least doubles the delay is what a request waits for.
+TOXIC_SHARE = 0.5
+# A call longer than its prediction by this share has waited for what is not predicted.
+EXCESS = 0.25
+# A proxy needs two for each connection, and stops accepting for good when it has none.
+DESCRIPTORS_FULL = 0.98
+# The downstream answers so much of its delay too late at p95.
+LATE_SHARE = 0.25
+_BEFORE = "read back from Toxiproxy before the trial"
+
+
+def connections(seen: Seen) -> Standing | None:
+    """Connections to the downstream that the server allows itself."""
+    mine, name = {"server": seen.server}, "lab_downstream_connections_"
+    cap = seen.mean("allowed", "connections", f"{name}cap", **mine)
+    leased = seen.mean("in use", "connections", f"{name}leased", **mine)
+    pending = seen.mean("calls waiting for one", "calls", f"{name}pending", **mine)
+    if cap is None or leased is None or cap.value <= 0 or not seen.call.route.calls_downstream:
+        return None
+    wait = seen.mean_time("mean wait", "lab_downstream_call_seconds", phase="pending", **mine)
+    used = max(0.0, min(1.0, leased.value / cap.value))
+    waiting = value(pending) or 0.0
+    score = 0.5 * used
+    sentence = (
+        f"the downstream connections: {leased.value:.0f} of {cap.value:.0f} in use, "
+        f"{waiting:.0f} calls waiting"
+    )
+    if used >= FULL and waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency):
+        bound = cap.value / seen.r0_s if seen.r0_s else 0.0
+        score = 0.96 if bound and seen.rps >= EXPLAINED * bound else 0.7
+        if wait is not None:
+            sentence += f" {wait.value:.2f} s each"
+        sentence += (
+            f"; {cap.value:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
+        )
+    return Standing(
+        "downstream connections",
+        used,
+        waiting,
+        "calls",
+        None,
+        score,
+        sentence,
+        kept(cap, leased, pending, wait),
+    )
+
+
+def timeout(seen: Seen) -> Standing | None:
+    """The server's deadline for a downstream call."""
+    every = seen.total("calls", "calls", "lab_downstream_calls_total", server=seen.server)
+    late = seen.total(
+        "calls past the deadline",
+        "calls",
+        "lab_downstream_calls_total",
+        server=seen.server,
+        outcome="timeout",
+    )
+    limit = seen.record.before.setting("downstream_timeout_ms")
+    if every is None or late is None or not seen.call.route.calls_downstream or not limit:
+        return None
+    share = late.value / every.value if every.value > 0 else 0.0
+    score = 0.0
+    sentence = f"the downstream timeout: {share:.0%} of the calls ended at {limit} ms"
+    if share >= FELT:
+        # Below what an answer takes it is the deadline itself; above, something else is slow.
+        below = limit <= seen.r0_s * 1000
+        score = 0.98 if below else 0.6
+        sentence += f", and an answer takes {seen.r0_s * 1000:.0f} ms"
+    return Standing(
+        "downstream timeout",
+        min(1.0, seen.r0_s * 1000 / limit),
+        None,
+        "",
+        share,
+        score,
+        sentence,
+        kept(every, late),
+    )
+
+
+def toxiproxy(seen: Seen) -> Standing | None:
+    """The proxy in the way: its CPU, and toxics whose effect no bound covers."""
+    if not seen.call.route.calls_downstream:
+        return None
+    mine = {"server": seen.server}
+    taken = seen.mean_time(
+        "mean downstream call", "lab_downstream_call_seconds", phase="call", **mine
+    )
+    failed = _failed(seen)
+    used = _cpu(seen, "toxiproxy")
+    toxics = seen.record.before.toxics.unpredicted
+    cpu = value(used)
+    score = 0.9 if cpu is not None and cpu >= PART_CPU else 0.4 * (cpu or 0.0)
+    sentence = "Toxiproxy: " + (
+        f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
+    )
+    files = seen.peak("open descriptors", "descriptors", "process_open_fds", job="toxiproxy")
+    most = seen.peak("allowed", "descriptors", "process_max_fds", job="toxiproxy")
+    if files and most and most.value and files.value >= DESCRIPTORS_FULL * most.value:
+        score = 0.95
+        sentence = f"Toxiproxy: {files.value:.0f} of its {most.value:.0f} descriptors in use"
+    if toxics:
+        names = "; ".join(toxics)
+        share = value(failed) or 0.0
+        excess = taken.value / seen.r0_s - 1 if taken and seen.r0_s else 0.0
+        if share >= FELT:
+            score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
+        elif taken is not None and excess >= EXCESS:
+            # On a full machine every call takes longer, with a toxic or without.
+            score = 0.93 if (seen.record.usage.host_busy or 0.0) < HOST_CROWDED else 0.7
+            sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
+            sentence += f" under {names}"
+    return Standing(
+        "Toxiproxy",
+        cpu,
+        None,
+        "",
+        value(failed),
+        min(1.0, score),
+        sentence,
+        kept(taken, failed, used, files, most),
+    )
+
+
+def downstream(seen: Seen) -> Standing | None:
+    """The service behind: how slow it was made, how late and how broken it is by itself."""
+    if not seen.call.route.calls_downstream:
+        return None
+    before = seen.record.before
+    added_s, own_s = before.toxics.added_latency_ms / 1000, before.downstream_delay_ms / 1000
+    late_s = seen.observation.quantile(0.95, "lab_downstream_lag_seconds")
+    late = None
+    if late_s is not None:
+        span = f"lab_downstream_lag_seconds_bucket[{seen.window_s:.0f}s]"
+        query = f"histogram_quantile(0.95, sum by (le) (increase({span})))"
+        late = Evidence("late at p95", late_s, "s", query)
+    toxic = Evidence("latency added by toxics", added_s, "s", _BEFORE) if added_s else None
+    used, failed = _cpu(seen, "downstream"), _failed(seen)
+    cpu, score = value(used), 0.0
+    sentence = f"the downstream: answers after {own_s:g} s"
+    if added_s >= TOXIC_SHARE * seen.r0_s and added_s > 0:
+        sentence += f", toxics add {added_s:g} s"
+        if seen.at_load_bound >= EXPLAINED and seen.record.plan.mode == "closed":
+            score = 0.93
+            bound = seen.record.plan.concurrency / seen.r0_s
+            sentence += f"; {seen.record.plan.concurrency} / {seen.r0_s:g} s = {bound:,.0f} req/s"
+            sentence += f", measured {seen.rps:,.0f}"
+    elif (value(failed) or 0.0) >= FELT and not before.toxics.unpredicted:
+        score, sentence = (
+            0.8,
+            f"the downstream: {value(failed) or 0:.0%} of the calls were refused or broken off",
+        )
+    elif cpu is not None and cpu >= PART_CPU:
+        score, sentence = 0.85, f"the downstream: {cpu:.0%} of its CPUs"
+    elif late_s is not None and late_s >= LATE_SHARE * max(own_s, 0.02):
+        score, sentence = 0.6, f"the downstream: late by {late_s * 1000:.0f} ms at p95"
+    return Standing(
+        "downstream",
+        cpu,
+        late_s,
+        "s late",
+        value(failed),
+        score,
+        sentence,
+        kept(toxic, late, used, failed),
+    )
+
+
+def _failed(seen: Seen) -> Evidence | None:
+    """Share of the downstream calls refused or broken off."""
+    name, mine = "lab_downstream_calls_total", {"server": seen.server}
+    every = seen.observation.increase(name, **mine)
+    bad = [seen.observation.increase(name, outcome=one, **mine) for one in ("refused", "error")]
+    if not every:
+        return None
+    span = f"[{seen.window_s:.0f}s]"
+    query = (
+        f'sum(increase({name}{{server="{seen.server}", outcome=~"refused|error"}}{span})) '
+        f'/ sum(increase({name}{{server="{seen.server}"}}{span}))'
+    )
+    return Evidence(
+        "calls refused or broken off", sum(one or 0.0 for one in bad) / every, "of all", query
+    )
+
+
+def _cpu(seen: Seen, job: str) -> Evidence | None:
+    """Share of its CPUs that a Go process used."""
+    used = seen.observation.increase("process_cpu_seconds_total", job=job)
+    cpus = seen.peak("CPUs", "CPUs", "go_sched_gomaxprocs_threads", job=job)
+    if used is None or cpus is None or cpus.value <= 0:
+        return None
+    mine = f'{{job="{job}"}}'
+    query = f"rate(process_cpu_seconds_total{mine}[{seen.window_s:.0f}s])"
+    query += f" / go_sched_gomaxprocs_threads{mine}"
+    return Evidence(
+        f"CPU of {job}", min(1.0, used / seen.window_s / cpus.value), "of its CPUs", query
+    )

@@ -1,0 +1,80 @@
+"""What all parts of the lab share: the machine, and the generator on it."""
+
+from __future__ import annotations
+
+from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
+from lab.judge.verdict.seen import Seen
+from lab.model import Evidence, Standing
+
+HOST_FULL = 0.95
+# Less than full on average, but with threads waiting for a CPU all the time: full in bursts.
+HOST_CROWDED = 0.8
+# Others than the lab use this share of the machine: then its figures are not the lab's.
+OTHERS = 0.25
+# Read by the driver at the edges of the window: /proc/stat, and schedstat of the engine.
+_DRIVER = "raw/<trial>/trial.json, usage"
+GENERATOR = "the generator "
+
+
+def host_cpu(seen: Seen) -> Standing | None:
+    """All CPUs of the machine, whoever uses them."""
+    usage = seen.record.usage
+    if usage.host_busy is None:
+        return None
+    waited = waited_share(seen.record, seen.reading)
+    busy, score = usage.host_busy, 0.4 * usage.host_busy
+    if busy >= HOST_FULL:
+        score = 0.92
+    elif busy >= HOST_CROWDED and waited is not None and waited >= WAITED:
+        score = 0.85
+    elif busy >= 0.9:
+        score = 0.8
+    sentence = f"the host's CPUs: {busy:.0%} busy"
+    evidence = [Evidence("CPUs of the host", busy, "of their time", _DRIVER)]
+    mine = seen.rate("CPU of the lab's containers", "CPUs", "container_cpu_usage_seconds_total")
+    cpus = seen.machine_cpus()
+    if mine is not None and cpus is not None and cpus.value > 0:
+        evidence.append(mine)
+        others = busy - mine.value / cpus.value
+        if others >= OTHERS:
+            sentence += f", {others:.0%} by others than the lab"
+    if waited is not None:
+        sentence += f", the generator's threads waited for one {waited:.0%} of the time"
+        evidence.append(
+            Evidence("the generator waited for a CPU", waited, "of its cores' time", _DRIVER)
+        )
+    return Standing(
+        "host CPU", busy, waited, "of the generator's time", None, score, sentence, tuple(evidence)
+    )
+
+
+def generator(seen: Seen) -> Standing | None:
+    """The load engine itself: then nothing was learnt of the server."""
+    usage, plan = seen.record.usage, seen.record.plan
+    if usage.window_cpu_s is None:
+        return None
+    used = min(1.0, usage.window_cpu_s / (seen.reading.window_s * plan.cores))
+    why = [reason for reason in seen.judgement.reasons if reason.startswith(GENERATOR)]
+    evidence = [Evidence("CPU of the generator", used, "of its cores", _DRIVER)]
+    if usage.window_throttled_s is not None:
+        evidence.append(
+            Evidence("stopped by its CPU quota", usage.window_throttled_s, "s", _DRIVER)
+        )
+    score = 0.4 * used
+    if why:
+        # Without a quota of its own it waits for CPUs that others use: then they are short.
+        stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
+        crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
+        inferred = all(reason.startswith(NOT_OFFERED) for reason in why)
+        score = 0.6 if inferred else 0.7 if crowded else 0.99
+    sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
+    return Standing(
+        "generator",
+        used,
+        usage.window_wait_s,
+        "s without a CPU",
+        None,
+        score,
+        sentence,
+        tuple(evidence),
+    )

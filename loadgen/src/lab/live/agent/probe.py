@@ -1,0 +1,139 @@
+"""The live probe: a slow Poisson stream of requests to the route under test.
+
+wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson process
+see the time average of the system's state, whatever load it is under (R. W. Wolff, "Poisson
+Arrivals See Time Averages", Operations Research 30(2), 1982): so a few of them per second
+show, while a trial runs, the latency a client meets.
+
+It holds only as long as arrivals do not wait for answers: requests are sent at their drawn
+times, each as its own task, on as many connections as that takes; and a latency counts from
+the time the request was *meant* to be sent, so a late probe does not look fast.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import httpx
+
+from lab.live.agent.clock import Clock
+from lab.live.agent.metrics import ProbeMetrics
+from lab.live.agent.trial import Trial
+
+TIMEOUT_S = 30.0
+MOST_IN_FLIGHT = 2_000
+# Below the servers' own idle limit (120 s): the probe, not the server, closes idle connections.
+KEEPALIVE_S = 60.0
+
+
+def new_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """A client that never makes a probe wait for a connection."""
+    return httpx.AsyncClient(
+        transport=transport,
+        timeout=TIMEOUT_S,
+        limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S
+        ),
+        headers={"User-Agent": "concurrency-lab-probe", "Lab-Probe": "1"},
+        trust_env=False,
+        verify=False,  # noqa: S501 - plain http inside the lab; loading certificates costs CPU
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSettings:
+    """``rate_rps`` is the mean of the Poisson stream, less where a trial allows less; at
+    ``most_in_flight`` unanswered requests further ones are skipped and counted (the probe then
+    understates latency)."""
+
+    rate_rps: float
+    most_in_flight: int = MOST_IN_FLIGHT
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate_rps <= 1000:
+            raise ValueError(f"probe rate {self.rate_rps}: allowed above 0 to 1000 per second")
+        if self.most_in_flight < 1:
+            raise ValueError(f"most in flight {self.most_in_flight}: allowed from 1")
+
+
+class Probe:
+    """Sends requests for one trial after the other; lives in one event loop.
+
+    ``start`` replaces what runs; ``stop`` ends sending and abandons what is in flight (not
+    counted: it would be filed under a trial that is over).
+    """
+
+    def __init__(
+        self,
+        settings: ProbeSettings,
+        clock: Clock,
+        metrics: ProbeMetrics,
+        client: Callable[[], httpx.AsyncClient] = new_client,
+        draw: random.Random | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._new_client = client
+        self._draw = draw or random.Random()  # noqa: S311 - arrivals, not secrets
+        self._sender: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a stream is being sent."""
+        return self._sender is not None and not self._sender.done()
+
+    async def start(self, trial: Trial) -> None:
+        """Send to ``trial.url`` from now on, instead of whatever was sent before."""
+        await self.stop()
+        self._metrics.prepare(trial)
+        self._sender = asyncio.create_task(self._send(trial), name="probe")
+
+    async def stop(self) -> None:
+        """End the stream and its requests in flight; returns when they are gone."""
+        sender, self._sender = self._sender, None
+        if sender is None:
+            return
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
+
+    async def _send(self, trial: Trial) -> None:
+        most_rps = math.inf if trial.probe_rps is None else trial.probe_rps
+        if not most_rps:
+            await asyncio.Event().wait()  # Until it is stopped: nothing may be sent.
+        rate_rps = min(self._settings.rate_rps, most_rps)
+        in_flight: set[asyncio.Task[None]] = set()
+        async with self._new_client() as client:
+            try:
+                due = self._clock.monotonic()
+                while True:
+                    due += self._draw.expovariate(rate_rps)
+                    await self._clock.sleep_until(due)
+                    if len(in_flight) >= self._settings.most_in_flight:
+                        self._metrics.skipped(trial)
+                        continue
+                    request = asyncio.create_task(self._request(client, trial, due))
+                    in_flight.add(request)
+                    request.add_done_callback(in_flight.discard)
+            finally:
+                for request in tuple(in_flight):
+                    request.cancel()
+                await asyncio.gather(*in_flight, return_exceptions=True)
+
+    async def _request(self, client: httpx.AsyncClient, trial: Trial, due: float) -> None:
+        self._metrics.sent(trial)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                answer = await client.get(trial.url)
+            outcome = "ok" if answer.status_code < 400 else "http_error"
+        except (TimeoutError, httpx.TimeoutException):
+            outcome = "timeout"
+        except (httpx.HTTPError, httpx.InvalidURL, OSError):
+            outcome = "error"
+        finally:
+            self._metrics.gone(trial)
+        self._metrics.answered(trial, outcome, self._clock.monotonic() - due)

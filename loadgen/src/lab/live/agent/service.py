@@ -1,0 +1,323 @@
+"""The agent as a service: HTTP on top, the probe and the toxics watch beneath.
+
+* GET /metrics   Prometheus text
+* GET /health    200 {"status": "up"}: answered by the event loop everything else runs in;
+                 503 when a background task has died
+* GET /trial     the trial that runs, or 404
+* PUT /trial     announce or refresh a trial (see trial.parse_announcement)
+* DELETE /trial  it is over: the probe stops, the marks go
+* GET /toxics    looks, then {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = one
+                 is gone), "since"}], "first_look": when the agent began to look; empty and null
+                 while Toxiproxy does not answer; "history": every change ever seen, with the
+                 toxic's own name, "watched": {"from", "to", "gaps": [{"from", "to"}]}, null
+                 before the first look}
+* GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
+
+On the port that is published on the host it also serves the control page (`lab.live.control`).
+`lab.live.control.Guard` decides who may ask for which of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from urllib.parse import urlsplit
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from lab.errors import WordError
+from lab.experiments.reading import read_servers
+from lab.live.agent.clock import Clock, SystemClock
+from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.probe import Probe, ProbeSettings
+from lab.live.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
+from lab.live.agent.watch import ToxicsWatch
+from lab.live.control import Control, ControlSettings, Guard, Now
+from lab.live.control.bench import Bench
+from lab.live.control.guard import page_hosts
+from lab.live.control.knobs import Servers
+from lab.live.control.live import Live
+from lab.system.toxiproxy import Toxiproxy
+
+PORT = 9464
+LARGEST_BODY = 10_000
+# What SIGTERM leaves running requests (a scrape, a PUT) before connections are cut.
+GRACE_S = 1
+# As `lab` is called: this very program.
+LAB = (sys.executable, "-c", "from lab.cli import main; main()")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """From the environment: LAB_TOXIPROXY_URL, LAB_PROBE_RPS (above 0 to 1000), and
+    LAB_PROJECT, the Compose project whose containers are this lab's."""
+
+    toxiproxy_url: str
+    probe: ProbeSettings
+    project: str
+
+    @staticmethod
+    def from_environment(environ: Mapping[str, str]) -> AgentSettings:
+        """Read and check. Raises WordError."""
+        given = environ.get("LAB_PROBE_RPS", "20")
+        try:
+            probe = ProbeSettings(float(given))
+        except ValueError as failure:
+            allowed = "above 0 to 1000 requests per second"
+            raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: {allowed}") from failure
+        return AgentSettings(
+            toxiproxy_url=environ.get("LAB_TOXIPROXY_URL", "http://toxiproxy:8474"),
+            probe=probe,
+            project=environ.get("LAB_PROJECT") or "concurrency-lab",
+        )
+
+
+def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
+    """Ports on the host, as Compose tells: LAB_CONTROL_PORT of this page, LAB_GRAFANA_PORT and
+    LAB_PROMETHEUS_PORT; Grafana's only where LAB_PROFILES has it. Raises WordError."""
+    ports = {}
+    for name in ("control", "grafana", "prometheus"):
+        variable = f"LAB_{name.upper()}_PORT"
+        given = environ.get(variable, "")
+        if given and not (given.isdecimal() and 0 < int(given) < 65536):
+            raise WordError(f"agent: {variable}={given}; allowed: a port, 1..65535")
+        absent = name == "grafana" and "grafana" not in environ.get("LAB_PROFILES", "").split(",")
+        if given and not absent:
+            ports[name] = int(given)
+    return ports
+
+
+class Agent:
+    """The state of the service. Lives in one event loop; times are of ``clock``."""
+
+    def __init__(self, clock: Clock, probe: Probe, watch: ToxicsWatch) -> None:
+        self._clock = clock
+        self._probe = probe
+        self._watch = watch
+        self._trial: Trial | None = None
+        self._until = 0.0
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+        # Announcements are applied one after the other: each waits for the probe to stop.
+        self._order = asyncio.Lock()
+
+    @property
+    def trial(self) -> Trial | None:
+        """The trial that runs now; None between trials and after one has expired."""
+        if self._trial is not None and self._clock.monotonic() >= self._until:
+            return None
+        return self._trial
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the background tasks are alive, and the probe's while a trial runs."""
+        alive = bool(self._tasks) and not any(task.done() for task in self._tasks)
+        return alive and (self.trial is None or self._probe.running)
+
+    async def announce(self, announcement: Announcement) -> None:
+        """Start, or refresh: a change of phase alone keeps the probe's stream."""
+        async with self._order:
+            trial = announcement.trial
+            if not (self._probe.running and trial.same_probe(self.trial)):
+                self._trial = None
+                await self._probe.start(trial)
+            self._trial = trial
+            self._until = self._clock.monotonic() + announcement.expires_s
+
+    async def end(self) -> None:
+        """End the trial, if one runs."""
+        async with self._order:
+            await self._end()
+
+    async def expire(self) -> None:
+        """Stop the probe of a trial that nobody refreshed: its driver is gone."""
+        async with self._order:
+            if self._trial is not None and self.trial is None:
+                await self._end()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The background tasks, from start to end."""
+        self._tasks = (
+            asyncio.create_task(self._watch.run(), name="toxics-watch"),
+            asyncio.create_task(self._expire(), name="expiry"),
+        )
+        try:
+            yield
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await self.end()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _expire(self) -> None:
+        while True:
+            await self._clock.sleep_until(self._clock.monotonic() + 1.0)
+            await self.expire()
+
+    async def _end(self) -> None:
+        self._trial = None
+        await self._probe.stop()
+
+
+def new_app(
+    agent: Agent,
+    watch: ToxicsWatch,
+    registry: CollectorRegistry,
+    project: str,
+    control: Control | None = None,
+) -> Starlette:
+    """The HTTP side of an agent, and its control page."""
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    async def health(_: Request) -> Response:
+        if agent.healthy:
+            return JSONResponse({"status": "up"})
+        return JSONResponse({"status": "down", "reason": "a background task ended"}, 503)
+
+    async def show(_: Request) -> Response:
+        trial = agent.trial
+        return Response(status_code=404) if trial is None else JSONResponse(asdict(trial))
+
+    async def announce(request: Request) -> Response:
+        try:
+            announcement = parse_announcement(await _json(request))
+        except TrialRefused as refusal:
+            return JSONResponse({"error": str(refusal)}, 400)
+        await agent.announce(announcement)
+        return Response(status_code=204)
+
+    async def end(_: Request) -> Response:
+        await agent.end()
+        return Response(status_code=204)
+
+    async def toxics(_: Request) -> Response:
+        await watch.look_now()
+        return JSONResponse(watch.told)
+
+    async def cadvisor(_: Request) -> Response:
+        return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with agent.running():
+            try:
+                yield
+            finally:
+                if control is not None:
+                    await control.close()
+
+    routes = [
+        Route("/metrics", metrics),
+        Route("/health", health),
+        Route("/trial", show, methods=["GET"]),
+        Route("/trial", announce, methods=["PUT"]),
+        Route("/trial", end, methods=["DELETE"]),
+        Route("/toxics", toxics),
+        Route("/targets/cadvisor", cadvisor),
+        *(control.routes if control is not None else ()),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def new_control(
+    environ: Mapping[str, str],
+    clock: Clock,
+    now: Callable[[], Now],
+    look: Callable[[], Awaitable[None]],
+    toxiproxy: Callable[[], Toxiproxy],
+    ports: Mapping[str, int],
+) -> Control:
+    """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
+    home = Path(environ.get("LAB_HOME", "/lab"))
+    names = read_servers(home / "servers")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    settings = ControlSettings(
+        home=home,
+        servers=names,
+        file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
+        links={name: port for name, port in ports.items() if name != "control"},
+    )
+    live = Live(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"), clock)
+    bench = Bench(LAB, environ, clock)
+    return Control(settings, now, look, toxiproxy, bench, live, Servers(names), clock)
+
+
+def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
+    """All parts, wired. Raises LabError for a bad setting."""
+    settings = AgentSettings.from_environment(environ)
+    ports = published_ports(environ)
+    registry = CollectorRegistry()
+    watch = ToxicsWatch(settings.toxiproxy_url, clock)
+    probe = Probe(settings.probe, clock, ProbeMetrics(registry))
+    agent = Agent(clock, probe, watch)
+    registry.register(TrialCollector(lambda: agent.trial))
+    registry.register(ToxicsCollector(lambda: watch.seen))
+
+    def now() -> Now:
+        trial, seen = agent.trial, watch.seen
+        return Now(
+            trial=None if trial is None else asdict(trial),
+            proxies=None if seen is None else seen.in_force.proxies,
+            told=watch.told,
+        )
+
+    control = new_control(
+        environ, clock, now, watch.look_now, lambda: Toxiproxy(settings.toxiproxy_url), ports
+    )
+    app = new_app(agent, watch, registry, settings.project, control)
+    own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc
+    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {own})
+
+
+def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
+    """Serve until SIGTERM or SIGINT, then stop within two seconds with exit status 0.
+
+    Listens on every interface of its container; it is never published beyond 127.0.0.1.
+    Raises LabError for a bad setting.
+    """
+    app = build(environ, SystemClock())
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    # uvicorn raises the signal that stopped it once more when it is done; a stop on request
+    # is not a failure.
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, _leave)
+    uvicorn.Server(config).run()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+async def _json(request: Request) -> object:
+    body = await request.body()
+    if len(body) > LARGEST_BODY:
+        raise TrialRefused(f"body of {len(body)} bytes: allowed up to {LARGEST_BODY}")
+    try:
+        parsed: object = json.loads(body)
+    except ValueError as failure:
+        raise TrialRefused(f"not JSON: {failure}") from failure
+    return parsed

@@ -1,0 +1,87 @@
+"""The live numbers of every server, from Prometheus: one query a second, and only while somebody
+looks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httpx
+
+from lab.live.control.clock import WallClock
+
+# Two pages open at a time cost no more than one.
+FRESH_S = 0.9
+DEADLINE_S = 2.0
+_PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
+# By name on the page: an expression with one series per server (prometheus/rules).
+EXPRESSIONS: Mapping[str, str] = {
+    "client_p95_s": "max by (server) (server_route:lab_probe_latency_seconds:p95_10s)",
+    "server_p95_s": f'max by (server) ({_PHASE}{{phase="total"}})',
+    "queue_p95_s": f'max by (server) ({_PHASE}{{phase="queue"}})',
+    "service_p95_s": f'max by (server) ({_PHASE}{{phase="service"}})',
+    "rps": "sum by (server) (server_route:lab_http_requests:rate5s)",
+    "errors_rps": 'sum by (server) (server_route_outcome:lab_http_requests:rate5s{outcome!="ok"})',
+    "in_flight": "sum by (server) (lab_http_requests_in_flight)",
+}
+QUERY = " or ".join(
+    f'label_replace({expression}, "is", "{name}", "", "")'
+    for name, expression in EXPRESSIONS.items()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """``servers``: by server, then by name of EXPRESSIONS; what has no value now is left out.
+    ``problem``: why there are none."""
+
+    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    problem: str | None = None
+
+
+class Live:
+    """Asks Prometheus; lives in one event loop. ``transport`` is the seam for tests."""
+
+    def __init__(
+        self, url: str, clock: WallClock, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._url = f"{url.rstrip('/')}/api/v1/query"
+        self._clock = clock
+        self._http = httpx.AsyncClient(
+            transport=transport,
+            timeout=DEADLINE_S,
+            trust_env=False,
+            verify=False,  # noqa: S501 - plain http inside the lab
+        )
+        self._order = asyncio.Lock()
+        self._last = Numbers()
+        self._at: float | None = None
+
+    async def numbers(self) -> Numbers:
+        """Not older than FRESH_S. Never raises: a Prometheus that is away is said."""
+        async with self._order:
+            now = self._clock.monotonic()
+            if self._at is None or now - self._at >= FRESH_S:
+                self._last, self._at = await self._ask(), now
+            return self._last
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _ask(self) -> Numbers:
+        try:
+            answer = (await self._http.get(self._url, params={"query": QUERY})).raise_for_status()
+            servers: dict[str, dict[str, float]] = {}
+            for one in answer.json()["data"]["result"]:
+                value = float(one["value"][1])
+                if math.isfinite(value):
+                    labels = one["metric"]
+                    servers.setdefault(labels["server"], {})[labels["is"]] = value
+        except (httpx.HTTPError, OSError) as failure:
+            return Numbers(problem=f"Prometheus does not answer ({type(failure).__name__})")
+        except (ValueError, KeyError, TypeError, IndexError) as failure:
+            return Numbers(problem=f"Prometheus' answer is wrong: {failure}")
+        return Numbers(servers)

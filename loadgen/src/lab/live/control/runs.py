@@ -1,0 +1,160 @@
+"""The runs in results/: their list, and their files read-only.
+
+Only what a run derives from its raw data is served, each with its own type, and nothing that a path
+or a symbolic link could lead to outside the run's folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# The newest: a page is no archive.
+MOST_RUNS = 50
+LARGEST_MANIFEST = 4_000_000
+# The run that is being measured has just written a file.
+ACTIVE_S = 90.0
+MANIFEST = "manifest.json"
+ROWS = "trials.csv"
+# What the list links to, in this order, where it is there.
+LINKED = ("report.html", "REPORT.md", ROWS, "density.csv", "findings.json", MANIFEST)
+TYPES: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+# A report is one file with its scripts inside. In a sandbox it has an origin of its own: it can
+# neither read nor change anything here.
+POLICIES: Mapping[str, str] = {
+    ".html": (
+        "sandbox allow-scripts allow-popups allow-downloads allow-modals; default-src 'none'; "
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; "
+        "font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    ".svg": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+}
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+# What was measured, not derived: large, and read by `make report` only.
+_NOT_SERVED = ("raw", "warm-up", "abandoned")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run for the list. ``trials`` and ``valid`` None: it has no rows of trials."""
+
+    name: str
+    status: str
+    kind: str
+    question: str
+    trials: int | None
+    valid: int | None
+    files: tuple[str, ...]
+
+
+class Runs:
+    """Reads results/. One thread at a time; what did not change is not read again."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+        self._known: dict[str, tuple[tuple[object, ...], Run]] = {}
+
+    def newest(self) -> tuple[Run, ...]:
+        """The newest first."""
+        folders = sorted(self._folders(), key=lambda folder: folder.name, reverse=True)[:MOST_RUNS]
+        known: dict[str, tuple[tuple[object, ...], Run]] = {}
+        for folder in folders:
+            files = tuple(name for name in LINKED if (folder / name).is_file())
+            state = (files, _changed(folder / MANIFEST), _changed(folder / ROWS))
+            before = self._known.get(folder.name)
+            known[folder.name] = (
+                before if before and before[0] == state else (state, _read(folder, files))
+            )
+        self._known = known
+        return tuple(run for _, run in known.values())
+
+    def active(self, now: float) -> str | None:
+        """The name of a run that may be measured now (seconds since 1970), as its files tell: it
+        says it runs, and one of them has just been written. Only `lab.system.lock` knows
+        whether one is."""
+        for run in self.newest()[:5]:
+            folder = self._results / run.name
+            if run.status == "running":
+                recent = max(map(_changed, (folder, *folder.glob("*"), *folder.glob("*/*"))))
+                if now - recent < ACTIVE_S:
+                    return run.name
+        return None
+
+    def file(self, run: str, name: str) -> Path | None:
+        """A file of a run that may be served; None for any other, there or not."""
+        parts = name.split("/")
+        if not _RUN.fullmatch(run) or not all(map(_PART.fullmatch, parts)):
+            return None
+        if len(parts) > 3 or parts[0] in _NOT_SERVED or Path(name).suffix not in TYPES:
+            return None
+        try:
+            folder = (self._results / run).resolve(strict=True)
+            path = folder.joinpath(*parts).resolve(strict=True)
+        except (OSError, RuntimeError):
+            return None
+        inside = folder.parent == self._results.resolve() and path.is_relative_to(folder)
+        return path if inside and path.is_file() else None
+
+    def _folders(self) -> Iterator[Path]:
+        try:
+            for path in self._results.iterdir():
+                if path.is_dir() and not path.is_symlink() and _RUN.fullmatch(path.name):
+                    yield path
+        except OSError:
+            return
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _read(folder: Path, files: tuple[str, ...]) -> Run:
+    manifest = _manifest(folder / MANIFEST)
+    experiment = manifest.get("experiment")
+    experiment = experiment if isinstance(experiment, dict) else {}
+    trials, valid = _rows(folder / ROWS)
+    return Run(
+        name=folder.name,
+        status=str(manifest.get("status", "unknown")),
+        kind=str(experiment.get("kind", "loads" if "concurrencies" in experiment else "other")),
+        question=" ".join(str(experiment.get("question", "")).split()),
+        trials=trials,
+        valid=valid,
+        files=files,
+    )
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > LARGEST_MANIFEST:
+            return {}
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _rows(path: Path) -> tuple[int | None, int | None]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            valid = [row.get("valid") == "true" for row in csv.DictReader(file)]
+    except (OSError, ValueError, csv.Error):
+        return None, None
+    return len(valid), sum(valid)

@@ -1,0 +1,133 @@
+"""What every load engine has to offer: a command line out, raw files in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lab.model import Curves, Mode, Reading, TrialPlan
+
+# Above any latency expected of the lab, so that a slow answer is measured, not cut off.
+REQUEST_TIMEOUT_S = 30
+PROBE_DEADLINE_S = 10.0
+MAX_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StartCheck:
+    """How a start that went wrong shows: `after_s` seconds after it the engine has fewer than
+    `least_sockets` sockets open. It is then ended and started again; `why` is for a note where
+    that did not help."""
+
+    after_s: float
+    least_sockets: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How an engine will run a trial. All files are in the trial's raw folder.
+
+    `warm_up` is a run of its own before the measured one, for engines that cannot leave
+    their first seconds out. The measured window starts `window_offset_s` after the start of
+    the measured run and lasts `window_s`; the run itself takes `run_s` and its standard
+    output goes to the file `output`. `start_check` is of the measured run.
+    """
+
+    warm_up: tuple[str, ...] | None
+    warm_up_s: float
+    argv: tuple[str, ...]
+    output: str
+    run_s: float
+    window_offset_s: float
+    window_s: float
+    start_check: StartCheck | None = None
+
+    @property
+    def total_s(self) -> float:
+        """Everything, for the time left."""
+        return self.warm_up_s + self.run_s
+
+
+class Engine(Protocol):
+    """One load engine. Stateless."""
+
+    @property
+    def name(self) -> str:
+        """Its word in ENGINE=."""
+
+    @property
+    def modes(self) -> frozenset[Mode]:
+        """The load models it can produce."""
+
+    def version(self) -> str | None:
+        """The engine's own version text; None where it does not run on this machine."""
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:
+        """After the run: replace bulky raw files by smaller ones that say as much."""
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        """The raw files as a complete reading. Raises RawDataError naming file and line.
+
+        Depends on nothing but the plan and the files, so old raw data can be read again.
+        """
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """The latencies of that reading by rank, for a report to draw. Raises as `read`."""
+
+
+def first_line(argv: tuple[str, ...], marker: str) -> str | None:
+    """The first output line with `marker` in it, of a command that says its version.
+
+    Standard output and error are both searched and the exit status is ignored: wrk and wrk2
+    exit with 1 after telling their version.
+    """
+    if shutil.which(argv[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_DEADLINE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for line in (done.stdout + done.stderr).splitlines():
+        if marker in line:
+            return line.strip()
+    return None
+
+
+def attempts_note(engine: str, attempts: int) -> tuple[str, ...]:
+    """A note on connections that failed before a request was sent; none where none did."""
+    if not attempts:
+        return ()
+    return (
+        f"{engine} failed {attempts} times to connect or to send (attempts, not a number of "
+        "requests: it tries again at once)",
+    )
+
+
+def cores() -> int:
+    """The CPUs this process may use (its CPU set; a quota is not counted)."""
+    return len(os.sched_getaffinity(0))
+
+
+def threads_for(concurrency: int, cores: int) -> int:
+    """The most threads that divide the connections, up to one per core and MAX_THREADS.
+
+    wrk and wrk2 open connections / threads in each thread, rounded down.
+    """
+    most = min(cores, MAX_THREADS, concurrency)
+    return next(threads for threads in range(most, 0, -1) if concurrency % threads == 0)

@@ -1,0 +1,92 @@
+"""Latency histograms of the engines that give up single values, in microseconds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lab.model import LEAST_BEYOND, Curve, Latency
+
+
+def bucket_us(value_us: int) -> int:
+    """The upper end of the bucket a value falls in: 11 significant bits, so within 0.1 %.
+
+    The same buckets as HdrHistogram with three significant digits (2048 sub-buckets).
+    """
+    shift = max(0, value_us.bit_length() - 11)
+    return (((value_us >> shift) + 1) << shift) - 1
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Latencies in microseconds, by bucket, with their exact sum and maximum."""
+
+    buckets: Counter[int] = field(default_factory=Counter)
+    sum_us: int = 0
+    max_us: int = 0
+
+    def add(self, value_us: int, count: int = 1) -> None:
+        """Count a latency, once or several times."""
+        self.buckets[bucket_us(value_us)] += count
+        self.sum_us += value_us * count
+        self.max_us = max(self.max_us, value_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """Several histograms as one."""
+
+    buckets: Mapping[int, int]
+    count: int
+    sum_us: int
+    max_us: int
+
+    @classmethod
+    def of(cls, histograms: Iterable[Histogram]) -> Spectrum:
+        """The sum of them."""
+        buckets: Counter[int] = Counter()
+        sum_us = max_us = 0
+        for histogram in histograms:
+            buckets.update(histogram.buckets)
+            sum_us += histogram.sum_us
+            max_us = max(max_us, histogram.max_us)
+        return cls(buckets, buckets.total(), sum_us, max_us)
+
+    def at_ms(self, percentile: float) -> float:
+        """The smallest value with at least that share (0..1) of all values at or below it."""
+        rank = max(1, math.ceil(percentile * self.count - 1e-9))
+        seen = 0
+        for value in sorted(self.buckets):
+            seen += self.buckets[value]
+            if seen >= rank:
+                return min(value, self.max_us) / 1000
+        raise ValueError("an empty spectrum has no percentiles")
+
+    def curve(self) -> Curve | None:
+        """Every value by its rank; None when there are too few for a curve."""
+        return Curve.of(self._ranks(), self.count)
+
+    def _ranks(self) -> Iterator[tuple[float, float]]:
+        seen = 0
+        for value in sorted(self.buckets):
+            # A value is reached at the rank of the first that took so long.
+            yield seen / self.count, min(value, self.max_us) / 1000
+            seen += self.buckets[value]
+        if self.count > LEAST_BEYOND:
+            # The last of them holds from its rank to where a curve ends.
+            last = 1 - LEAST_BEYOND / self.count
+            yield last, self.at_ms(last)
+
+    def latency(self) -> Latency | None:
+        """None when there is nothing in it."""
+        if self.count == 0:
+            return None
+        return Latency(
+            mean_ms=self.sum_us / self.count / 1000,
+            p50_ms=self.at_ms(0.50),
+            p95_ms=self.at_ms(0.95),
+            p99_ms=self.at_ms(0.99),
+            max_ms=self.max_us / 1000,
+        )

@@ -1,0 +1,393 @@
+"""oha 1.12, the second engine: open and closed load, on any machine.
+
+What its output means, from its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs):
+
+* `--db-url` stores every *answered* request after the run: `start` (when a connection took
+  the request up), `end`, `status`, and with `-q` and `--latency-correction` also
+  `start_latency_correction`, the instant its ticket was issued. So one run tells raw
+  latency (end - start) and corrected latency, for exactly the seconds wanted.
+* Tickets should be issued at i/rate. The ticket's instant is when that really happened, so a
+  generator that is late itself would hide it. Corrected latency counts from i/rate where
+  that is earlier by more than its timers take; i counts tickets by order, those without an
+  answer included, as far as they can be told (`missing`).
+* Errors come from the JSON and cover the whole run; "timeout" is a request that waited for
+  `-t`. "aborted due to deadline" is one per connection with a request in flight at the end,
+  in a closed load. In an open load idle connections are counted too: unfinished is unknown.
+
+The SQLite file holds about 100 bytes per request. It is condensed to a histogram for each
+second (`answers.jsonl.gz`), from which everything is computed, and deleted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import sqlite3
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab.errors import RawDataError
+from lab.load.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
+from lab.load.engines.histogram import Histogram, Spectrum
+from lab.model import Counts, Curves, Mode, Reading, TrialPlan
+from lab.store.records import write_packed_lines
+
+DEFAULT_WARMUP_S = 10
+OUTPUT = "oha.out"
+SUMMARY = "oha.json"
+DATABASE = "answers.sqlite"
+ANSWERS = "answers.jsonl.gz"
+FORMAT = 2
+# Of an older version, which took every connection that was cut off for an earlier ticket.
+FORGIVING = 1
+_DEADLINE = "aborted due to deadline"
+_TIMEOUT = "timeout"
+# A request that waits for so long at the end of a run timed out before; a second is slack.
+_AT_MOST_S = REQUEST_TIMEOUT_S + 1
+# What rounding may take off the instant of a ticket.
+_ROUNDING_S = 1e-6
+# Its timers go by the millisecond, and are rounded up twice (the tick of its runtime, the wait for
+# events): tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
+_TIMER_S = 0.002
+
+
+class Oha:
+    """github.com/hatoo/oha, as the command `oha`."""
+
+    name = "oha"
+    modes: frozenset[Mode] = frozenset(("open", "closed"))
+
+    def version(self) -> str | None:
+        """Its version line."""
+        return first_line(("oha", "--version"), "oha ")
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        """One run; its first seconds are left out when it is read."""
+        warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
+        run_s = warm_up_s + plan.duration_s
+        rate = () if plan.offered_rps is None else ("-q", f"{plan.offered_rps}")
+        return Schedule(
+            warm_up=None,
+            warm_up_s=0,
+            argv=(
+                "oha",
+                *("-c", f"{plan.concurrency}"),
+                *("-z", f"{run_s}s"),
+                *rate,
+                *(("--latency-correction",) if rate else ()),
+                *("-t", f"{REQUEST_TIMEOUT_S}s"),
+                *("--connect-timeout", f"{REQUEST_TIMEOUT_S}s"),
+                *("--redirect", "0"),
+                "--no-tui",
+                *("--output-format", "json"),
+                *("--output", str(raw / SUMMARY)),
+                *("--db-url", str(raw / DATABASE)),
+                plan.url,
+            ),
+            output=OUTPUT,
+            run_s=run_s,
+            window_offset_s=warm_up_s,
+            window_s=plan.duration_s,
+        )
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:
+        """SQLite to one histogram per second, gzipped; the SQLite file is deleted."""
+        database = raw / DATABASE
+        if not database.exists():
+            return
+        errors = _errors(raw / SUMMARY)
+        aborted = errors.pop(_DEADLINE, 0)
+        try:
+            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+                unseen: Sequence[int] = ()
+                if plan.offered_rps is not None:
+                    unseen = missing(
+                        connection.execute(_ROWS),
+                        plan.offered_rps,
+                        plan.concurrency,
+                        sum(errors.values()),
+                        aborted,
+                        self.schedule(plan, raw).run_s,
+                    )
+                seconds = collect(connection.execute(_ROWS), plan.offered_rps, unseen)
+        except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as failure:
+            raise RawDataError(database, None, f"cannot be read: {failure}") from None
+        write_packed_lines(raw / ANSWERS, (_head(FORMAT), *map(_line, seconds)))
+        database.unlink()
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        """The condensed answers of the window, and the error counts of the run."""
+        schedule = self.schedule(plan, raw)
+        summary = _summary(raw / SUMMARY)
+        errors = _errors(raw / SUMMARY)
+        seconds = list(_read(raw / ANSWERS))
+        window = _window(schedule, seconds)
+        raw_spectrum = Spectrum.of(second.raw for second in window)
+        corrected = Spectrum.of(second.corrected for second in window)
+        lag_us = sum(second.lag_us for second in window)
+        ok, http_errors = _answers(seconds)
+        window_ok, window_http_errors = _answers(window)
+        notes = list(_forgiven(plan, raw, sum(errors.values())))
+        unfinished = errors.pop(_DEADLINE, 0) if plan.mode == "closed" else None
+        errors.pop(_DEADLINE, None)
+        timeouts = errors.pop(_TIMEOUT, 0)
+        socket_errors = sum(errors.values())
+        parts = (ok, http_errors, socket_errors, timeouts)
+        return Reading(
+            window_s=schedule.window_s,
+            samples=raw_spectrum.count,
+            achieved_rps=raw_spectrum.count / schedule.window_s,
+            corrected=corrected.latency() if plan.mode == "open" else None,
+            raw=raw_spectrum.latency(),
+            counts=Counts(
+                sent=None if unfinished is None else sum(parts) + unfinished,
+                ok=ok,
+                http_errors=http_errors,
+                socket_errors=socket_errors,
+                timeouts=timeouts,
+                unfinished=unfinished,
+                accounted_s=summary,
+            ),
+            window_ok=window_ok,
+            window_http_errors=window_http_errors,
+            lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
+            notes=(*notes, *(f"oha: {count} × {text}" for text, count in sorted(errors.items()))),
+        )
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """Of the condensed answers of the window."""
+        window = _window(self.schedule(plan, raw), _read(raw / ANSWERS))
+        corrected = Spectrum.of(second.corrected for second in window)
+        return Curves(
+            corrected=corrected.curve() if plan.mode == "open" else None,
+            raw=Spectrum.of(second.raw for second in window).curve(),
+        )
+
+
+def _window(schedule: Schedule, seconds: Iterable[Second]) -> list[Second]:
+    first = int(schedule.window_offset_s)
+    last = first + int(schedule.window_s)
+    return [second for second in seconds if first <= second.second < last]
+
+
+def _answers(seconds: Iterable[Second]) -> tuple[int, int]:
+    """Answers up to status 399, and above."""
+    statuses: Counter[int] = Counter()
+    for second in seconds:
+        statuses.update(second.statuses)
+    errors = sum(n for status, n in statuses.items() if status > 399)
+    return statuses.total() - errors, errors
+
+
+def answers(raw: Path) -> tuple[Second, ...]:
+    """Every second of a run in which something was answered, from its raw folder, by time.
+
+    Seconds count from the start of the run, warm-up included. Raises RawDataError.
+    """
+    return tuple(_read(raw / ANSWERS))
+
+
+@dataclass(slots=True)
+class Second:
+    """What was answered in one second of a run; `lag_us` sums how late their tickets were."""
+
+    second: int
+    statuses: Counter[int] = field(default_factory=Counter)
+    raw: Histogram = field(default_factory=Histogram)
+    corrected: Histogram = field(default_factory=Histogram)
+    lag_us: int = 0
+
+
+# Ticket, start, end in seconds from the run's start; status.
+Answer = tuple[float, float, float, int]
+_ROWS = (
+    "SELECT coalesce(start_latency_correction, start), start, end, status FROM oha ORDER BY 1, 2"
+)
+
+
+def missing(
+    rows: Iterable[Answer],
+    rate_rps: int,
+    connections: int,
+    failed: int,
+    aborted: int,
+    run_s: float,
+) -> Sequence[int]:
+    """For every answer of an open load, ordered by ticket: how many earlier tickets have no
+    answer, at most. `failed` requests ended without one; `aborted` connections were cut off at
+    the end of the run, most of them idle.
+
+    Answer i is that of ticket i + m(i), where m(i) earlier tickets have no answer. Nothing
+    tells m(i), but it is bounded, and the least bound is taken, so that no generator looks
+    later than it was:
+
+    * No ticket is issued before it is due, so i + m(i) ≤ floor(ticket(i) · rate).
+    * m never falls from one answer to the next, so what bounds m(j) bounds all m(i) before it:
+      the minimum over all j ≥ i. A generator that stalled catches up afterwards, all at once, and
+      from the first j that is in time again this is the true number. So a stall is told in full.
+    * m(i) ≤ failed + the connections cut off while they waited for an earlier ticket. Tickets are
+      taken up in order: such a connection has held its ticket since before answer i was sent. So
+      it is none of those that answers kept busy at any moment from then on, and there are at
+      most `connections` less the most of those. Nor are there any where the end of the run is
+      further off than a request may wait. This tells the lateness of a generator that does not
+      catch up, all but `connections` that were never busy / rate of it.
+    """
+    tickets, starts, ends = array("d"), array("d"), array("d")
+    for ticket, start, end, _ in rows:
+        tickets.append(ticket)
+        starts.append(start)
+        ends.append(end)
+    sent, busy = _busy(starts, ends)
+    bounds = array("q", bytes(8 * len(tickets)))
+    least = failed + aborted
+    for index in range(len(tickets) - 1, -1, -1):
+        start = starts[index]
+        cut_off = min(aborted, max(0, connections - busy[bisect_left(sent, start)]))
+        if start < run_s - _AT_MOST_S:
+            cut_off = 0
+        issued = math.floor((tickets[index] + _ROUNDING_S) * rate_rps) - index
+        least = max(0, min(least, issued, failed + cut_off))
+        bounds[index] = least
+    return bounds
+
+
+def _busy(starts: Iterable[float], ends: Iterable[float]) -> tuple[list[float], array[int]]:
+    """When requests that were answered were sent, ascending, and how many such were in flight
+    then or at any later of these moments, at most."""
+    sent, answered = sorted(starts), sorted(ends)
+    busy = array("q", bytes(8 * len(sent)))
+    over = 0
+    for index, start in enumerate(sent):
+        while over < len(answered) and answered[over] <= start:
+            over += 1
+        busy[index] = index + 1 - over
+    for index in range(len(sent) - 2, -1, -1):
+        busy[index] = max(busy[index], busy[index + 1])
+    return sent, busy
+
+
+def collect(
+    rows: Iterable[Answer], rate_rps: int | None, unseen: Sequence[int] = ()
+) -> list[Second]:
+    """Answers, ordered by ticket, as seconds; `unseen` is how many earlier tickets than each have
+    no answer (open load)."""
+    seconds: dict[int, Second] = {}
+    for index, (ticket, start, end, status) in enumerate(rows):
+        due = ticket if rate_rps is None else (index + unseen[index]) / rate_rps
+        if ticket - due <= _TIMER_S:
+            due = ticket
+        at = int(end)
+        second = seconds.get(at)
+        if second is None:
+            second = seconds[at] = Second(at)
+        second.statuses[status] += 1
+        second.raw.add(max(0, round((end - start) * 1e6)))
+        if rate_rps is not None:
+            second.corrected.add(max(0, round((end - due) * 1e6)))
+            second.lag_us += round((ticket - due) * 1e6)
+    return [seconds[at] for at in sorted(seconds)]
+
+
+def _head(version: int) -> dict[str, Any]:
+    return {"format": version, "unit": "us"}
+
+
+def _forgiven(plan: TrialPlan, raw: Path, without_answer: int) -> Iterator[str]:
+    """A note on what was condensed by an older version: what it may have left out."""
+    if plan.offered_rps is None or not without_answer:
+        return
+    try:
+        with gzip.open(raw / ANSWERS, "rt", encoding="utf-8") as file:
+            forgiving = json.loads(file.readline()) == _head(FORGIVING)
+    except (OSError, EOFError, ValueError):
+        return  # Whoever reads the rest of it says what is wrong.
+    if forgiving:
+        yield (
+            "recorded by an older version: the generator may have been later than its corrected "
+            f"latencies tell, by up to {1000 * without_answer / plan.offered_rps:.0f} ms"
+        )
+
+
+def _line(second: Second) -> dict[str, Any]:
+    return {
+        "second": second.second,
+        "statuses": dict(sorted(second.statuses.items())),
+        "lag": second.lag_us,
+        "raw": _packed(second.raw),
+        "corrected": _packed(second.corrected),
+    }
+
+
+def _packed(histogram: Histogram) -> dict[str, Any]:
+    return {
+        "sum": histogram.sum_us,
+        "max": histogram.max_us,
+        "buckets": sorted(histogram.buckets.items()),
+    }
+
+
+def _read(path: Path) -> Iterator[Second]:
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                line = json.loads(text)
+                if number == 1:
+                    if line not in (_head(FORMAT), _head(FORGIVING)):
+                        raise RawDataError(path, 1, f"unknown format {line}")
+                    continue
+                yield Second(
+                    second=line["second"],
+                    statuses=Counter({int(k): n for k, n in line["statuses"].items()}),
+                    raw=_unpacked(line["raw"]),
+                    corrected=_unpacked(line["corrected"]),
+                    lag_us=line["lag"],
+                )
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
+        where = number + 1 if isinstance(failure, EOFError) else number or None
+        raise RawDataError(path, where, f"cannot be read: {failure}") from None
+    if number == 0:
+        raise RawDataError(path, None, "is empty")
+
+
+def _unpacked(packed: Mapping[str, Any]) -> Histogram:
+    return Histogram(Counter(dict(packed["buckets"])), packed["sum"], packed["max"])
+
+
+def _load(path: Path) -> Mapping[str, Any]:
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise RawDataError(path, None, f"oha wrote no result: {_last_words(path)}") from None
+    except json.JSONDecodeError as failure:
+        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+    if not isinstance(loaded, dict):
+        raise RawDataError(path, 1, "is not what oha writes")
+    return loaded
+
+
+def _last_words(path: Path) -> str:
+    output = path.with_name(OUTPUT)
+    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "and said nothing")
+
+
+def _summary(path: Path) -> float:
+    try:
+        return float(_load(path)["summary"]["total"])
+    except (KeyError, TypeError, ValueError):
+        raise RawDataError(path, None, "has no summary.total") from None
+
+
+def _errors(path: Path) -> dict[str, int]:
+    try:
+        return {str(k): int(n) for k, n in _load(path)["errorDistribution"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise RawDataError(path, None, "has no errorDistribution") from None

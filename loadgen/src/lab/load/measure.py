@@ -1,0 +1,89 @@
+"""Raw files of a trial to a Measurement. Can be done again on old raw data, without the lab."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.errors import RawDataError
+from lab.load.engines import Engine
+from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord
+from lab.store.records import read_json
+
+RECORD = "trial.json"
+# A percentile stands on the samples beyond it; fewer than this many and it is chance. The
+# spread of a sample quantile falls with the square root of that number (order statistics:
+# H. A. David, H. N. Nagaraja, "Order Statistics", 2003, section 7.1).
+SAMPLES_BEYOND = 10
+
+
+def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
+    """The measurement of the trial in the folder `raw`.
+
+    Raises RawDataError when its record cannot be read; an engine's output that cannot be
+    read makes a measurement without a reading, which says why.
+    """
+    record = read_json(raw / RECORD, TrialRecord)
+    engine = next((e for e in engines if e.name == record.plan.engine), None)
+    if engine is None:
+        raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
+    if record.problem is not None:
+        return Measurement(record, None, record.problem)
+    try:
+        reading = engine.read(record.plan, raw)
+    except RawDataError as failure:
+        return Measurement(record, None, failure.said)
+    return Measurement(record, supported(reading))
+
+
+def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The raw folders of trials that ended, in the order of their numbers, and the names of
+    the others. Raises RawDataError for one whose name has no number."""
+    numbered = []
+    for folder in raw.glob("*/"):
+        number = re.match(r"\d+", folder.name)
+        if number is None:
+            raise RawDataError(
+                folder, None, "is not a trial: its name does not begin with a number"
+            )
+        numbered.append((int(number[0]), folder.name, folder))
+    folders = [folder for _, _, folder in sorted(numbered)]
+    finished = [folder for folder in folders if (folder / RECORD).is_file()]
+    return finished, tuple(folder.name for folder in folders if folder not in finished)
+
+
+def first_snapshot(raw: Path, server: str) -> Snapshot | None:
+    """What was read back before the first trial of a server, of those in a run's `raw` that ended;
+    None before that. Raises RawDataError."""
+    records = (read_json(folder / RECORD, TrialRecord) for folder in folders(raw)[0])
+    return next((one.before for one in records if one.plan.server == server), None)
+
+
+def supported(reading: Reading) -> Reading:
+    """The reading without the percentiles that too few samples support, with a note."""
+    missing = [p for p in (95, 99) if reading.samples < needed_samples(p / 100)]
+    if not missing or reading.samples == 0:
+        return reading
+
+    def without(latency: Latency | None) -> Latency | None:
+        if latency is None:
+            return None
+        p95_ms = None if 95 in missing else latency.p95_ms
+        return dataclasses.replace(latency, p95_ms=p95_ms, p99_ms=None)
+
+    names = " and ".join(f"p{p}" for p in missing)
+    need = needed_samples(min(missing) / 100)
+    note = f"{names} left out: {reading.samples} samples, p{min(missing)} needs {need}"
+    return dataclasses.replace(
+        reading,
+        corrected=without(reading.corrected),
+        raw=without(reading.raw),
+        notes=(*reading.notes, note),
+    )
+
+
+def needed_samples(percentile: float) -> int:
+    """How many samples leave SAMPLES_BEYOND above the percentile (0..1)."""
+    return round(SAMPLES_BEYOND / (1 - percentile))

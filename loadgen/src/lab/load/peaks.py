@@ -1,0 +1,88 @@
+"""The load of a spike experiment beside a trial's own: a second engine, at planned instants."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from lab.load.engines.base import Engine
+from lab.model import Peak, TrialPlan
+from lab.system.host import Process, System
+
+OUTPUT = "output.txt"
+
+
+class Peaks:
+    """Starts and ends the peaks of `plan.spike`; without one it does nothing.
+
+    Peaks are planned from `opens_s`, the start of the window in seconds since the measured run
+    began: calm, peak, calm, peak, …, calm. Each is ended from outside, so no engine counts or
+    writes anything while the server recovers. One thread; call `stop` at the end in any case.
+    """
+
+    def __init__(
+        self, plan: TrialPlan, opens_s: float, engine: Engine, system: System, raw: Path
+    ) -> None:
+        spike = plan.spike
+        self._plan = plan
+        self._engine = engine
+        self._system = system
+        self._raw = raw
+        self._due: list[tuple[float, float]] = []
+        if spike is not None:
+            starts = range(spike.calm_s, spike.total_s, spike.calm_s + spike.peak_s)
+            self._due = [
+                (opens_s + start, opens_s + start + spike.peak_s)
+                for start in starts
+                if start < spike.total_s - spike.calm_s
+            ]
+        self._process: Process | None = None
+        self._started_s = 0.0
+        self._done: list[Peak] = []
+
+    @property
+    def done(self) -> tuple[Peak, ...]:
+        """Those that are over, as they really were."""
+        return tuple(self._done)
+
+    def tick(self, elapsed_s: float) -> None:
+        """Start or end what is due `elapsed_s` after the measured run began. Raises EngineError
+        where the engine cannot be started."""
+        if not self._due:
+            return
+        starts_s, ends_s = self._due[0]
+        if self._process is None:
+            if elapsed_s >= starts_s:
+                self._process = self._start(len(self._done) + 1)
+                self._started_s = elapsed_s
+        elif elapsed_s >= ends_s or self._process.poll() is not None:
+            self._process.stop()
+            self._process = None
+            self._done.append(Peak(round(self._started_s, 3), round(elapsed_s, 3)))
+            self._due.pop(0)
+
+    def stop(self) -> None:
+        """End the peak that is on, if one is, and start no other."""
+        self._due = []
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def _start(self, number: int) -> Process:
+        spike = self._plan.spike
+        assert spike is not None  # noqa: S101 - something was due
+        folder = self._raw / f"peak-{number}"
+        folder.mkdir()
+        plan = dataclasses.replace(
+            self._plan,
+            mode="closed" if spike.extra_rps is None else "open",
+            engine=self._engine.name,
+            concurrency=spike.extra,
+            offered_rps=spike.extra_rps,
+            predicted_rps=None,
+            # Longer than it is let run.
+            duration_s=2 * spike.peak_s + 10,
+            warmup_s=None,
+            spike=None,
+        )
+        return self._system.start(self._engine.schedule(plan, folder).argv, folder / OUTPUT)

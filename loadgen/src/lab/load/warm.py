@@ -1,0 +1,287 @@
+"""Prove that a server's JVM is warm on a route: load, until what the JVM shows stands still.
+
+A JVM interprets first and compiles what is used often, twice; meanwhile the compiler takes CPU
+from the load, and requests get quicker. How long that lasts depends on the model, the route,
+the load and the machine, so no fixed time is right. Here closed load runs in cycles of
+CYCLE_S, and after each the server's own figures are read. They stand still when over the last
+STEADY_CYCLES
+
+* JIT compile time per second is at most JIT_STEADY in each;
+* the cycles' medians are within SPREAD, or LEAST_MS, of each other;
+* requests per second do not rise by more than SPREAD, as they do while code gets quicker or an
+  engine still opens connections; give or take one burst of all connections: on a route that
+  waits, all are answered at once, and a burst falls into one cycle or the next.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabUnreachable
+from lab.load.engines.base import Engine
+from lab.load.short_load import Short, short_load
+from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
+from lab.model.routes import EXPORTER_PORT
+from lab.system.host import Process, System
+from lab.system.jvm import settled
+from lab.system.stack import RouteWork, Stack
+
+STEP_S = 0.2
+CYCLE_S = 2.0
+MAX_WARM_S = 60.0
+STEADY_CYCLES = 3
+# Where nothing tells whether a JVM is warm: most are by then (docs/method.md).
+FIXED_WARM_S = 10.0
+# A server that answers nothing at all for so many will not.
+HOPELESS_CYCLES = 6
+# Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s and 0.00 to
+# 0.09 from then on (docs/method.md): the compiler's tail, which goes on for minutes.
+JIT_STEADY = 0.10
+SPREAD = 0.10
+# Below the first bucket of the servers' histograms a median is a guess.
+LEAST_MS = 1.0
+OUTPUT = "warm-up.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the server counted so far, and when it was asked."""
+
+    at_s: float
+    compilation_s: float
+    work: RouteWork
+
+
+def prove_warm(
+    server: str,
+    url: str,
+    route: str,
+    concurrency: int,
+    engine: Engine,
+    stack: Stack,
+    system: System,
+    raw: Path,
+    cores: int,
+    progress: Callable[[float], None],
+) -> Warmth:
+    """Load the route with `concurrency` connections until it is steady, at most MAX_WARM_S.
+
+    `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `progress`
+    is called every STEP_S with the seconds since the load began. Returns when the server has
+    worked off what was sent. Raises EngineError where the engine cannot be started, and
+    Interrupted; the engine is ended in any case.
+    """
+    plan = _plan(server, url, route, concurrency, engine, cores)
+    shutil.rmtree(raw, ignore_errors=True)
+    raw.mkdir(parents=True)
+    cycles: list[WarmCycle] = []
+    try:
+        process = system.start(engine.schedule(plan, raw).argv, raw / OUTPUT)
+        try:
+            problem = _until_steady(plan, process, stack, system, cycles, progress)
+            if process.poll() is not None:
+                problem = f"its load ended by itself: {_last_line(raw / OUTPUT)}"
+        finally:
+            process.stop()
+    finally:
+        shutil.rmtree(raw, ignore_errors=True)
+    settled(server, stack, system)
+    return Warmth(problem is None, tuple(cycles), problem)
+
+
+def warm_foreign(
+    server: str,
+    url: str,
+    route: str,
+    concurrency: int,
+    engine: Engine,
+    stack: Stack,
+    system: System,
+    raw: Path,
+    cores: int,
+    progress: Callable[[float], None],
+) -> Warmth:
+    """As prove_warm, for a service that is not the lab's: each cycle is a load of its own, and
+    rates and medians are what the engine saw. Where no JMX exporter tells the JIT compile time,
+    nothing can be proven: the service is loaded for FIXED_WARM_S, and the warmth says so."""
+    plan = _plan(server, url, route, concurrency, engine, cores)
+    began_s = system.monotonic()
+
+    def load(seconds: float) -> Short[tuple[float, float | None]] | str:
+        return short_load(
+            plan,
+            engine,
+            system,
+            raw,
+            concurrency,
+            round(seconds),
+            lambda: (system.monotonic(), _compiled_s(server, stack)),
+            lambda: progress(system.monotonic() - began_s),
+        )
+
+    if _compiled_s(server, stack) is None:
+        done = load(FIXED_WARM_S)
+        why = f"nothing tells what it compiles (no JMX exporter at {server}:{EXPORTER_PORT} "
+        why += "that prometheus/own.json lists)"
+        if isinstance(done, str):
+            why += f"; {done}"
+        settled(server, stack, system)
+        return Warmth(False, (), why, provable=False)
+    cycles: list[WarmCycle] = []
+    problem = _until_steady_in_cycles(load, cycles, began_s, concurrency)
+    settled(server, stack, system)
+    return Warmth(problem is None, tuple(cycles), problem)
+
+
+def _until_steady_in_cycles(
+    load: Callable[[float], Short[tuple[float, float | None]] | str],
+    cycles: list[WarmCycle],
+    began_s: float,
+    concurrency: int,
+) -> str | None:
+    """Load, adding to `cycles`; None once they are steady, else why they never were."""
+    while True:
+        done = load(CYCLE_S)
+        if isinstance(done, str):
+            return done
+        (from_s, before), (at_s, after) = done.opened, done.closed
+        if before is None or after is None:
+            return "its JMX exporter stopped answering meanwhile"
+        if after < before:
+            return "its JVM restarted meanwhile"
+        latency = done.reading.raw
+        cycles.append(
+            WarmCycle(
+                at_s=round(at_s - began_s, 3),
+                length_s=round(at_s - from_s, 3),
+                rps=round(done.reading.achieved_rps, 3),
+                p50_ms=round(latency.p50_ms, 3) if latency else None,
+                jit_share=round((after - before) / (at_s - from_s), 4),
+            )
+        )
+        if steady(cycles, concurrency):
+            return None
+        if at_s - began_s >= MAX_WARM_S:
+            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
+
+
+def _compiled_s(server: str, stack: Stack) -> float | None:
+    try:
+        return stack.compilation_s(server)
+    except LabUnreachable:
+        return None
+
+
+def _plan(
+    server: str, url: str, route: str, concurrency: int, engine: Engine, cores: int
+) -> TrialPlan:
+    """The load of a warm-up."""
+    return TrialPlan(
+        trial="warm-up",
+        server=server,
+        url=url,
+        route=route,
+        engine=engine.name,
+        mode="closed",
+        concurrency=concurrency,
+        offered_rps=None,
+        predicted_rps=None,
+        duration_s=round(2 * MAX_WARM_S),
+        warmup_s=None,
+        cores=cores,
+    )
+
+
+def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
+    """Whether the last cycles show a JVM that stands still; at least one must have a median."""
+    last = cycles[-STEADY_CYCLES:]
+    if len(last) < STEADY_CYCLES or any(cycle.jit_share > JIT_STEADY for cycle in last):
+        return False
+    medians = [cycle.p50_ms for cycle in last if cycle.p50_ms is not None]
+    if not medians or max(medians) - min(medians) > max(LEAST_MS, SPREAD * min(medians)):
+        return False
+    burst_rps = concurrency / min(cycle.length_s for cycle in last)
+    return last[-1].rps <= (1 + SPREAD) * last[0].rps + burst_rps
+
+
+def _until_steady(
+    plan: TrialPlan,
+    process: Process,
+    stack: Stack,
+    system: System,
+    cycles: list[WarmCycle],
+    progress: Callable[[float], None],
+) -> str | None:
+    """Watch the load, adding to `cycles`; None once it is steady, else why it never was."""
+    began_s = system.monotonic()
+    last: _Reading | None = None
+    due_s = began_s
+    while process.poll() is None:
+        now_s = system.monotonic()
+        progress(now_s - began_s)
+        if now_s >= due_s:
+            due_s = now_s + CYCLE_S
+            reading = _read(plan, stack, system)
+            if last is not None and reading is not None:
+                cycle = _cycle(last, reading, began_s)
+                if cycle is None:
+                    return "its JVM restarted meanwhile"
+                cycles.append(cycle)
+                if steady(cycles, plan.concurrency):
+                    return None
+                if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
+                    return f"nothing was answered for {now_s - began_s:.0f} s"
+            last = reading or last
+            if now_s - began_s >= MAX_WARM_S:
+                return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
+        system.sleep(STEP_S)
+    return None
+
+
+def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
+    """None while the server does not tell: a longer cycle, if it comes back."""
+    try:
+        at_s = system.monotonic()
+        return _Reading(at_s, stack.compilation_s(plan.server), stack.work(plan.server, plan.route))
+    except LabUnreachable:
+        return None
+
+
+def _cycle(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | None:
+    """What happened between two readings; None where a counter began again."""
+    compiled_s = after.compilation_s - before.compilation_s
+    answered = after.work.requests - before.work.requests
+    if compiled_s < 0 or answered < 0:
+        return None
+    # A route has no buckets before its first request.
+    earlier = dict(before.work.buckets)
+    buckets = [(le, count - earlier.get(le, 0.0)) for le, count in after.work.buckets]
+    p50_s = bucket_quantile(buckets, 0.5)
+    length_s = after.at_s - before.at_s
+    return WarmCycle(
+        at_s=round(after.at_s - began_s, 3),
+        length_s=round(length_s, 3),
+        rps=round(answered / length_s, 3),
+        p50_ms=None if p50_s is None else round(p50_s * 1000, 3),
+        jit_share=round(compiled_s / length_s, 4),
+    )
+
+
+def _tail(cycles: Sequence[WarmCycle]) -> str:
+    """The last cycles, for people."""
+    if not cycles:
+        return "the server told nothing of itself"
+    return "; ".join(
+        f"{cycle.rps:.0f} req/s, p50 "
+        f"{'unknown' if cycle.p50_ms is None else f'{cycle.p50_ms:.0f} ms'}, "
+        f"JIT {cycle.jit_share:.0%}"
+        for cycle in cycles[-STEADY_CYCLES:]
+    )
+
+
+def _last_line(output: Path) -> str:
+    lines = output.read_text(errors="replace").splitlines() if output.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

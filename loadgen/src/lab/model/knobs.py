@@ -1,0 +1,87 @@
+"""What can be changed of a server on purpose, with the limits: its live knobs, and the settings
+that only the host can give its container. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A setting that a server takes while it runs, its unit and limits, both included: those of
+    the servers' contract (tests/live/control/test_knobs.py holds the two together)."""
+
+    name: str
+    unit: str
+    least: int
+    most: int
+    text: str
+
+
+KNOBS: tuple[Knob, ...] = (
+    Knob("pool_size", "threads", 1, 20_000, "worker threads of a pool"),
+    Knob("queue_bound", "requests", 0, 1_000_000, "requests that may wait for one; 0: no bound"),
+    Knob("downstream_connections", "connections", 1, 60_000, "downstream calls at a time"),
+    Knob("downstream_timeout_ms", "ms", 1, 600_000, "deadline of a downstream call"),
+    Knob("virtual_thread_parallelism", "carriers", 1, 256, "threads that carry virtual ones"),
+)
+
+CPUS = r"[0-9]{1,3}(\.[0-9]{1,3})?"
+_JVM_FLAG = (
+    r"(-X(ms|mx|mn|ss)[0-9]{1,5}[kmgKMG]|-XX:[+-]Use[A-Za-z0-9]{1,40}|"
+    r"-XX:[+-]ExitOnOutOfMemoryError|-XX:[A-Z][A-Za-z0-9]{1,60}=[0-9]{1,9}[kmgKMG]?)"
+)
+# Settings of .env that a server's container can be given for some trials, each with what it may
+# be, as a POSIX extended regular expression: images/hands.sh, which judges again, has the same
+# (tests/system/test_host_changes.py holds the two together).
+HOST: Mapping[str, str] = MappingProxyType(
+    {
+        "SERVER_CPUS": CPUS,
+        "SERVER_MEMORY": r"[1-9][0-9]{0,5}[kmg]",
+        "SERVER_JVM_FLAGS": rf"{_JVM_FLAG}( {_JVM_FLAG})*",
+        "SERVER_BACKLOG": r"[1-9][0-9]{0,4}",
+        "NOFILE": r"[1-9][0-9]{1,6}",
+        "LOOPS": r"[0-9]{1,3}",
+        "BLOCK_THE_LOOP": r"(true|false)",
+        "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
+        "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
+        "SERVER_DOWNSTREAM_CONNECTIONS": r"[1-9][0-9]{0,4}",
+        "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
+    }
+)
+# The CPU limit of the driver's own container; asked for with the name below as its server.
+GENERATOR, GENERATOR_CPUS = "generator", "GENERATOR_CPUS"
+# The one setting of a container that is changed while its JVM goes on.
+LIVE = "SERVER_CPUS"
+# The knobs that a JVM takes from these settings when it starts.
+STARTS_AS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "SERVER_POOL_SIZE": ("pool_size",),
+        "SERVER_QUEUE_BOUND": ("queue_bound",),
+        "SERVER_DOWNSTREAM_CONNECTIONS": ("downstream_connections",),
+        "SERVER_DOWNSTREAM_TIMEOUT_MS": ("downstream_timeout_ms",),
+        "SERVER_CPUS": ("virtual_thread_parallelism",),
+        "SERVER_JVM_FLAGS": ("virtual_thread_parallelism",),
+    }
+)
+
+
+def check_knob(name: str, value: object) -> None:
+    """Raises ValueError, which begins with what was given, for what is no knob's value."""
+    knob = next((knob for knob in KNOBS if knob.name == name), None)
+    if knob is None:
+        raise ValueError(f"{name} is not a knob; allowed: {', '.join(k.name for k in KNOBS)}")
+    # bool is an int to isinstance, and no number.
+    if type(value) is not int or not knob.least <= value <= knob.most:
+        raise ValueError(f"{name}={value}: allowed {knob.least}..{knob.most} ({knob.unit})")
+
+
+def check_host(name: str, value: str) -> None:
+    """Raises ValueError, which begins with what was given, for what no container is given."""
+    if name not in HOST:
+        raise ValueError(f"{name} is not a setting of a container; allowed: {', '.join(HOST)}")
+    if not re.fullmatch(HOST[name], value, re.ASCII):
+        raise ValueError(f"{name}={value} is not allowed; allowed: {HOST[name]}")

@@ -1,0 +1,78 @@
+"""What a request makes of the toxics in force: how a script of them is checked before it runs,
+and told from what others change while it does. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from lab.errors import LabUnreachable
+from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
+from lab.model.toxics import Proxy, Toxic, ToxicsInForce
+
+# Toxic names, this for the proxy itself being up or down, and this for a toxic of it removed.
+WHOLE_PROXY = ""
+REMOVED = "(removed)"
+
+
+def proxy_of(in_force: ToxicsInForce, name: str) -> Proxy:
+    """The proxy of that name. Raises LabUnreachable naming those there are."""
+    proxy = in_force.proxy(name)
+    if proxy is None:
+        known = ", ".join(proxy.name for proxy in in_force.proxies) or "none"
+        raise LabUnreachable(f"proxy {name!r} does not exist: toxiproxy has {known}")
+    return proxy
+
+
+def toxic_of(proxy: Proxy, name: str) -> Toxic:
+    """The toxic of that name. Raises LabUnreachable naming those in force."""
+    for toxic in proxy.toxics:
+        if toxic.name == name:
+            return toxic
+    present = ", ".join(toxic.name for toxic in proxy.toxics) or "none"
+    raise LabUnreachable(f"toxic {name!r} is not in force on {proxy.name}: in force are {present}")
+
+
+def concerns(request: ToxicRequest) -> tuple[str, str]:
+    """(proxy, toxic or WHOLE_PROXY) that a request changes."""
+    match request:
+        case Put(proxy, toxic):
+            return proxy, toxic.name
+        case Change(proxy, name) | Remove(proxy, name):
+            return proxy, name
+        case Enable(proxy):
+            return proxy, WHOLE_PROXY
+
+
+def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
+    """What is in force after a request. Raises LabUnreachable, as the real one would, for a
+    proxy or toxic that is not there, WordError for a word its type does not have."""
+    proxy = proxy_of(in_force, request.proxy)
+    toxics = {toxic.name: toxic for toxic in proxy.toxics}
+    match request:
+        case Put(_, toxic):
+            toxics[toxic.name] = toxic
+        case Change(_, name):
+            toxics[name] = request.of(toxic_of(proxy, name)).toxic
+        case Remove(_, name):
+            del toxics[toxic_of(proxy, name).name]
+        case Enable(_, enabled):
+            proxy = dataclasses.replace(proxy, enabled=enabled)
+    ordered = tuple(toxics[name] for name in sorted(toxics))
+    proxy = dataclasses.replace(proxy, toxics=ordered)
+    return ToxicsInForce(
+        tuple(proxy if one.name == proxy.name else one for one in in_force.proxies)
+    )
+
+
+def difference(was: ToxicsInForce, now: ToxicsInForce) -> Iterator[str]:
+    """The proxies and toxics, as ``proxy`` or ``proxy/toxic``, that are not the same."""
+    for proxy in now.proxies:
+        before = was.proxy(proxy.name)
+        if before is None or before.enabled != proxy.enabled:
+            yield proxy.name
+        old = {toxic.name: toxic for toxic in before.toxics} if before else {}
+        new = {toxic.name: toxic for toxic in proxy.toxics}
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                yield f"{proxy.name}/{name}"

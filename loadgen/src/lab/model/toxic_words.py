@@ -1,0 +1,220 @@
+"""The words of `make toxic …` and `make toxics-reset …` as a request, checked before anything
+is changed. Pure; every refusal is a WordError of one line: given, allowed, where.
+
+| words                              | request                                              |
+|------------------------------------|------------------------------------------------------|
+| TYPE=latency LATENCY=300 [NAME= …] | Put: a toxic as described, whatever had its name      |
+| NAME=latency LATENCY=100           | Change: one in force, only what is given              |
+| NAME=latency REMOVE=yes            | Remove                                                |
+| TYPE=down, TYPE=up                 | Enable: the proxy refuses connections, or takes them  |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from lab.errors import WordError
+from lab.model.toxics import DEFAULT_PROXY, DEFAULT_STREAM, STREAMS, TOXIC_TYPES, Attribute, Toxic
+
+# Not toxics in Toxiproxy but the proxy itself, refusing connections or taking them.
+DOWN, UP = "down", "up"
+YES = "yes"
+COMMON_WORDS = ("TYPE", "NAME", "PROXY", "STREAM", "TOXICITY")
+# Names become path segments of the API and label values of the metrics.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Have this toxic on ``proxy``, in place of any of its name."""
+
+    proxy: str
+    toxic: Toxic
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change of the toxic ``name`` in force what ``words`` say, and leave the rest."""
+
+    proxy: str
+    name: str
+    words: tuple[tuple[str, str], ...]
+
+    def of(self, present: Toxic) -> Put:
+        """The toxic as it will be. Raises WordError for a word its type does not have."""
+        words = {
+            "TYPE": present.type,
+            "NAME": present.name,
+            "PROXY": self.proxy,
+            "STREAM": present.stream,
+            **{name.upper(): str(value) for name, value in present.attributes},
+        }
+        changed = parse_toxic({**words, **dict(self.words)})
+        assert isinstance(changed, Put)  # noqa: S101 - its type is one of a toxic
+        if "TOXICITY" in dict(self.words):
+            return changed
+        return Put(changed.proxy, replace(changed.toxic, toxicity=present.toxicity))
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take the toxic ``name`` away."""
+
+    proxy: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    """Bring the proxy up, or down."""
+
+    proxy: str
+    enabled: bool
+
+
+ToxicRequest: TypeAlias = Put | Change | Remove | Enable
+
+
+@dataclass(frozen=True, slots=True)
+class ResetRequest:
+    """What `make toxics-reset` asks for: one toxic of ``proxy``; ``name`` None means all
+    toxics of all proxies."""
+
+    proxy: str
+    name: str | None
+
+
+def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
+    """The words of `toxic`. Raises WordError."""
+    if "REMOVE" in words:
+        return _removal(words)
+    if "TYPE" not in words and "NAME" in words:
+        return _change(words)
+    toxic_type = words.get("TYPE", "").replace("-", "_")
+    if toxic_type not in (*TOXIC_TYPES, DOWN, UP):
+        given = f"TYPE={words['TYPE']}" if "TYPE" in words else "no TYPE"
+        raise _refused("toxic", given, ", ".join((*TOXIC_TYPES, DOWN, UP)))
+    if toxic_type in (DOWN, UP):
+        _only(words, ("TYPE", "PROXY"), f"toxic TYPE={toxic_type}")
+        return Enable(_name(words, "PROXY", DEFAULT_PROXY, "toxic"), toxic_type == UP)
+    attributes = TOXIC_TYPES[toxic_type]
+    where = f"toxic TYPE={toxic_type}"
+    _only(words, (*COMMON_WORDS, *(a.name.upper() for a in attributes)), where)
+    values = tuple((a.name, _whole_number(words, a, where)) for a in attributes)
+    if toxic_type == "slicer":
+        _check_slicer(dict(values), where)
+    toxic = Toxic(
+        name=_name(words, "NAME", toxic_type, where),
+        type=toxic_type,
+        stream=_stream(words, where),
+        toxicity=_share(words, where),
+        attributes=values,
+    )
+    return Put(_name(words, "PROXY", DEFAULT_PROXY, where), toxic)
+
+
+def parse_reset(words: Mapping[str, str]) -> ResetRequest:
+    """The words of `toxics-reset`. Raises WordError."""
+    _only(words, ("NAME", "PROXY"), "toxics-reset")
+    if "PROXY" in words and "NAME" not in words:
+        raise _refused("toxics-reset", "PROXY without NAME", "no word (all), or NAME=… [PROXY=…]")
+    name = _name(words, "NAME", "", "toxics-reset") if "NAME" in words else None
+    return ResetRequest(_name(words, "PROXY", DEFAULT_PROXY, "toxics-reset"), name)
+
+
+def parse_show(words: Mapping[str, str]) -> None:
+    """The words of `toxics`: there are none. Raises WordError."""
+    _only(words, (), "toxics")
+
+
+def _removal(words: Mapping[str, str]) -> Remove:
+    where = "toxic REMOVE=yes"
+    _only(words, ("NAME", "PROXY", "REMOVE"), where)
+    if words["REMOVE"] != YES:
+        raise _refused("toxic", f"REMOVE={words['REMOVE']}", YES)
+    if "NAME" not in words:
+        raise WordError(f"{where}: NAME is missing; give the toxic's name, as `toxics` shows it")
+    return Remove(
+        _name(words, "PROXY", DEFAULT_PROXY, where), _name(words, "NAME", DEFAULT_PROXY, where)
+    )
+
+
+def _change(words: Mapping[str, str]) -> Change:
+    """As far as it can be judged without the toxic; its type judges the rest."""
+    where = "toxic NAME= without TYPE"
+    named = {a.name.upper(): a for attributes in TOXIC_TYPES.values() for a in attributes}
+    _only(words, ("NAME", "PROXY", "STREAM", "TOXICITY", *named), where)
+    change = {word: value for word, value in words.items() if word not in ("NAME", "PROXY")}
+    if not change:
+        raise WordError(f"{where}: nothing to change; give an attribute, TYPE=… or REMOVE={YES}")
+    _stream(words, where)
+    _share(words, where)
+    for word, value in change.items():
+        if word in named and not re.fullmatch(r"[0-9]{1,15}", value):
+            raise _refused(where, f"{word}={value}", "a whole number")
+    return Change(
+        _name(words, "PROXY", DEFAULT_PROXY, where),
+        _name(words, "NAME", DEFAULT_PROXY, where),
+        tuple(change.items()),
+    )
+
+
+def _refused(where: str, given: str, allowed: str) -> WordError:
+    return WordError(f"{where}: {given} is not allowed; allowed: {allowed}")
+
+
+def _only(words: Mapping[str, str], allowed: Iterable[str], where: str) -> None:
+    allowed = tuple(allowed)
+    unknown = [word for word in words if word not in allowed]
+    if unknown:
+        raise WordError(
+            f"{where}: unknown word {unknown[0]}={words[unknown[0]]}; "
+            f"allowed: {', '.join(allowed) or 'no words'}"
+        )
+
+
+def _whole_number(words: Mapping[str, str], attribute: Attribute, where: str) -> int:
+    word = attribute.name.upper()
+    given = words.get(word)
+    if given is None:
+        if attribute.default is None:
+            raise WordError(f"{where}: {word} is missing; allowed: {attribute.allowed}")
+        return attribute.default
+    if re.fullmatch(r"[0-9]{1,15}", given):
+        number = int(given)
+        if attribute.minimum <= number <= attribute.maximum:
+            return number
+    raise _refused(where, f"{word}={given}", attribute.allowed)
+
+
+def _check_slicer(values: Mapping[str, int], where: str) -> None:
+    # Toxiproxy cuts at average +- variation: at or above the average a slice could be empty.
+    average, variation = values["average_size"], values["size_variation"]
+    if variation >= average:
+        raise _refused(where, f"SIZE_VARIATION={variation}", f"less than AVERAGE_SIZE={average}")
+
+
+def _stream(words: Mapping[str, str], where: str) -> str:
+    stream = words.get("STREAM", DEFAULT_STREAM)
+    if stream not in STREAMS:
+        raise _refused(where, f"STREAM={stream}", ", ".join(STREAMS))
+    return stream
+
+
+def _share(words: Mapping[str, str], where: str) -> float:
+    given = words.get("TOXICITY", "1")
+    # Toxiproxy keeps a float32: more digits would read back as other ones.
+    if re.fullmatch(r"0|1|[01]?\.[0-9]{1,6}", given) and float(given) <= 1:
+        return float(given)
+    allowed = "0..1 with up to 6 digits after the point (share of connections)"
+    raise _refused(where, f"TOXICITY={given}", allowed)
+
+
+def _name(words: Mapping[str, str], word: str, default: str, where: str) -> str:
+    given = words.get(word, default)
+    if NAME.fullmatch(given):
+        return given
+    raise _refused(where, f"{word}={given}", "up to 64 of A-Z a-z 0-9 _ . -")

@@ -1,0 +1,150 @@
+"""Which wall was hit: what each resource did in a trial's window, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+# Every resource a verdict can name. The words are those of rows, reports and SUSPECT=.
+RESOURCES = (
+    "worker pool",
+    "carrier threads",
+    "event loop",
+    "server CPU",
+    "garbage collection",
+    "accept queue",
+    "file descriptors",
+    "ports",
+    "downstream connections",
+    "downstream timeout",
+    "Toxiproxy",
+    "downstream",
+    "host CPU",
+    "generator",
+)
+# Answers that are not a resource.
+NONE = "none"
+UNKNOWN = "unknown"
+# The bound that an open load has by itself.
+OFFERED = "offered load"
+# From here on a verdict is meant to be relied on.
+HIGH = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How the lab differs from its defaults during a trial, on purpose.
+
+    * `knobs`: settings of the server's management port by name (pool_size=400), changed live
+    * `toxics`: words of `make toxic`, one mapping per toxic, in force during the trial
+    * `host`: settings of .env (SERVER_CPUS, NOFILE …) that the trial's server container is
+      given; only the host can do that (lab.system.host_changes)
+    * `generator_cpus`: a CPU limit of the driver's own container
+    """
+
+    knobs: Mapping[str, int] = MappingProxyType({})
+    toxics: tuple[Mapping[str, str], ...] = ()
+    host: Mapping[str, str] = MappingProxyType({})
+    generator_cpus: float | None = None
+
+    @property
+    def text(self) -> str:
+        """For people; "as it is" where nothing differs."""
+        parts = [f"{name}={value}" for name, value in self.knobs.items()]
+        parts += [" ".join(f"{k}={v}" for k, v in words.items()) for words in self.toxics]
+        parts += [f"{name}={value}" for name, value in self.host.items()]
+        if self.generator_cpus is not None:
+            parts.append(f"generator CPUs={self.generator_cpus:g}")
+        return ", ".join(parts) or "as it is"
+
+
+AS_IT_IS = Condition()
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one request costs, from a light load on a warm JVM: seconds of CPU per request of
+    the server's process, and of the whole machine (generator, proxy and downstream share it),
+    each with what the idle lab used taken off. None where it could not be told.
+
+    `r0_ms`: R0 of a foreign service, the mean that a single connection met, which waits for no
+    other; None where it could not be told, `r0_problem` says why. `light_rps` the answers per
+    second of the light load on it. None of the lab's servers, where R0 follows from what they
+    do."""
+
+    connections: int
+    requests: int
+    server_cpu_s: float | None
+    host_cpu_s: float | None
+    r0_ms: float | None = None
+    light_rps: float | None = None
+    r0_problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """X ≤ `rps` because of `resource`, by `formula`. `estimate`: from a measured service demand,
+    which may fall under load, so no run is invalid for being faster."""
+
+    resource: str
+    rps: float
+    formula: str
+    estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number of a verdict, and the PromQL (or the file) that it came from."""
+
+    what: str
+    value: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one resource did in the window (utilisation, saturation, errors: B. Gregg, "Thinking
+    Methodically about Performance", ACM Queue 10(12), 2012).
+
+    `utilisation` 0..1 of what it can do; `saturation` how much waited for it, `waiting` in what
+    unit; `errors` what failed for it. None: cannot be told. `score` 0..1: how strongly the
+    evidence says that it is what limits; `sentence` is for people.
+    """
+
+    resource: str
+    utilisation: float | None
+    saturation: float | None
+    waiting: str
+    errors: float | None
+    score: float
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.resource not in RESOURCES:
+            raise ValueError(f"{self.resource} is not a resource")
+        if not 0 <= self.score <= 1:
+            raise ValueError(f"a score is from 0 to 1: {self.score}")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What limited a trial: one of RESOURCES, NONE (its bound is the load itself) or UNKNOWN.
+
+    `confidence` 0..1; HIGH and above is meant to be relied on. `ranked` has every resource the
+    evidence tells of, the most suspect first; `missing` names what could not be told.
+    """
+
+    bottleneck: str
+    confidence: float
+    sentence: str
+    ranked: tuple[Standing, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.bottleneck not in (*RESOURCES, NONE, UNKNOWN):
+            raise ValueError(f"{self.bottleneck} is not a bottleneck")
+        if not 0 <= self.confidence <= 1:
+            raise ValueError(f"a confidence is from 0 to 1: {self.confidence}")

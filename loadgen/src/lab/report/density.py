@@ -1,0 +1,182 @@
+"""density.csv, the table, and REPORT.md: renders what was measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lab.judge.intervals import median_of
+from lab.model.density import Plan, Row
+from lab.report import words
+from lab.report.markdown import table
+from lab.store.manifest import Manifest
+from lab.store.records import append_row, cell, read_rows, time_text
+
+NAME = "density.csv"
+NOTHING = "–"
+HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
+LEGEND = (
+    "Memory per connection: (with all of them - with none) / connections, median of fresh "
+    "JVMs. [a b]: 95 % interval of the median; (a b): smallest and largest, as fewer than 6 "
+    "launches give no interval. heap: after a full collection. resident: of the process, "
+    "without the kernel's socket buffers. idle: a request was answered, then silence; slow: "
+    "a request has begun and does not end."
+)
+
+
+def append(path: Path, row: Row) -> None:
+    """Add one row (and, to a new file, the header) in one write, flushed to disk."""
+    append_row(path, Row.columns(), [cell(getattr(row, name), 1) for name in Row.columns()])
+
+
+def read(path: Path) -> tuple[Row, ...]:
+    """The rows of a file of `append`; none where there is no file. Raises RawDataError."""
+    return read_rows(path, Row) if path.exists() else ()
+
+
+def is_density(run_dir: Path) -> bool:
+    """Whether a run's folder is one of density that has at least a row."""
+    return (run_dir / NAME).is_file()
+
+
+def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:
+    """One line per launch, as it ends."""
+    opened = str(row.opened) if row.opened == row.asked else f"{row.opened} of {row.asked}"
+    line = (
+        f"[{done}/{rows}] {row.server} {row.kind} launch {row.launch}: {opened} connections, "
+        f"heap {_bytes(row.heap_per_connection_bytes)}, resident "
+        f"{_bytes(row.resident_per_connection_bytes)} bytes each"
+    )
+    left = f", {left_s / 60:.0f} min left" if left_s >= 90 else f", {left_s:.0f} s left"
+    console.print(Text(line + (left if done < rows else "")), soft_wrap=True)
+    if not row.valid:
+        console.print(Text(f"  invalid: {row.invalid_reasons}", style="yellow"), soft_wrap=True)
+
+
+def render(console: Console, rows: Sequence[Row]) -> None:
+    """Print one line per server and kind, and what the columns mean."""
+    if not rows:
+        return
+    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in HEADER:
+        right = name not in ("server", "kind")
+        shown.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for cells in _cells(rows):
+        shown.add_row(*cells)
+    console.print(shown)
+    console.print(Text(LEGEND, style="dim"))
+    for line in _invalid(rows):
+        console.print(Text(f"invalid {line}", style="yellow"))
+    for line in _fewer(rows):
+        console.print(Text(f"note {line}"))
+
+
+def text(of: Manifest, rows: Sequence[Row]) -> str:
+    """REPORT.md: the whole run for people, from its manifest and its rows."""
+    plan = of.experiment
+    assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
+    lines = [f"# {plan.name}: {of.run}", "", *_above(of, plan, rows)]
+    sections = (
+        ("What was run", [f"- {line}" for line in _what(of, plan, rows)]),
+        ("Memory per connection", [*table(HEADER, list(_cells(rows))), "", LEGEND] if rows else []),
+        ("Invalid launches", [f"- {line}" for line in _invalid(rows)]),
+        ("Notes", [f"- {line}" for line in _fewer(rows)]),
+        ("Again", list(_again(of, plan))),
+    )
+    for title, body in sections:
+        if body:
+            lines += [f"## {title}", "", *body, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _above(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    if of.status != "complete":
+        yield f"> **The run is {of.status}, not complete: {len(rows)} of {plan.rows} launches.**"
+        yield ""
+    for name, said in (("Question", plan.question), ("Hypothesis", plan.hypothesis)):
+        if said:
+            yield f"**{name}.** {said.strip()}"
+            yield ""
+
+
+def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    ended = time_text(of.ended_at) if of.ended_at else "not told"
+    yield (
+        f"memory per open connection: {len(rows)} launches, {sum(row.valid for row in rows)} of "
+        f"them valid, from {time_text(of.started_at)} to {ended}"
+    )
+    yield f"servers: {', '.join(plan.servers)}"
+    yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}"
+    each = "JVM" if plan.launches == 1 else "JVMs"
+    yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
+    yield from words.made_with(of)
+
+
+def _again(of: Manifest, plan: Plan) -> Iterator[str]:
+    verb = "run" if any(word.startswith("EXP=") for word in plan.words) else "density"
+    yield "```"
+    yield " ".join(("make", verb, *map(shlex.quote, plan.words)))
+    yield "```"
+    yield ""
+    yield (
+        f"`make report RUN={of.run}` makes this text again from {NAME} and the manifest, without "
+        "the lab."
+    )
+
+
+def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """A line of the table for each server and kind, under HEADER."""
+    for server, kind in dict.fromkeys((row.server, row.kind) for row in rows):
+        these = [row for row in rows if (row.server, row.kind) == (server, kind)]
+        good = [row for row in these if row.valid]
+        yield (
+            server,
+            kind,
+            _spread([row.opened for row in these]),
+            _median(good, lambda row: row.heap_per_connection_bytes),
+            _median(good, lambda row: row.resident_per_connection_bytes),
+            str(len(good)) if len(good) == len(these) else f"{len(good)} of {len(these)} valid",
+        )
+
+
+def _invalid(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        if not row.valid:
+            yield f"{_name(row)}: {row.invalid_reasons}"
+
+
+def _fewer(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        if row.opened < row.asked:
+            yield f"{_name(row)}: {row.opened} of {row.asked} connections: {row.why_fewer}"
+
+
+def _name(row: Row) -> str:
+    return f"{row.server} {row.kind} launch {row.launch}"
+
+
+def _median(rows: Sequence[Row], of: Callable[[Row], float | None]) -> str:
+    values = [value for row in rows if (value := of(row)) is not None]
+    if not values:
+        return NOTHING
+    found = median_of(values)
+    if found.interval is not None:
+        low, high = found.interval.low, found.interval.high
+        return f"{_bytes(found.median)} [{_bytes(low)} {_bytes(high)}]"
+    if len(values) == 1:
+        return _bytes(found.median)
+    return f"{_bytes(found.median)} ({_bytes(min(values))} {_bytes(max(values))})"
+
+
+def _spread(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _bytes(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.0f}"

@@ -1,0 +1,66 @@
+"""trials.jsonl: one JSON object per trial: its row, and what has no column.
+
+null means that it cannot be told, or was not recorded by the version that ran the trial.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lab.model import Demand, Judgement, Measurement, Row, Verdict, Warmth
+from lab.store.records import to_json
+
+NAME = "trials.jsonl"
+
+
+def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> str:
+    """One trial, with its end of line."""
+    record, reading = measurement.record, measurement.reading
+    whole = {
+        **to_json(row),
+        "samples": reading.samples if reading else None,
+        "lag_ms": reading.lag_ms if reading else None,
+        "mean_ms": reading.corrected.mean_ms if reading and reading.corrected else None,
+        "raw_mean_ms": reading.raw.mean_ms if reading and reading.raw else None,
+        "reasons": list(judgement.reasons),
+        "notes": list(judgement.notes),
+        "verdict": to_json(verdict),
+        "condition": to_json(record.plan.condition),
+        "warmth": _warmth(record.warmth),
+        "jit_share": record.jit_share,
+        "bounds": to_json(record.bounds),
+        "demand": _demand(record.demand),
+        "usage": to_json(record.usage),
+        "peaks": to_json(record.peaks),
+        "toxics": list(record.before.toxics.in_force),
+        "jvm_started_ms": record.before.jvm_started_ms,
+        "engine_version": record.engine_version,
+        "status": record.status,
+        "argv": list(record.argv),
+    }
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _demand(demand: Demand | None) -> Any:
+    """R0 and the rate only where they were measured: of a foreign service; and why not."""
+    known = to_json(demand)
+    if demand is not None and demand.r0_problem is None:
+        del known["r0_problem"]
+        if demand.r0_ms is None and demand.light_rps is None:
+            del known["r0_ms"], known["light_rps"]
+    return known
+
+
+def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
+    if warmth is None:
+        return None
+    last = warmth.cycles[-1] if warmth.cycles else None
+    return {
+        "steady": warmth.steady,
+        **({} if warmth.provable else {"provable": False}),
+        "problem": warmth.problem,
+        "cycles": len(warmth.cycles),
+        "seconds": last.at_s if last else None,
+        "last": to_json(last),
+    }

@@ -1,0 +1,123 @@
+"""manifest.json: what a run was made with and on, written when it starts, and at its end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from lab import __version__
+from lab.errors import LabError, RawDataError
+from lab.model import Experiment, Fairness, Json, Snapshot
+from lab.store.records import from_json, read_object, write_json
+
+NAME = "manifest.json"
+# 1: an experiment had one `route` and one `engine`. 2: `routes` and `engines`, launches, kinds.
+FORMAT_VERSION = 2
+Status = Literal["running", "complete", "interrupted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The keys of manifest.json. `host` is what make read off the machine, as it is;
+    `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
+    settings of .env that are not among those read back of the servers."""
+
+    run: str
+    status: Status
+    started_at: datetime
+    ended_at: datetime | None
+    experiment: object
+    versions: Mapping[str, Json]
+    host: Mapping[str, Json]
+    limits: Mapping[str, Json]
+    servers: Mapping[str, Snapshot]
+    fairness: Fairness
+    notes: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    format_version: int = FORMAT_VERSION
+
+
+def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
+    """Which code ran: the lab's version and, from what make read off the machine, the commit."""
+    return {
+        "lab": __version__,
+        "commit": host.get("commit"),
+        "commit_dirty": host.get("commit_dirty"),
+    }
+
+
+def write(run_dir: Path, manifest: Manifest) -> None:
+    """Write it, replacing what was there."""
+    write_json(run_dir / NAME, manifest)
+
+
+def read(run_dir: Path) -> Manifest:
+    """The manifest of a run of trials, of this or an older format; its `experiment` is a
+    lab.model.Experiment.
+
+    Raises RawDataError where it cannot be read, LabError for a newer format or a run of
+    something else than trials.
+    """
+    loaded = _object(run_dir)
+    experiment = loaded.get("experiment")
+    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
+        raise LabError(
+            f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
+            "can be judged again and compared"
+        )
+    if loaded["format_version"] == 1:
+        experiment = _upgraded(experiment)
+        # Its first manifests had no fairness yet.
+        loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
+    return _decoded(run_dir, loaded, Experiment, experiment)
+
+
+def read_of(run_dir: Path, kind: type[object]) -> Manifest:
+    """The manifest of a run whose `experiment` is of that dataclass, not one of trials. Raises
+    as `read`."""
+    loaded = _object(run_dir)
+    return _decoded(run_dir, loaded, kind, loaded.get("experiment"))
+
+
+def is_of_trials(run_dir: Path) -> bool:
+    """Whether `read` is for this run. Raises as `read`."""
+    experiment = _object(run_dir).get("experiment")
+    return isinstance(experiment, dict) and "concurrencies" in experiment
+
+
+def _object(run_dir: Path) -> dict[str, Any]:
+    path = run_dir / NAME
+    if not path.is_file():
+        raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
+    loaded = read_object(path)
+    version = loaded.get("format_version")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise LabError(
+            f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads 1 to "
+            f"{FORMAT_VERSION}"
+        )
+    return loaded
+
+
+def _decoded(
+    run_dir: Path, loaded: Mapping[str, Any], kind: type[object], experiment: object
+) -> Manifest:
+    try:
+        return dataclasses.replace(
+            from_json(Manifest, {**loaded, "format_version": FORMAT_VERSION}),
+            experiment=from_json(kind, experiment),
+        )
+    except ValueError as failure:
+        raise RawDataError(run_dir / NAME, None, str(failure)) from None
+
+
+def _upgraded(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment of format 1 as one of format 2."""
+    engine = experiment.get("engine")
+    kept = {name: value for name, value in experiment.items() if name not in ("route", "engine")}
+    routes = [experiment["route"]] if "route" in experiment else []
+    return {**kept, "routes": routes, "engines": [] if engine is None else [engine]}

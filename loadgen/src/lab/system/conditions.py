@@ -1,0 +1,193 @@
+"""The lab as a trial needs it: brought from the condition in force to the next one's, only what
+differs, and in the end back to how it was found.
+
+A JVM is proven warm on the lab as it is: what a condition changes while the JVM goes on (knobs,
+toxics, CPU limits) would only make that slow, or impossible. So a trial brings its condition in
+two steps: `at_start` of it, which a new JVM has from its start, then all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lab.errors import LabError, LabUnreachable
+from lab.model import AS_IT_IS, Condition
+from lab.model.knobs import GENERATOR, GENERATOR_CPUS, KNOBS, LIVE, STARTS_AS
+from lab.model.toxic_script import applied, concerns
+from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import ToxicsInForce
+from lab.system.host import Clock, Unhurried
+from lab.system.host_changes import HostChanges
+from lab.system.jvm import another_jvm
+from lab.system.stack import Stack
+from lab.system.undo_log import UndoLog
+
+# The start time of no JVM.
+NONE_RAN = -1
+
+
+def at_start(condition: Condition) -> Condition:
+    """The part of a condition that a JVM must be started with."""
+    return Condition(host=condition.host) if _starting(condition.host) else AS_IT_IS
+
+
+def _starting(host: Mapping[str, str]) -> dict[str, str]:
+    """The settings that take another JVM: all but the CPU limit, which is changed live."""
+    return {name: value for name, value in host.items() if name != LIVE}
+
+
+@dataclass(slots=True)
+class _Server:
+    """A server that was changed: its knobs as they were found, and what its container has."""
+
+    found: Mapping[str, int]
+    host: Mapping[str, str] = field(default_factory=dict)
+
+
+class Conditions:
+    """Changes the lab for trials. One thread; call `restore` at the end in any case.
+
+    Knobs are as read back from a server before its first change; one that the JVM takes from a
+    changed setting of its container is as the JVM has it. Toxics of the user's stay in force.
+    Knobs and toxics are in the undo log while they are changed.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        host_changes: HostChanges,
+        clock: Clock,
+        unhurried: Clock | None = None,
+        undo_log: UndoLog | None = None,
+    ) -> None:
+        self._stack = stack
+        self._undo_log = undo_log or UndoLog(None)
+        self._host_changes = host_changes
+        self._clock = clock
+        self._unhurried = unhurried or Unhurried()
+        self._servers: dict[str, _Server] = {}
+        self._toxics: tuple[Mapping[str, str], ...] = ()
+        self._before: ToxicsInForce | None = None
+        self._touched: tuple[tuple[str, str], ...] = ()
+        self._generator: float | None = None
+
+    @property
+    def as_it_is(self) -> bool:
+        """Nothing is changed."""
+        return not self._servers and not self._toxics and self._generator is None
+
+    def recreates(self, server: str, condition: Condition) -> bool:
+        """Whether the condition takes a new JVM of this server."""
+        return _starting(self._host(server)) != _starting(condition.host)
+
+    def bring(self, server: str, condition: Condition) -> None:
+        """Have the lab in this condition, for a trial of this server. Raises LabError; what is
+        in force then only `restore` knows."""
+        for other in [name for name in self._servers if name != server]:
+            self._put_back(other, self._clock)
+        self._bring_toxics(condition.toxics)
+        if condition.host or condition.knobs:
+            if server not in self._servers:
+                self._servers[server] = _Server(self._knobs(server))
+            self._bring_host(server, condition.host, self._clock)
+            self._bring_knobs(server, condition.knobs)
+        elif server in self._servers:
+            self._put_back(server, self._clock)
+        self._bring_generator(condition.generator_cpus, self._clock)
+
+    def free_generator(self) -> None:
+        """Lift the limit of the driver's own container: what follows a trial is no load."""
+        self._bring_generator(None, self._clock)
+
+    def restore(self) -> list[str]:
+        """Have all as it was found, whatever was asked to stop; what could not be put back, each
+        in a line."""
+        parts: list[Callable[[], None]] = [lambda: self._bring_generator(None, self._unhurried)]
+        parts += [lambda: self._bring_toxics(())]
+        parts += [
+            lambda server=server: self._put_back(server, self._unhurried)  # type: ignore[misc]
+            for server in list(self._servers)
+        ]
+        problems = []
+        for part in parts:
+            try:
+                part()
+            except LabError as failure:
+                problems.append(f"the lab could not be put back as it was: {failure}")
+        return problems
+
+    def _put_back(self, server: str, clock: Clock) -> None:
+        self._bring_host(server, {}, clock)
+        self._bring_knobs(server, {})
+        self._undo_log.knobs_back(server, self._servers[server].found)
+        del self._servers[server]
+
+    def _host(self, server: str) -> Mapping[str, str]:
+        return self._servers[server].host if server in self._servers else {}
+
+    def _bring_host(self, server: str, wanted: Mapping[str, str], clock: Clock) -> None:
+        state = self._servers[server]
+        if dict(state.host) == dict(wanted):
+            return
+        fresh = _starting(state.host) != _starting(wanted)
+        before = self._start_time(server) if fresh else NONE_RAN
+        # Before it is done: half of it may be when it fails.
+        state.host = {**wanted}
+        self._host_changes.change(server, wanted, clock)
+        if fresh:
+            another_jvm(server, before, self._stack, clock)
+
+    def _start_time(self, server: str) -> int:
+        try:
+            return self._stack.identity(server).start_time_ms
+        except LabUnreachable:
+            return NONE_RAN  # It died of its condition.
+
+    def _bring_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
+        state = self._servers[server]
+        started_as: set[str] = set()
+        if _starting(state.host):
+            for name in state.host:
+                started_as.update(STARTS_AS.get(name, ()))
+        found = {name: value for name, value in state.found.items() if name not in started_as}
+        now = self._stack.settings(server)
+        change = {n: v for n, v in {**found, **wanted}.items() if now.get(n) != v}
+        for name, value in change.items():
+            if name in state.found:
+                self._undo_log.knob(server, name, state.found[name], value)
+        if change:
+            self._stack.change_knobs(server, change)
+
+    def _knobs(self, server: str) -> dict[str, int]:
+        """Those the model has."""
+        now = self._stack.settings(server)
+        known = {knob.name: now.get(knob.name) for knob in KNOBS}
+        return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}
+
+    def _bring_toxics(self, wanted: tuple[Mapping[str, str], ...]) -> None:
+        if [dict(words) for words in self._toxics] == [dict(words) for words in wanted]:
+            return
+        requests = [parse_toxic(words) for words in wanted]
+        with self._stack.toxiproxy() as toxiproxy:
+            if self._before is not None:
+                after = toxiproxy.restore(self._before, self._touched)
+                self._undo_log.toxics_back(self._touched, after)
+                self._toxics, self._before, self._touched = (), None, ()
+            if not requests:
+                return
+            self._before = before = expected = toxiproxy.in_force()
+            self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
+            self._toxics = tuple(wanted)
+            for request in requests:
+                expected = applied(expected, request)
+                self._undo_log.toxic(concerns(request), before, expected)
+                toxiproxy.apply(request)
+
+    def _bring_generator(self, wanted: float | None, clock: Clock) -> None:
+        if self._generator == wanted:
+            return
+        settings = {} if wanted is None else {GENERATOR_CPUS: f"{wanted:g}"}
+        self._generator = wanted if wanted is not None else self._generator
+        self._host_changes.change(GENERATOR, settings, clock)
+        self._generator = wanted

@@ -1,0 +1,68 @@
+"""A server in a known state before it is measured: a fresh JVM, or one with nothing left to do."""
+
+from __future__ import annotations
+
+from lab.errors import LabUnreachable
+from lab.model import Identity
+from lab.system.host import Clock, System
+from lab.system.stack import Stack
+
+POLL_S = 0.2
+# A JVM ends and starts in seconds; Docker waits longer each time one ended soon.
+RESTART_S = 120.0
+# A queue left behind by an overload must not be where the next load starts.
+SETTLE_S = 30.0
+
+
+def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
+    """Restart the server's JVM, and wait until a new one answers traffic, as itself.
+
+    Raises LabUnreachable when that takes longer than RESTART_S: also when the old JVM, which
+    has the old start time, goes on.
+    """
+    before = stack.identity(server).start_time_ms
+    stack.restart(server)
+    return another_jvm(server, before, stack, system)
+
+
+def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identity:
+    """Wait until a JVM with another start time than `before` answers traffic, as itself.
+
+    Raises LabUnreachable as fresh_jvm.
+    """
+    until = clock.monotonic() + RESTART_S
+    while True:
+        clock.sleep(POLL_S)
+        try:
+            identity = stack.identity(server)
+            if identity.start_time_ms != before:
+                stack.healthy(server)
+                return identity
+        except LabUnreachable as failure:
+            problem = str(failure)
+        else:
+            problem = f"{server}: its JVM did not end when told to"
+        if clock.monotonic() >= until:
+            raise LabUnreachable(f"{problem} ({RESTART_S:.0f} s after its restart)")
+
+
+def settled(server: str, stack: Stack, system: System) -> bool:
+    """Wait until the server has answered what it was sent; False after SETTLE_S.
+
+    One that does not answer counts as settled: whoever reads it back next will say so. A foreign
+    service does not tell what it works on: it is asked once more, and that it answers shows that
+    what came before is done, as far as it takes requests in turn.
+    """
+    until = system.monotonic() + SETTLE_S
+    if stack.is_foreign(server):
+        return stack.answers(server, SETTLE_S)
+    while system.monotonic() < until:
+        try:
+            # The live probe may have one request under way; a queue has many. On event loops a
+            # request ends when its client leaves, but its downstream call goes on.
+            if stack.in_flight(server) <= 1 and stack.leased(server) <= 1:
+                return True
+        except LabUnreachable:
+            return True
+        system.sleep(POLL_S)
+    return False

@@ -1,0 +1,64 @@
+"""What servers that were measured before left with Toxiproxy, taken away before the next one.
+
+A server keeps idle connections to the downstream for a minute, some frameworks for longer. Each
+takes two of Toxiproxy's descriptors and some of its memory, so a few servers at 5,000 connections
+use them up; and a proxy that cannot accept for want of descriptors never accepts again (2.12.0
+leaves its accept loop at the first error: proxy.go), so that the next server gets nothing at all.
+Taking a proxy down and up closes all of its connections and has it listen anew.
+"""
+
+from __future__ import annotations
+
+from lab.errors import LabUnreachable
+from lab.model.toxic_script import WHOLE_PROXY, applied
+from lab.model.toxic_words import Enable
+from lab.system.host import Clock
+from lab.system.stack import Stack
+from lab.system.undo_log import UndoLog
+
+# Of its descriptors: fewer connections do no harm.
+CROWDED = 0.05
+# The agent looks every second: it must have seen the proxy up again before a load begins.
+LOOK_S = 1.5
+# Beyond what the downstream and the toxics add.
+ANSWER_S = 3.0
+
+
+def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
+    """Cut what is left over, if it is much, or if the proxy answers nothing any more. A proxy is
+    in the undo log while it is down for that.
+
+    Returns what the user should know; None when all was well. Toxics stay; a proxy that is down
+    stays down. Raises LabUnreachable where a proxy did not come up again.
+    """
+    try:
+        toxics = stack.toxics()
+        deadline_s = ANSWER_S + (stack.downstream_delay_ms() + toxics.added_latency_ms) / 1000
+        crowded = stack.proxy_files_used() > CROWDED
+        # Where toxics break calls, an answer that does not come tells nothing.
+        deaf = not toxics.unpredicted and not stack.proxy_answers(deadline_s)
+    except LabUnreachable:
+        return None
+    if crowded or deaf:
+        _cut_proxies(stack, undo_log)
+        clock.sleep(LOOK_S)
+    if deaf:
+        return "Toxiproxy did not answer any more: its proxies were taken down and up again"
+    return None
+
+
+def _cut_proxies(stack: Stack, undo_log: UndoLog) -> None:
+    """Close every connection through Toxiproxy: each proxy that is up is taken down and up again;
+    its toxics stay. Raises LabUnreachable."""
+    with stack.toxiproxy() as toxiproxy:
+        found = toxiproxy.in_force()
+        for proxy in found.proxies:
+            if not proxy.enabled:
+                continue
+            item, down = (proxy.name, WHOLE_PROXY), Enable(proxy.name, enabled=False)
+            undo_log.toxic(item, found, applied(found, down))
+            try:
+                toxiproxy.apply(down)
+            finally:
+                toxiproxy.enable(proxy.name, enabled=True)
+            undo_log.toxics_back([item], toxiproxy.in_force())

@@ -1,0 +1,117 @@
+"""The toxics of a trial's script: brought and taken away at planned instants, and in the end all
+as it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from lab.errors import LabUnreachable, WordError
+from lab.model import ScriptedToxic, ToxicStep, TrialPlan
+from lab.model.toxic_script import applied, concerns, difference
+from lab.model.toxic_words import ToxicRequest, parse_toxic
+from lab.model.toxics import ToxicsInForce
+from lab.system.host import System
+from lab.system.toxiproxy import Toxiproxy
+from lab.system.undo_log import UndoLog
+
+BESIDE = "toxics changed beside the script"
+
+
+class Timeline:
+    """Makes the steps of `plan.script`; without one it asks and changes nothing.
+
+    Steps are planned from `opens_s`, the start of the window in seconds since the measured run
+    began. Toxics are read back before and after each, so that what others change is seen too.
+    After a step that failed no other is made. One thread; call `undo` at the end in any case.
+    """
+
+    def __init__(
+        self,
+        plan: TrialPlan,
+        opens_s: float,
+        toxiproxy: Callable[[], Toxiproxy],
+        system: System,
+        undo_log: UndoLog,
+    ) -> None:
+        self._opens_s = opens_s
+        self._undo_log = undo_log
+        self._toxiproxy = toxiproxy
+        self._system = system
+        self._due: list[tuple[ToxicStep, ToxicRequest]] = [
+            (step, parse_toxic(step.words)) for step in plan.script
+        ]
+        self._touched = tuple(dict.fromkeys(concerns(request) for _, request in self._due))
+        self._before: ToxicsInForce | None = None
+        self._expected: ToxicsInForce | None = None
+        self._done: list[ScriptedToxic] = []
+        self._times: list[tuple[datetime, datetime]] = []
+
+    @property
+    def done(self) -> tuple[ScriptedToxic, ...]:
+        """The steps that are over, as they really were."""
+        return tuple(self._done)
+
+    @property
+    def touched(self) -> tuple[tuple[str, str], ...]:
+        """(proxy, toxic or WHOLE_PROXY) of all that it changes."""
+        return self._touched
+
+    @property
+    def times(self) -> tuple[tuple[datetime, datetime], ...]:
+        """When it changed anything, taking back included: from, to."""
+        return tuple(self._times)
+
+    def tick(self, elapsed_s: float) -> None:
+        """Make the steps that are due `elapsed_s` after the measured run began."""
+        while self._due and elapsed_s >= self._opens_s + self._due[0][0].at_s:
+            step, request = self._due.pop(0)
+            began, began_at = self._system.monotonic(), self._system.now()
+            problem = None
+            try:
+                problem = self._make(request)
+            except (LabUnreachable, WordError) as failure:
+                problem = str(failure)
+                self._due = []
+            ended_s = elapsed_s + self._system.monotonic() - began
+            self._times.append((began_at, self._system.now()))
+            self._done.append(
+                ScriptedToxic(
+                    started_s=round(elapsed_s, 3),
+                    ended_s=round(ended_s, 3),
+                    change=step.text,
+                    clear=self._expected == self._before,
+                    problem=problem,
+                )
+            )
+
+    def undo(self) -> None:
+        """Have all that the script touches as it was before, and make no other step. What others
+        changed since the last one is that one's problem: it is gone now. Raises LabUnreachable."""
+        self._due = []
+        if self._before is None or self._expected is None:
+            return
+        began_at = self._system.now()
+        with self._toxiproxy() as toxiproxy:
+            others = ", ".join(difference(self._expected, toxiproxy.in_force()))
+            after = toxiproxy.restore(self._before, self._touched)
+        self._undo_log.toxics_back(self._touched, after)
+        self._times.append((began_at, self._system.now()))
+        self._before = None
+        if others and self._done and self._done[-1].problem is None:
+            self._done[-1] = replace(self._done[-1], problem=f"{BESIDE}: {others}")
+
+    def _make(self, request: ToxicRequest) -> str | None:
+        """Returns what others changed meanwhile."""
+        with self._toxiproxy() as toxiproxy:
+            now = toxiproxy.in_force()
+            if self._before is None or self._expected is None:
+                self._before = self._expected = now
+            others = ", ".join(difference(self._expected, now))
+            wanted = applied(now, request)
+            self._undo_log.toxic(concerns(request), self._before, wanted)
+            toxiproxy.apply(request)
+            # As it should be now: what others changed is said once, by the next step at most.
+            self._expected = wanted
+        return f"{BESIDE}: {others}" if others else None

@@ -1,0 +1,135 @@
+"""The verbs `toxics`, `toxic` and `toxics-reset`: ask Toxiproxy, print what is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TextIO
+
+import httpx
+
+from lab.model.toxic_script import REMOVED, WHOLE_PROXY
+from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
+from lab.model.toxics import Proxy, Toxic, units_of
+from lab.system.toxiproxy import Toxiproxy
+
+DEFAULT_TOXIPROXY_URL = "http://toxiproxy:8474"
+DEFAULT_AGENT_URL = "http://loadgen:9464"
+# The agent looks at Toxiproxy before it answers.
+AGENT_DEADLINE_S = 5.0
+COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """When each (proxy, toxic name; WHOLE_PROXY for down and up; REMOVED) was last seen to
+    change; what is not in it has not changed since the agent's first look."""
+
+    changes: Mapping[tuple[str, str], datetime]
+    first_look: datetime | None
+
+    def of(self, proxy: str, toxic: str) -> str:
+        """A toxic that is in force, as text; empty where nobody knows."""
+        if (proxy, toxic) in self.changes:
+            return _time(self.changes[proxy, toxic])
+        return f"before {_time(self.first_look)}" if self.first_look else ""
+
+    def of_proxy(self, proxy: str, *whats: str) -> str:
+        """The last of its changes of these kinds, as text; empty where none was seen."""
+        seen = [self.changes[proxy, what] for what in whats if (proxy, what) in self.changes]
+        return _time(max(seen)) if seen else ""
+
+
+NOBODY_KNOWS = Since({}, None)
+
+
+def run(
+    verb: str,
+    words: Mapping[str, str],
+    environ: Mapping[str, str],
+    out: TextIO,
+    transport: httpx.BaseTransport | None = None,
+) -> None:
+    """Do one of the verbs `toxics`, `toxic`, `toxics-reset` and print the result to ``out``.
+
+    ``words`` are the user's KEY=VALUE words for this verb. Reads LAB_TOXIPROXY_URL and
+    LAB_AGENT_URL of ``environ``. Raises WordError (before anything is changed) or
+    LabUnreachable.
+    """
+    url = environ.get("LAB_TOXIPROXY_URL", DEFAULT_TOXIPROXY_URL)
+    agent_url = environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL)
+    with Toxiproxy(url, transport) as toxiproxy:
+        if verb == "toxics":
+            parse_show(words)
+            proxies = toxiproxy.in_force().proxies
+            out.write(render(proxies, _since(agent_url, transport)))
+            return
+        if verb == "toxic":
+            out.write(render([toxiproxy.apply(parse_toxic(words))]))
+        elif verb == "toxics-reset":
+            request = parse_reset(words)
+            if request.name is None:
+                out.write(render(toxiproxy.reset().proxies))
+            else:
+                out.write(render([toxiproxy.remove(request.proxy, request.name)]))
+        else:
+            raise ValueError(f"not a verb of toxics: {verb}")
+    # It looks now, so that what the next verb changes again was seen too.
+    with suppress(httpx.HTTPError, ValueError):
+        _told(agent_url, transport)
+
+
+def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
+    """A table of plain lines: one per toxic, or one per proxy without any."""
+    since = since or NOBODY_KNOWS
+    rows = [COLUMNS]
+    for proxy in proxies:
+        state = "up" if proxy.enabled else "DOWN"
+        if not (proxy.enabled and proxy.toxics):
+            whats = (WHOLE_PROXY, REMOVED) if proxy.enabled else (WHOLE_PROXY,)
+            changed = since.of_proxy(proxy.name, *whats)
+            none = "" if proxy.toxics else "none"
+            rows.append((proxy.name, state, none, "", "", "", "", changed))
+        for toxic in proxy.toxics:
+            changed = since.of(proxy.name, toxic.name)
+            share, values = f"{toxic.toxicity:g}", _attributes(toxic)
+            rows.append(
+                (proxy.name, state, toxic.name, toxic.type, toxic.stream, share, values, changed)
+            )
+    shown = [i for i in range(len(COLUMNS)) if any(row[i] for row in rows[1:])]
+    widths = {i: max(len(row[i]) for row in rows) for i in shown}
+    lines = ["  ".join(row[i].ljust(widths[i]) for i in shown).rstrip() for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _attributes(toxic: Toxic) -> str:
+    units = units_of(toxic.type)
+    values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes]
+    return ", ".join(value.rstrip() for value in values)
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
+    """What the agent saw change, and when. Empty where it cannot tell: the table says less
+    then, and is not wrong."""
+    try:
+        told = _told(agent_url, transport)
+        changes = {
+            (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
+            for change in told["changes"]
+        }
+        first_look = told["first_look"]
+        return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return NOBODY_KNOWS
+
+
+def _told(agent_url: str, transport: httpx.BaseTransport | None) -> Any:
+    """The agent's answer, after it has looked. Raises httpx.HTTPError, ValueError."""
+    with httpx.Client(transport=transport, timeout=AGENT_DEADLINE_S, trust_env=False) as http:
+        return http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()

@@ -1,0 +1,164 @@
+"""Toxiproxy's HTTP API: read what is in force, change it, read it back.
+
+Every change is followed by a read, and what the read says is what is returned: a toxic is
+in force when Toxiproxy says so, not when it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from lab.errors import LabUnreachable
+from lab.model.toxic_script import WHOLE_PROXY, proxy_of, toxic_of
+from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
+from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
+
+# Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
+USER_AGENT = "concurrency-lab"
+# Longer than the longest a reset_peer toxic can keep the API waiting (see model.TOXIC_TYPES).
+TIMEOUT_S = 15.0
+
+
+class Toxiproxy:
+    """A Toxiproxy server at ``url``. One thread; close it, or use it as a context.
+
+    ``transport`` is the seam for tests (httpx.MockTransport).
+    """
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self._url,
+            transport=transport,
+            timeout=TIMEOUT_S,
+            headers={"User-Agent": USER_AGENT},
+            trust_env=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def in_force(self) -> ToxicsInForce:
+        """Every proxy and its toxics, now. Raises LabUnreachable."""
+        answer = self._ask("GET", "/proxies")
+        try:
+            return parse_proxies(answer.json())
+        except ValueError as failure:
+            raise LabUnreachable(
+                f"toxiproxy at {self._url}: cannot read its proxies: {failure}"
+            ) from failure
+
+    def proxy(self, name: str) -> Proxy:
+        """One proxy. Raises LabUnreachable, also for a name that is not there."""
+        return proxy_of(self.in_force(), name)
+
+    def apply(self, request: ToxicRequest) -> Proxy:
+        """Do what was asked for; returns the proxy as read back. Raises LabUnreachable, and
+        WordError where a change names a word that the toxic in force does not have."""
+        match request:
+            case Put(proxy, toxic):
+                return self.put(proxy, toxic)
+            case Change(proxy, name):
+                return self.put(proxy, request.of(toxic_of(self.proxy(proxy), name)).toxic)
+            case Remove(proxy, name):
+                return self.remove(proxy, name)
+            case Enable(proxy, enabled):
+                return self.enable(proxy, enabled)
+
+    def put(self, proxy_name: str, toxic: Toxic) -> Proxy:
+        """Create the toxic, or make the one of that name equal to it; returns the proxy as
+        read back. A change of type or stream replaces the toxic, since Toxiproxy would
+        ignore it silently. Raises LabUnreachable, also when the read-back differs."""
+        present = {t.name: t for t in self.proxy(proxy_name).toxics}.get(toxic.name)
+        path = f"/proxies/{proxy_name}/toxics"
+        change: dict[str, object] = {
+            "attributes": dict(toxic.attributes),
+            "toxicity": toxic.toxicity,
+        }
+        if present is not None and (present.type, present.stream) == (toxic.type, toxic.stream):
+            self._ask("POST", f"{path}/{toxic.name}", change)
+        else:
+            if present is not None:
+                self._ask("DELETE", f"{path}/{toxic.name}")
+            identity = {"name": toxic.name, "type": toxic.type, "stream": toxic.stream}
+            self._ask("POST", path, change | identity)
+        after = self.proxy(proxy_name)
+        if toxic not in after.toxics:
+            raise LabUnreachable(f"toxiproxy did not take {toxic}: in force is {after.toxics}")
+        return after
+
+    def remove(self, proxy_name: str, name: str) -> Proxy:
+        """Remove one toxic; returns the proxy as read back. Raises LabUnreachable, also for
+        a toxic that is not there."""
+        toxic_of(self.proxy(proxy_name), name)
+        self._ask("DELETE", f"/proxies/{proxy_name}/toxics/{name}")
+        return self.proxy(proxy_name)
+
+    def enable(self, proxy_name: str, enabled: bool) -> Proxy:
+        """Bring the proxy up, or down: down refuses connections and cuts the open ones.
+        Returns the proxy as read back. Raises LabUnreachable."""
+        before = self.proxy(proxy_name)
+        if before.enabled != enabled:
+            self._ask("POST", f"/proxies/{proxy_name}", {"enabled": enabled})
+        after = self.proxy(proxy_name)
+        if after.enabled != enabled:
+            raise LabUnreachable(f"proxy {proxy_name} did not change to enabled={enabled}")
+        return after
+
+    def reset(self) -> ToxicsInForce:
+        """Remove every toxic and bring every proxy up; returns the read-back. Raises
+        LabUnreachable when anything is left."""
+        self._ask("POST", "/reset")
+        after = self.in_force()
+        left = [f"{proxy}/{toxic.name}" for proxy, toxic in after.toxics]
+        left += [f"{proxy.name} (down)" for proxy in after.proxies if not proxy.enabled]
+        if left:
+            raise LabUnreachable(f"after the reset still in force: {', '.join(left)}")
+        return after
+
+    def restore(self, before: ToxicsInForce, touched: Iterable[tuple[str, str]]) -> ToxicsInForce:
+        """Have each (proxy, toxic or WHOLE_PROXY) of ``touched`` as it was ``before``, and
+        leave all others alone; returns the read-back. Raises LabUnreachable."""
+        for proxy_name, name in touched:
+            was, now = proxy_of(before, proxy_name), self.proxy(proxy_name)
+            if name == WHOLE_PROXY:
+                self.enable(proxy_name, was.enabled)
+                continue
+            old = next((toxic for toxic in was.toxics if toxic.name == name), None)
+            present = next((toxic for toxic in now.toxics if toxic.name == name), None)
+            if old is None and present is not None:
+                self.remove(proxy_name, name)
+            elif old is not None and old != present:
+                self.put(proxy_name, old)
+        return self.in_force()
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, object] | None = None
+    ) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, json=body)
+        except httpx.HTTPError as failure:
+            raise LabUnreachable(
+                f"toxiproxy does not answer at {self._url} ({type(failure).__name__}: {failure})"
+            ) from failure
+        if answer.is_success:
+            return answer
+        raise LabUnreachable(
+            f"toxiproxy refused {method} {path}: {answer.status_code} {answer.text.strip()}"
+        )

@@ -1,0 +1,364 @@
+"""The words of density, and whole runs on a fake lab with fake connections and a fake clock."""
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.campaign.density import Place, density, rebuild, resume
+from lab.cli import do
+from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.experiments.reading.density import density_plan, source_ports
+from lab.model import Fairness
+from lab.model.density import Kind, Plan, Row
+from lab.report import density as report
+from lab.store import manifest
+from lab.system.stack import Stack
+from support.fakes import START, FakeLab, FakeSystem
+
+RUN = "20260131T120000Z-density"
+SERVERS = ("a", "b")
+
+
+def plan(**words: str) -> Plan:
+    return density_plan(words, SERVERS, 20_000, 55_536)
+
+
+def test_no_word_is_needed() -> None:
+    whole = plan()
+    assert (whole.servers, whole.kinds) == (SERVERS, ("idle", "slow"))
+    assert (whole.asked, whole.connections, whole.why_fewer) == (8000, 8000, None)
+    assert (whole.launches, whole.rows) == (3, 12)
+
+
+def test_fewer_connections_than_asked_have_a_reason() -> None:
+    files = plan(CONNECTIONS="50000")
+    assert (files.asked, files.connections) == (50_000, 19_000)
+    assert files.why_fewer == "20000 open files per process"
+    ports = density_plan({"CONNECTIONS": "60000"}, SERVERS, 1_000_000, 55_536)
+    assert (ports.connections, ports.why_fewer) == (55_036, "55536 source ports")
+    assert density_plan({}, SERVERS, 4000, None).connections == 3000
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"CONNECTIONS": "many"}, "CONNECTIONS=many is not allowed; allowed: 1..1000000"),
+        ({"LAUNCHES": "0"}, "LAUNCHES=0 is not allowed; allowed: 1..100"),
+        ({"KIND": "busy"}, "KIND=busy is not allowed; allowed: idle, slow, both"),
+        ({"SERVER": "c"}, "SERVER=c is not a server of the lab; allowed: a, b"),
+        ({"SERVER": "a,a"}, "names the same twice"),
+        ({"NAME": "../x"}, "NAME=../x is not allowed"),
+        ({"CONC": "5"}, "unknown word CONC; allowed: CONNECTIONS"),
+    ],
+)
+def test_a_wrong_word_gets_one_line(words: dict[str, str], says: str) -> None:
+    with pytest.raises(WordError) as refused:
+        plan(**words)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_kernel_tells_how_many_ports_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "ports"
+    assert source_ports(path) is None
+    path.write_text("10000\t65535\n")
+    assert source_ports(path) == 55_536
+
+
+class FakeHeld:
+    """Opens what it is asked for, at most `most`; the lab sees every one of them."""
+
+    def __init__(self, fakes: "Fakes", server: str) -> None:
+        self._fakes = fakes
+        self._server = server
+        self.problem: str | None = None
+        self.open = 0
+
+    def add(self, count: int, deadline: float, monotonic: Callable[[], float]) -> None:
+        self.open = min(self.open + count, self._fakes.most)
+        if self.open == self._fakes.most:
+            self.problem = "Too many open files"
+        self._fakes.held[self._server] = self.open
+
+    def notice_closed(self) -> None:
+        self.open -= self._fakes.closed_by_server
+
+    def close(self) -> None:
+        self._fakes.held[self._server] = 0
+
+
+class Fakes:
+    """Connections of 1,000 bytes of heap and 3,000 resident on server a, twice that on b."""
+
+    def __init__(self, lab: FakeLab) -> None:
+        self.held = dict.fromkeys(SERVERS, 0)
+        self.most = 1_000_000
+        self.closed_by_server = 0
+        cost = {"a": 1, "b": 2}
+        lab.heap_bytes = lambda s: 10_000_000 + 1000 * cost[s] * self.held[s]
+        lab.resident_bytes = lambda s: 100_000_000 + 3000 * cost[s] * self.held[s]
+        lab.open_files = lambda s: 40 + self.held[s]
+
+    def connect(self, host: str, port: int, kind: Kind, check: Callable[[], None]) -> FakeHeld:
+        assert port == 8080
+        check()
+        return FakeHeld(self, host)
+
+
+@dataclasses.dataclass
+class Run:
+    """A density run ready to start; rows and manifest are read back from the disk."""
+
+    place: Place
+    stack: Stack
+    system: FakeSystem
+    fakes: Fakes
+    text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+
+    def run(self, **words: str) -> int:
+        console = Console(file=self.text, width=120)
+        whole = plan(**{"LAUNCHES": "1", **words})
+        return density(whole, self.place, self.stack, self.system, console, self.fakes.connect)
+
+    def resume(self) -> int:
+        console = Console(file=self.text, width=120)
+        run_dir = self.place.results / RUN
+        return resume(run_dir, self.place, self.stack, self.system, console, self.fakes.connect)
+
+    def rebuild(self) -> int:
+        return rebuild(self.place.results / RUN, Console(file=self.text, width=120))
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        path = self.place.results / RUN / "density.csv"
+        return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+
+    @property
+    def manifest(self) -> dict[str, object]:
+        loaded = json.loads((self.place.results / RUN / "manifest.json").read_text())
+        assert isinstance(loaded, dict)
+        return loaded
+
+
+@pytest.fixture
+def ready(tmp_path: Path, stack: Stack, system: FakeSystem, fake_lab: FakeLab) -> Run:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "host.json").write_text('{"commit": "c0ffee"}')
+    place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 55_536)
+    return Run(place, stack, system, Fakes(fake_lab))
+
+
+def test_every_row_is_a_fresh_jvm_and_servers_alternate(ready: Run, fake_lab: FakeLab) -> None:
+    assert ready.run(LAUNCHES="2") == 0
+    assert [(row["launch"], row["kind"], row["server"]) for row in ready.rows] == [
+        (launch, kind, server)
+        for launch in ("1", "2")
+        for kind in ("idle", "slow")
+        for server in SERVERS
+    ]
+    assert fake_lab.restarts == ["a", "b"] * 4
+    assert {row["valid"] for row in ready.rows} == {"true"}
+
+
+def test_memory_per_connection_is_the_difference_by_their_number(ready: Run) -> None:
+    ready.run(CONNECTIONS="2000")
+    row = ready.rows[1]
+    assert tuple(row) == Row.columns()
+    assert (row["asked"], row["opened"], row["why_fewer"]) == ("2000", "2000", "")
+    assert (row["heap_before_bytes"], row["heap_after_bytes"]) == ("10000000", "14000000")
+    assert (row["heap_per_connection_bytes"], row["resident_per_connection_bytes"]) == (
+        "2000.0",
+        "6000.0",
+    )
+
+
+def test_the_table_and_the_manifest_tell_it_all(ready: Run) -> None:
+    ready.run(LAUNCHES="6", KIND="idle", SERVER="a", NAME="density")
+    text = ready.text.getvalue()
+    assert "1000 [1000 1000]" in text
+    assert "3000 [3000 3000]" in text
+    assert "equal for all: " in text
+    assert "[1/6] a idle launch 1: 8000 connections, heap 1000, resident 3000 bytes each" in text
+    manifest = ready.manifest
+    assert manifest["status"] == "complete"
+    assert manifest["limits"] == {"open_files": 20_000, "source_ports": 55_536}
+    experiment = manifest["experiment"]
+    assert isinstance(experiment, dict)
+    assert (experiment["asked"], experiment["launches"]) == (8000, 6)
+    assert (ready.place.results / "latest").resolve().name == RUN
+
+
+def test_fewer_than_six_launches_show_their_range_and_no_interval(ready: Run) -> None:
+    ready.run(LAUNCHES="3", KIND="idle", SERVER="a")
+    assert "1000 (1000 1000)" in ready.text.getvalue()
+
+
+def test_fewer_than_asked_are_never_silent(ready: Run) -> None:
+    ready.run(CONNECTIONS="50000", KIND="idle", SERVER="a")
+    assert (ready.rows[0]["asked"], ready.rows[0]["opened"]) == ("50000", "19000")
+    said = "19000 of 50000 connections: 20000 open files per process"
+    assert said in ready.text.getvalue()
+    assert "19000 of the 50000 connections asked for" in ready.text.getvalue()
+
+
+def test_what_stops_the_opening_is_told(ready: Run) -> None:
+    ready.fakes.most = 700
+    ready.run(KIND="idle", SERVER="a")
+    row = ready.rows[0]
+    assert (row["opened"], row["why_fewer"], row["valid"]) == ("700", "Too many open files", "true")
+    assert "700 of 8000 connections: Too many open files" in ready.text.getvalue()
+
+
+def test_no_connection_at_all_is_no_figure(ready: Run) -> None:
+    ready.fakes.most = 0
+    assert ready.run(KIND="idle", SERVER="a") == 1
+    row = ready.rows[0]
+    assert (row["heap_per_connection_bytes"], row["valid"]) == ("", "false")
+    assert row["invalid_reasons"] == "no connection could be opened"
+
+
+def test_connections_that_the_server_closed_make_the_row_invalid(ready: Run) -> None:
+    ready.fakes.closed_by_server = 5
+    ready.run(KIND="idle", SERVER="a")
+    assert ready.rows[0]["invalid_reasons"] == "5 of 8000 connections were closed by the server"
+
+
+def test_connections_that_never_reach_the_server_make_the_row_invalid(
+    ready: Run, fake_lab: FakeLab
+) -> None:
+    fake_lab.open_files = lambda server: 40
+    ready.run(KIND="slow", SERVER="a")
+    reason = "the server never had 8000 more files open"
+    assert ready.rows[0]["invalid_reasons"] == reason
+
+
+def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run, fake_lab: FakeLab) -> None:
+    def crash(server: str) -> int:
+        identity = fake_lab.identities[server]
+        fake_lab.identities[server] = dataclasses.replace(identity, start_time_ms=99_999)
+        return 10_000_000
+
+    fake_lab.heap_bytes = crash
+    ready.run(KIND="idle", SERVER="a")
+    assert ready.rows[0]["invalid_reasons"] == "the JVM restarted during the launch"
+
+
+def test_a_jvm_that_does_not_come_back_fails_the_run(ready: Run, fake_lab: FakeLab) -> None:
+    fake_lab.comes_back = False
+    with pytest.raises(LabUnreachable, match="a: its JVM did not end when told to"):
+        ready.run()
+    assert ready.manifest["status"] == "failed"
+
+
+def test_unequal_limits_make_every_row_invalid(ready: Run, fake_lab: FakeLab) -> None:
+    fake_lab.settings = {"a": {"backlog": 4096}, "b": {"backlog": 50}}
+    ready.run(KIND="idle")
+    reasons = {row["invalid_reasons"] for row in ready.rows}
+    assert reasons == {"unequal limits: backlog a=4096 b=50"}
+
+
+def test_an_interrupt_keeps_what_was_measured(ready: Run) -> None:
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    assert 0 < len(ready.rows) < 4
+    assert ready.manifest["status"] == "interrupted"
+    assert set(ready.fakes.held.values()) == {0}
+
+
+def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run, fake_lab: FakeLab) -> None:
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    before = ready.rows
+    ready.system.interrupt_at = None
+    assert ready.resume() == 0
+    assert ready.rows[: len(before)] == before
+    launches = [(row["launch"], row["kind"], row["server"]) for row in ready.rows]
+    assert launches == [("1", kind, server) for kind in ("idle", "slow") for server in ("a", "b")]
+    assert ready.manifest["status"] == "complete"
+    with pytest.raises(LabError, match="nothing is left"):
+        ready.resume()
+
+
+def test_a_run_does_not_go_on_in_another_lab(ready: Run, fake_lab: FakeLab) -> None:
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    ready.system.interrupt_at = None
+    fake_lab.settings["b"] = {"backlog": 7}
+    with pytest.raises(LabError, match="b: backlog changed since it began"):
+        ready.resume()
+
+
+def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
+    ready.run(LAUNCHES="6", KIND="idle", CONNECTIONS="50000", SERVER="a,b")
+    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    assert text.startswith(f"# density: {RUN}\n")
+    assert "| a | idle | 19000 | 1000 [1000 1000] | 3000 [3000 3000] | 6 |" in text
+    assert "12 launches, 12 of them valid, from 2026-01-31T12:00:00.000Z" in text
+    assert "- equal for all: " in text
+    assert "- a idle launch 1: 19000 of 50000 connections: 20000 open files per process" in text
+    assert "make density LAUNCHES=6 KIND=idle CONNECTIONS=50000 SERVER=a,b\n" in text
+    assert "REPORT.md" in ready.text.getvalue()
+
+
+def test_a_report_has_question_and_hypothesis_of_its_file() -> None:
+    asked = dataclasses.replace(
+        density_plan({}, SERVERS, 20_000, None),
+        question="How much?\n",
+        hypothesis="Little.",
+        words=("EXP=d",),
+    )
+    whole = manifest.Manifest(
+        run="r", status="complete", started_at=START, ended_at=START, experiment=asked,
+        versions={}, host={}, limits={}, servers={}, fairness=Fairness({}, {}, {}),
+    )  # fmt: skip
+    text = report.text(whole, ())
+    assert "**Question.** How much?\n" in text
+    assert "**Hypothesis.** Little.\n" in text
+    assert "\nmake run EXP=d\n" in text
+
+
+def test_a_report_is_made_again_byte_for_byte(ready: Run) -> None:
+    ready.fakes.most = 333
+    ready.run(LAUNCHES="2")
+    path = ready.place.results / RUN / "REPORT.md"
+    before = path.read_bytes()
+    assert ready.rebuild() == 0
+    assert "unchanged, byte for byte: REPORT.md" in ready.text.getvalue()
+    path.unlink()
+    ready.rebuild()
+    assert path.read_bytes() == before
+    assert "rebuilt: REPORT.md" in ready.text.getvalue()
+    path.write_text("something else\n")
+    ready.rebuild()
+    assert path.read_bytes() == before
+    assert "is kept as REPORT.md.1.old" in ready.text.getvalue()
+
+
+def test_a_report_says_what_is_invalid_and_that_the_run_did_not_end(ready: Run) -> None:
+    ready.fakes.closed_by_server = 5
+    ready.system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        ready.run()
+    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    assert "> **The run is interrupted, not complete: " in text
+    assert "- a idle launch 1: 5 of 8000 connections were closed by the server" in text
+    ready.rebuild()
+    assert "the run is interrupted, not complete" in ready.text.getvalue()
+
+
+def test_report_is_the_same_verb_for_density(
+    ready: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ready.run()
+    assert do(["report", f"RUN={RUN}"], {"LAB_HOME": str(tmp_path)}) == 0
+    assert f"results/{RUN}: 4 launches, 4 of them valid" in capsys.readouterr().out
+    assert do(["report"], {"LAB_HOME": str(tmp_path)}) == 0

@@ -1,0 +1,240 @@
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.campaign.derive import derive, read_trial
+from lab.errors import LabError, RawDataError
+from lab.load.engines import ENGINES
+from lab.model import Objective, Row, Stress, ToxicState
+from lab.store import csv, manifest
+from lab.store.records import write_json
+from support.fakes import IDENTITY, FakeEngine, plan, record, snapshot
+from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
+
+OLD = Path(__file__).parent / "captures" / "20261121T000331Z-interrupted"
+FILES = (
+    "trials.csv",
+    "trials.jsonl",
+    "findings.json",
+    "comparison.json",
+    "REPORT.md",
+    "report.html",
+    "figures",
+)
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans())
+    return folder
+
+
+def contents(run_dir: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run_dir.iterdir() if path.is_file()}
+
+
+def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
+    derived = derive(run_dir, [Jittery()])
+    assert derived.files == derived.changed == FILES
+    assert derived.kept == ()
+    assert len(derived.rows) == 24
+    [of] = derived.comparisons
+    assert {cell.answer for cell in of.cells} == {"no difference"}
+    assert json.loads((run_dir / "findings.json").read_text()) == []
+    assert json.loads((run_dir / "comparison.json").read_text())["cells_with_interval"] == 4
+
+
+def test_again_gives_the_same_bytes_and_writes_nothing(run_dir: Path) -> None:
+    derive(run_dir, [Jittery()])
+    before = contents(run_dir)
+    times = {path: path.stat().st_mtime_ns for path in run_dir.iterdir()}
+    assert derive(run_dir, [Jittery()]).changed == ()
+    assert contents(run_dir) == before
+    assert {path: path.stat().st_mtime_ns for path in run_dir.iterdir()} == times
+
+
+def test_another_place_on_disk_gives_the_same_bytes(run_dir: Path, tmp_path: Path) -> None:
+    derive(run_dir, [Jittery()])
+    copy = tmp_path / "elsewhere" / "copy"
+    shutil.copytree(run_dir / "raw", copy / "raw")
+    shutil.copy(run_dir / "manifest.json", copy)
+    derive(copy, [Jittery()])
+    assert contents(copy) == contents(run_dir)
+
+
+def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> None:
+    of = manifest.read(run_dir)
+    for raw in sorted((run_dir / "raw").iterdir()):
+        csv.append(run_dir / "trials.csv", read_trial(of, raw, [Jittery()]).row)
+    derived = derive(run_dir, [Jittery()])
+    assert derived.changed == FILES[1:]
+    assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
+
+
+def rounded(row: Row) -> Row:
+    """A row as a CSV of three decimals holds it."""
+    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def test_a_table_cut_short_by_a_kill_is_completed_and_nothing_is_kept(run_dir: Path) -> None:
+    derive(run_dir, [Jittery()])
+    path = run_dir / "trials.csv"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-200])
+    derived = derive(run_dir, [Jittery()])
+    assert (derived.changed, derived.kept) == (("trials.csv",), ())
+    assert path.read_bytes() == whole
+
+
+def test_what_said_something_else_is_kept_and_named(run_dir: Path) -> None:
+    derive(run_dir, [Jittery()])
+    for number, said in enumerate(("first", "second"), start=1):
+        (run_dir / "REPORT.md").write_text(said)
+        derived = derive(run_dir, [Jittery()])
+        assert derived.changed == ("REPORT.md",)
+        assert derived.kept == (f"REPORT.md.{number}.old",)
+        assert (run_dir / derived.kept[0]).read_text() == said
+
+
+def test_a_run_under_way_replaces_its_own_files(run_dir: Path) -> None:
+    (run_dir / "REPORT.md").write_text("half of it")
+    assert derive(run_dir, [Jittery()], live=True).kept == ()
+    assert not list(run_dir.glob("*.old"))
+
+
+def test_a_trial_that_never_ended_is_left_out_and_named(run_dir: Path) -> None:
+    (run_dir / "raw" / "25-a-closed").mkdir()
+    (run_dir / "raw" / "25-a-closed" / "oha.out").write_text("")
+    derived = derive(run_dir, [Jittery()])
+    assert derived.unfinished == ("25-a-closed",)
+    assert len(derived.rows) == 24
+    assert "raw/25-a-closed has no trial.json" in (run_dir / "REPORT.md").read_text()
+
+
+def test_trials_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, [plan(trial=f"{number}-a") for number in (100, 99, 9)])
+    assert [row.trial for row in derive(run_dir, [FakeEngine()]).rows] == ["9-a", "99-a", "100-a"]
+
+
+def test_a_folder_that_is_no_trial_is_refused_and_nothing_written(run_dir: Path) -> None:
+    (run_dir / "raw" / "backup").mkdir()
+    with pytest.raises(RawDataError, match="does not begin with a number"):
+        derive(run_dir, [Jittery()])
+    assert list(contents(run_dir)) == ["manifest.json"]
+
+
+def test_a_trial_copied_under_another_name_is_refused(run_dir: Path) -> None:
+    shutil.copytree(run_dir / "raw" / "01-a-closed", run_dir / "raw" / "25-a-closed")
+    with pytest.raises(RawDataError, match="is of trial 01-a-closed"):
+        derive(run_dir, [Jittery()])
+
+
+def test_a_trial_without_a_reading_is_kept_as_an_invalid_row(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, [plan(server="a")])
+    engine = FakeEngine()
+    engine.broken = "no such line"
+    [row] = derive(run_dir, [engine]).rows
+    assert (row.valid, row.achieved_rps) == (False, None)
+    [told] = map(json.loads, (run_dir / "trials.jsonl").read_text().splitlines())
+    assert told["p95_ms"] is None
+    assert told["samples"] is None
+
+
+def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> None:
+    derived = derive(run_dir, [Jittery()])
+    told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
+    assert [one["trial"] for one in told] == [row.trial for row in derived.rows]
+    first = told[0]
+    assert set(Row.columns()) < set(first)
+    assert first["launch"] == 1
+    assert first["argv"] == ["fake"]
+    assert first["usage"]["run_cpu_s"] == 5.0
+    assert first["warmth"]["steady"] is True
+    assert first["jit_share"] == 0.02
+    assert first["sent"] is None
+
+
+def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
+    # The window's series say nothing of any job: each trial gets that as a note.
+    raw, of = run_dir / "raw" / "01-a-closed", manifest.read(run_dir)
+    assert "series are missing" in str(read_trial(of, raw, [Jittery()]).judgement.notes)
+    (raw / "series.jsonl.gz").write_bytes(b"not gzip")
+    with pytest.raises(RawDataError, match=r"series\.jsonl\.gz"):
+        read_trial(of, raw, [Jittery()])
+
+
+def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path: Path) -> None:
+    slow = ToxicState(("downstream/latency latency latency=300",), 300.0)
+    servers = {"a": snapshot(), "b": snapshot(toxics=slow)}
+    folder = write_manifest(tmp_path, servers=servers)
+    first, second, *_ = plans()
+    write_raw(folder, [first, second])
+    raw = folder / "raw" / second.trial
+    of = dataclasses.replace(IDENTITY, model="b")
+    at = snapshot(identity=of, toxics=slow, downstream_delay_ms=100.0)
+    write_json(raw / "trial.json", record(second, before=at, after=at))
+    rows = derive(folder, [Jittery()]).rows
+    # The first server's snapshot counts, whatever the second's own was.
+    assert [row.invalid_reasons for row in rows] == [
+        "",
+        "toxics are not those the run began with: none became downstream/latency latency "
+        "latency=300; the downstream's delay is not what the run began with: 200 became 100 ms",
+    ]
+    assert derive(folder, [Jittery()]).changed == ()
+
+
+def test_a_run_of_an_older_format_is_judged_again_to_the_same_rows(tmp_path: Path) -> None:
+    # A real run of format 1, with its first two trials.
+    run_dir = tmp_path / OLD.name
+    shutil.copytree(OLD, run_dir)
+    before = csv.read(run_dir / "trials.csv")
+    derived = derive(run_dir, ENGINES)
+    # It stored no series, so what limited its trials cannot be told.
+    judged = tuple(dataclasses.replace(row, bottleneck="unknown", confidence=0.0) for row in before)
+    after = tuple(csv.read(run_dir / "trials.csv"))
+    # What the window saw is in its raw data, though that version did not tell.
+    assert [row.window_ok for row in after] == [
+        round((row.achieved_rps or 0) * (row.window_s or 0)) for row in before
+    ]
+    older = {"window_ok": None, "window_http_errors": None}
+    assert tuple(dataclasses.replace(row, **older) for row in after) == judged
+    assert derived.kept == ("trials.csv.1.old",)  # It had fewer columns.
+    assert all(row.valid for row in before)
+    report = (run_dir / "REPORT.md").read_text()
+    assert report.count("p99 left out: 271 samples") == 1
+    assert "make bench NAME=interrupted ENGINE=oha" in report
+
+
+def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path, experiment={"tasks": 10_000})
+    with pytest.raises(LabError, match="not a run of trials"):
+        derive(run_dir, ENGINES)
+
+
+def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
+    # The first 100 was invalid once, and so made again.
+    stress = Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    changes = {"kind": "stress", "stress": stress, "servers": ("a",), "launches": 0}
+    of = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    run_dir = write_manifest(tmp_path, experiment=of)
+    write_raw(run_dir, [plan(trial="001-a"), plan(trial="002-a")])
+    derived = derive(run_dir, [Jittery()])
+    assert derived.files == derived.changed
+    [line] = derived.lines
+    assert line.endswith("002-a is not of this search: 1100 connections were next")
+
+
+def test_findings_are_those_of_the_experiment_s_kind(run_dir: Path) -> None:
+    assert derive(run_dir, [Jittery()]).findings == ()
+    assert EXPERIMENT.kind == "loads"
+    assert derive(run_dir, [Jittery()]).lines == ()

@@ -1,0 +1,359 @@
+import csv
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.campaign.derive import derive
+from lab.campaign.rejudge import compare_verb, report_verb
+from lab.errors import LabError, RawDataError, WordError
+from lab.model import Counts, Experiment, Fairness, Latency, Peak, Row
+from lab.report import table
+from lab.report.table import milliseconds
+from lab.store import csv as report_csv
+from lab.store import manifest
+from lab.store.records import read_object, write_json
+from support.fakes import START, FakeEngine, judged_row, measurement, plan, reading, record
+from support.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
+
+CAPTURES = Path(__file__).parent / "captures"
+
+
+def row(trial: str = "01-a", engine: str = "wrk2") -> Row:
+    of = record(
+        plan(
+            trial=trial,
+            engine=engine,
+            server="virtual-threads",
+            concurrency=10_000,
+            offered_rps=45_000,
+            predicted_rps=45_000.0,
+        )
+    )
+    slow = Latency(12_000, 12_345, 23_456, 34_567, 45_678)
+    said = reading(
+        44_950.0,
+        corrected=slow,
+        raw=slow,
+        counts=Counts(None, 999_999, 123, 123_456, None, None, 9),
+    )
+    whole = measurement(of, said)
+    return judged_row("run", whole)
+
+
+def shown(rows: list[Row], width: int) -> str:
+    text = io.StringIO()
+    table.render(Console(file=text, width=width), rows, ["a: a note"])
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("width", [120, 116, 80])
+def test_the_widest_row_is_neither_cut_nor_wrapped(width: int) -> None:
+    text = shown([row()], width)
+    assert max(map(len, text.splitlines())) <= width
+    for cell in (
+        "virtual-threads",
+        "10000",
+        "45000",
+        "44944",  # Goodput: of 44,950 answers 6 were errors.
+        "12.3s",
+        "34.6s",
+        "999999",
+        "123456",
+    ):
+        assert cell in text
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [160, 120, 80])
+def test_no_number_is_cut_for_a_long_name_of_a_condition(width: int) -> None:
+    long = dataclasses.replace(row(), arm="healthy-virtual-threads", bottleneck="worker pool")
+    text = shown([long], width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for cell in ("virtual-threads@", "10000", "45000", "44944", "12.3s", "23.5s", "123456"):
+        assert cell in text
+
+
+def test_engines_are_a_column_when_they_differ() -> None:
+    text = shown([row(), row(engine="oha")], 120)
+    assert "wrk2" in text
+    assert "oha" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_of_a_load_with_spikes_no_p95_is_predicted() -> None:
+    calm = dataclasses.replace(record(), expected_p95_ms=200.0)
+    spiked = dataclasses.replace(calm, peaks=(Peak(12.0, 15.0),))
+    rows = [judged_row("run", measurement(of, reading())) for of in (calm, spiked)]
+    assert [one.expected_p95_ms for one in rows] == [200.0, None]
+
+
+def test_what_cannot_be_told_is_a_dash_and_explained() -> None:
+    text = shown([row()], 120)
+    assert "–" in text.splitlines()[2]
+    assert "the engine cannot tell" in text.replace("\n", " ")
+
+
+def test_an_invalid_row_says_why() -> None:
+    bad = measurement(record(after=None, after_problem="gone"))
+    invalid = judged_row("run", bad)
+    text = shown([invalid], 120)
+    assert "NO" in text
+    assert "gone" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.155, "0.15"),
+        (9.994, "9.99"),
+        (9.996, "10"),
+        (214.4, "214"),
+        (9999.4, "9999"),
+        (9999.5, "10.0s"),
+        (99_949.0, "99.9s"),
+        (123_456.0, "123s"),
+    ],
+)
+def test_a_latency_has_at_most_five_characters(value: float | None, text: str) -> None:
+    assert milliseconds(value) == text
+    assert len(text) <= 5
+
+
+def test_rows_are_appended_one_by_one_under_one_header(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    report_csv.append(path, row())
+    report_csv.append(path, row(trial="02-a"))
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert [r["trial"] for r in rows] == ["01-a", "02-a"]
+    assert tuple(rows[0]) == Row.columns()
+    assert rows[0]["p50_ms"] == "12345.000"
+    assert rows[0]["sent"] == ""
+
+
+def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    invalid = measurement(record(after=None, after_problem='gone, with "quotes", and; more'))
+    closed = measurement(record(plan("closed", launch=3, arm="left")), reading(corrected=None))
+    rows = [judged_row("run", one) for one in (invalid, closed)]
+    for one in rows:
+        report_csv.append(path, one)
+    assert report_csv.read(path) == tuple(rows)
+    assert path.read_text() == report_csv.text(rows)
+
+
+def test_a_table_of_an_older_version_has_no_launches() -> None:
+    [first, _] = report_csv.read(CAPTURES / "20261121T000331Z-interrupted" / "trials.csv")
+    assert (first.launch, first.arm, first.valid) == (0, None, True)
+    assert (first.p95_ms, first.sent, first.ok) == (219.775, None, 433)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("run,trial", "run,colour", "colour, trial"),
+        (",true,", ",perhaps,", "trials.csv:2"),
+        (",450,", ",many,", "trials.csv:2"),
+        (",0,,,,,,\n", "\n", "trials.csv:2"),
+    ],
+)
+def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "trials.csv"
+    whole = measurement()
+    text = report_csv.text([judged_row("run", whole)])
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(RawDataError, match=said):
+        report_csv.read(path)
+
+
+def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    read = manifest.read(run_dir)
+    assert read.experiment == EXPERIMENT
+    assert (read.run, read.started_at, read.status) == (NAME, START, "complete")
+    assert read.servers["a"].identity.model == "a"
+    manifest.write(tmp_path, read)
+    assert (tmp_path / "manifest.json").read_bytes() == (run_dir / "manifest.json").read_bytes()
+
+
+def test_a_manifest_of_format_1_is_read_as_one_of_today() -> None:
+    read = manifest.read(CAPTURES / "20261121T000331Z-interrupted")
+    experiment = read.experiment
+    assert isinstance(experiment, Experiment)
+    assert (experiment.routes, experiment.engines) == (("/downstream",), ("oha",))
+    assert (experiment.kind, experiment.launches, experiment.scale) == ("loads", 0, 1.0)
+    assert read.format_version == 2
+    assert read.servers["fixed-pool"].setting("pool_size") == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format_version": 3}, "has format 3; this version of the lab reads 1 to 2"),
+        ({"format_version": None}, "has format None"),
+        ({"experiment": {"connections": 8000}}, "is not a run of trials"),
+        ({"experiment": None}, "is not a run of trials"),
+        ({"experiment": {"concurrencies": [1]}}, "manifest.json: Experiment"),
+        ({"status": "asleep"}, "status must be one of running"),
+        ({"colour": "red"}, "no field colour"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_says_why(
+    tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    run_dir = write_manifest(tmp_path)
+    path = run_dir / "manifest.json"
+    write_json(path, {**read_object(path), **changes})
+    with pytest.raises(LabError, match=said) as failure:
+        manifest.read(run_dir)
+    assert "\n" not in str(failure.value)
+
+
+def test_the_first_manifests_of_format_1_did_not_say_what_was_fair(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    whole = read_object(CAPTURES / "20261121T000331Z-interrupted" / "manifest.json")
+    del whole["fairness"]
+    write_json(run_dir / "manifest.json", whole)
+    assert manifest.read(run_dir).fairness.equal == {}
+
+
+def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="is not a run of the lab"):
+        manifest.read(tmp_path)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, plans())
+    derive(run_dir, [Jittery()])
+    (tmp_path / "latest").symlink_to(run_dir.name)
+    return tmp_path
+
+
+def report(results: Path) -> str:
+    return (results / NAME / "REPORT.md").read_text()
+
+
+def test_the_report_starts_with_what_was_asked(results: Path) -> None:
+    text = report(results)
+    assert text.startswith(
+        f"# aa: {NAME}\n\n**Question.** Does a differ from b?\n\n**Hypothesis.** "
+    )
+    assert "SCALE" not in text
+    for said in (
+        "24 trials, 24 of them valid, from 2026-01-31T12:00:00.000Z",
+        "6 fresh JVMs, interleaved, of every server",
+        "wrk2: fake 1.0",
+        "commit c0ffee\n",
+        "Abacus, 2 cores, 8.0 GiB, Linux 6.1, Docker 26.1",
+        "open_files 20000",
+        "make run EXP=aa LAUNCHES=6",
+        f"make report RUN={NAME}",
+    ):
+        assert said in text
+
+
+def test_the_report_has_open_and_closed_side_by_side_with_intervals(results: Path) -> None:
+    # Throughput of trial n is 500 or 450 less n % 5 thousandths; a's closed are 1, 5, … 21:
+    # thousandths 1, 0, 4, 3, 2, 1: median 1.5, from 0 to 4.
+    [line] = [line for line in report(results).splitlines() if line.startswith("| 100 | a |")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[2:5] == ["500", "499 [498, 500]", "210 [210, 210]"]
+    assert cells[5] == "450"
+    assert cells[7:] == ["210 [210, 210]", "210 [210, 210]", "0", "12 of 12", "6"]
+
+
+def test_the_report_answers_and_says_what_chance_would(results: Path) -> None:
+    text = report(results)
+    assert text.count("**no difference**") == 4
+    assert "4 comparisons have an interval; by chance alone 0.2 of them" in text
+
+
+def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
+    quick = dataclasses.replace(EXPERIMENT, scale=0.1)
+    run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
+    write_raw(run_dir, plans(launches=1))
+    derive(run_dir, [FakeEngine()])
+    lines = report(tmp_path).splitlines()
+    assert lines[2].startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
+    assert lines[4] == "> **The run is interrupted, not complete:** 4 trials."
+    assert "no interval (1 launch)" in report(tmp_path)
+    assert "inconclusive: closed 100 goodput;" in report(tmp_path)
+
+
+def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
+    unequal = Fairness({}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
+    run_dir = write_manifest(tmp_path, fairness=unequal)
+    write_raw(run_dir, plans(launches=1))
+    derive(run_dir, [FakeEngine()])
+    assert report(tmp_path).splitlines()[2] == (
+        "> **max_heap_bytes is not equal for all servers:** see What was run."
+    )
+
+
+def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, plans(launches=1))
+    engine = FakeEngine()
+    engine.broken = "no | such line"
+    derive(run_dir, [engine])
+    text = report(tmp_path)
+    assert text.splitlines()[2] == (
+        "> **4 of 4 trials are invalid** and in no median: see Invalid trials."
+    )
+    assert text.count("fake.txt:7: no | such line") == 4
+    assert "| 0 of 2 | 0 |" in text
+
+
+def shown_by(verb: str, results: Path, **words: str) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=80)
+    if verb == "report":
+        assert report_verb(words, results, console, [Jittery()]) == 0
+    else:
+        assert compare_verb(words, results, console) == 0
+    return text.getvalue()
+
+
+def test_report_says_what_was_rebuilt_and_what_was_not(results: Path) -> None:
+    said = shown_by("report", results)
+    assert f"results/{NAME}: 24 trials, 24 of them valid" in said
+    assert "unchanged, byte for byte: trials.csv, trials.jsonl, findings.json" in said
+    assert "rebuilt" not in said
+    (results / NAME / "REPORT.md").write_text("edited")
+    said = shown_by("report", results, RUN=NAME)
+    assert "rebuilt: REPORT.md" in said
+    assert "is kept as REPORT.md.1.old" in said
+
+
+@pytest.mark.parametrize("words", [{"RUN": "nowhere"}, {"A": "b"}])
+def test_report_refuses_bad_words(results: Path, words: dict[str, str]) -> None:
+    with pytest.raises(WordError):
+        shown_by("report", results, **words)
+
+
+def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> None:
+    said = shown_by("compare", results, A="latest:a", B="latest:b")
+    assert f"B {NAME}:b against A {NAME}:a" in said
+    assert said.count("no difference") >= 4
+    assert "by chance alone" in " ".join(said.split())
+    table_lines = [
+        line for line in said.splitlines() if line.startswith(("load", "closed", "open"))
+    ]
+    assert len(table_lines) == 5
+    assert max(map(len, table_lines)) <= 80
+
+
+def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
+    said = json.loads((results / NAME / "comparison.json").read_text())
+    assert (said["format_version"], said["margin"], said["confidence"]) == (2, 0.05, 0.95)
+    [of] = said["comparisons"]
+    assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 4)
+    assert of["cells"][0]["ratio"]["interval"]["coverage"] == pytest.approx(1 - 38 / 924)

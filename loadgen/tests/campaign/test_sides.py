@@ -1,0 +1,296 @@
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lab.campaign.sides import Paired, pair, read_pools
+from lab.errors import LabError, WordError
+from lab.model import Explain, Fairness, Row, ToxicState
+from support.fakes import IDENTITY, judged_row, measurement, record, snapshot
+from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_rows
+
+ONE, TWO, THREE = (f"20260131T12000{n}Z-aa" for n in range(3))
+OLDER = {name: fact for name, fact in HOST.items() if name != "cpusets"}
+UNRECORDED = "CPU sets were not recorded on either side"
+
+
+def rows(factor: float = 1.0, arm: str | None = None) -> list[Row]:
+    found = []
+    for plan in plans():
+        trial = plan.trial if arm is None else f"{plan.trial}-{arm}"
+        whole = measurement(record(dataclasses.replace(plan, trial=trial, arm=arm)))
+        row = judged_row("", whole)
+        found.append(dataclasses.replace(row, valid=True, achieved_rps=450 * factor))
+    return found
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    for name in (ONE, TWO):
+        write_rows(write_manifest(tmp_path, name), rows())
+    return tmp_path
+
+
+def compared(results: Path, **words: str) -> Paired:
+    return pair(*read_pools({"A": ONE, "B": TWO, **words}, results))
+
+
+def refused(results: Path, **words: str) -> str:
+    with pytest.raises(LabError) as failure:
+        compared(results, **words)
+    assert "\n" not in str(failure.value)
+    return str(failure.value)
+
+
+def test_runs_alike_are_compared_server_by_server(results: Path) -> None:
+    found = compared(results)
+    assert [(of.a, of.b) for of in found.comparisons] == [
+        (f"{ONE}:a", f"{TWO}:a"),
+        (f"{ONE}:b", f"{TWO}:b"),
+    ]
+    assert {cell.answer for of in found.comparisons for cell in of.cells} == {"no difference"}
+
+
+def test_different_runs_are_said_not_to_be_interleaved(results: Path) -> None:
+    assert any("not interleaved" in note for note in compared(results).notes)
+    assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").notes == ()
+
+
+def test_latest_is_a_run_s_name_too(results: Path) -> None:
+    (results / "latest").symlink_to(TWO)
+    [of, _] = compared(results, B="latest").comparisons
+    assert of.b == f"{TWO}:a"
+
+
+def test_pooled_runs_add_their_launches(results: Path) -> None:
+    write_rows(write_manifest(results, THREE), rows())
+    [of, _] = compared(results, A=f"{ONE},{TWO}", B=THREE).comparisons
+    assert of.cells[0].a is not None
+    assert of.cells[0].a.count == 12
+
+
+def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
+    arms = write_manifest(results, THREE)
+    write_rows(arms, [*rows(arm="left"), *rows(2.0, arm="right")])
+    [of] = compared(results, A=f"{THREE}:a@left", B=f"{THREE}:a@right").comparisons
+    assert of.cells[0].answer == "faster"
+    [of] = compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
+    assert of.b == f"{TWO}:b"
+    [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
+    assert of.cells[0].b is not None
+    assert of.cells[0].b.count == 12
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"A": "nowhere"}, "A=nowhere is not a run"),
+        ({"A": "../etc"}, "A=../etc is not a run"),
+        ({"A": "/etc"}, "is not a run"),
+        ({"A": ""}, "A= is not a run"),
+        ({"A": f"{ONE},{ONE}"}, "names the same run twice"),
+        ({"A": f"{ONE}:A B"}, "allowed: A=<run>"),
+        ({"A": f"{ONE}:c", "B": f"{TWO}:a"}, "has no trials; its servers: a, b"),
+        ({"A": f"{ONE}:a@left", "B": f"{TWO}:a"}, "has no trials; its servers: a, b"),
+        ({"A": f"{ONE}:a"}, f"B={TWO} names no server"),
+        ({"B": f"{ONE},{TWO}"}, f"the trials of {ONE} are on both sides"),
+        ({"B": ONE}, "are on both sides"),
+        ({"ACROSS": "host"}, "ACROSS=host is never allowed"),
+        ({"ACROSS": "commit,weather"}, "ACROSS=weather is not allowed; allowed: commit"),
+    ],
+)
+def test_bad_words_are_refused_with_what_is_allowed(
+    results: Path, words: Mapping[str, str], said: str
+) -> None:
+    with pytest.raises(WordError) as failure:
+        compared(results, **words)
+    assert said in str(failure.value)
+
+
+def test_a_missing_side_is_refused(results: Path) -> None:
+    with pytest.raises(WordError, match="B is missing"):
+        read_pools({"A": ONE}, results)
+
+
+@pytest.mark.parametrize("name", ["cpu_model", "cores", "memory_bytes", "kernel", "docker_version"])
+def test_another_host_is_refused_whatever_is_said(results: Path, name: str) -> None:
+    write_manifest(results, TWO, host={**HOST, name: "other"})
+    assert f"differ in host: {name} is" in refused(results)
+    assert "never" in refused(results, ACROSS="commit,images,limits")
+
+
+LIMITS: dict[str, dict[str, object]] = {
+    "open_files": {"limits": {"open_files": 1024, "generator_cores": 2}},
+    "generator_cores": {"limits": {"open_files": 20_000}},
+    "max_heap_bytes": {"identity": dataclasses.replace(IDENTITY, max_heap_bytes=1)},
+    "jvm_flags": {"identity": dataclasses.replace(IDENTITY, jvm_flags=())},
+    "pool_size": {"settings": {"pool_size": 400, "downstream_connections": 20_000}},
+    "downstream_connections": {"settings": {"pool_size": 200, "downstream_connections": 10}},
+    "toxics": {"toxics": ToxicState(("latency 500 ms",), 500.0)},
+    "delay": {"downstream_delay_ms": 100.0},
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name: str) -> None:
+    change = LIMITS[name]
+    if "limits" not in change:
+        change = {"servers": {"a": snapshot(**change), "b": snapshot()}}
+    write_manifest(results, TWO, **change)
+    said = refused(results)
+    assert "A and B differ in limits" in said
+    assert name in said
+    assert "ACROSS=limits" in said
+    notes = compared(results, ACROSS="limits").notes
+    assert any(note.startswith("compared across limits on purpose") for note in notes)
+
+
+@pytest.mark.parametrize("part", ["loadgen", "toxiproxy", "downstream"])
+def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
+    results: Path, part: str
+) -> None:
+    sets = HOST["cpusets"]
+    assert isinstance(sets, dict)
+    write_manifest(results, TWO, host={**HOST, "cpusets": {**sets, part: "1"}})
+    was = {"downstream": "0"}.get(part, "all")
+    said = refused(results)
+    assert f"differ in limits: CPU set of {part} is {was} in {ONE}, 1 in {TWO}" in said
+    assert compared(results, ACROSS="limits").comparisons
+
+
+def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
+    write_manifest(results, TWO, host=OLDER)
+    assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
+    write_rows(write_manifest(results, THREE), rows())
+    said = refused(results, A=f"{ONE},{TWO}", B=THREE)
+    assert f"A pools {ONE} and {TWO}, which differ in limits: CPU set of loadgen" in said
+
+
+def test_runs_from_before_cpu_sets_were_recorded_are_compared_with_a_note(results: Path) -> None:
+    assert UNRECORDED not in compared(results).notes
+    for name in (ONE, TWO):
+        write_manifest(results, name, host=OLDER)
+    write_rows(write_manifest(results, THREE, host=OLDER), rows())
+    for words in ({}, {"A": f"{ONE},{TWO}", "B": THREE}):
+        assert compared(results, **words).notes.count(UNRECORDED) == 1
+    pooled = {side: f"{ONE},{TWO}:{lane}" for side, lane in (("A", "a"), ("B", "b"))}
+    assert UNRECORDED in compared(results, **pooled).notes
+    # One run's own servers had the same parts around them, recorded or not.
+    assert UNRECORDED not in compared(results, A=f"{ONE}:a", B=f"{ONE}:b").notes
+
+
+def test_cpu_sets_recorded_in_part_are_not_unrecorded(results: Path) -> None:
+    for name in (ONE, TWO):
+        write_manifest(results, name, host={**HOST, "cpusets": {"loadgen": "0"}})
+    assert "CPU set of toxiproxy is not recorded" in refused(results)
+
+
+@pytest.mark.parametrize("image", ["a", "toxiproxy", "downstream", "loadgen"])
+def test_another_image_is_refused_unless_compared_on_purpose(results: Path, image: str) -> None:
+    images = HOST["images"]
+    assert isinstance(images, dict)
+    other = {tag: {"id": "new"} if f"/{image}:" in tag else of for tag, of in images.items()}
+    write_manifest(results, TWO, host={**HOST, "images": other})
+    assert f"differ in images: {image} is" in refused(results, A=f"{ONE}:a", B=f"{TWO}:a")
+    assert compared(results, ACROSS="images").comparisons
+
+
+def test_the_image_of_a_server_that_is_not_compared_does_not_matter(results: Path) -> None:
+    images = HOST["images"]
+    assert isinstance(images, dict)
+    other = {**images, "project/b:local": {"id": "new"}, "project/elsewhere:local": {"id": "new"}}
+    write_manifest(results, TWO, host={**HOST, "images": other})
+    assert compared(results, A=f"{ONE}:a", B=f"{TWO}:a").comparisons
+    assert "differ in images: b" in refused(results)
+
+
+def test_another_jdk_is_another_image(results: Path) -> None:
+    other = snapshot(identity=dataclasses.replace(IDENTITY, jdk="26"))
+    write_manifest(results, TWO, servers={"a": other, "b": other})
+    assert "differ in images: jdk is 25 for a" in refused(results)
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [{"commit": "beef"}, {"commit": None}, {"commit": "unknown"}, {"commit_dirty": True},
+     {"commit_dirty": None}],
+)  # fmt: skip
+def test_another_commit_is_refused_unless_compared_on_purpose(
+    results: Path, versions: Mapping[str, object]
+) -> None:
+    write_manifest(results, TWO, versions={**VERSIONS, **versions})
+    assert "A and B differ in commit" in refused(results)
+    assert compared(results, ACROSS="commit").comparisons
+    # Only between A and B: never within a pool.
+    write_rows(write_manifest(results, THREE), rows())
+    said = refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS="commit")
+    assert f"A pools {ONE} and {TWO}, which differ in commit" in said
+
+
+def test_what_a_run_did_not_record_is_like_nothing_else(results: Path) -> None:
+    write_manifest(results, ONE, host={})
+    write_manifest(results, TWO, host={})
+    assert "cpu_model is not recorded" in refused(results)
+
+
+def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) -> None:
+    write_manifest(results, ONE, host={}, versions={"commit_dirty": True})
+    assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").comparisons
+
+
+def test_different_servers_need_equal_limits_but_not_what_makes_them_models(results: Path) -> None:
+    loops = {"loops": 2, "pool_size": None, "downstream_connections": 20_000}
+    servers = {"a": snapshot(), "b": snapshot(settings=loops)}
+    write_manifest(results, TWO, servers=servers)
+    assert compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
+    servers["b"] = snapshot(settings={**loops, "downstream_connections": 10})
+    write_manifest(results, TWO, servers=servers)
+    assert "downstream_connections" in refused(results, A=f"{ONE}:a", B=f"{TWO}:b")
+
+
+def test_a_purpose_without_a_difference_says_so(results: Path) -> None:
+    note = "compared across commit on purpose: the same on both sides"
+    assert note in compared(results, ACROSS="commit").notes
+
+
+def test_scaled_and_unfinished_runs_are_compared_with_a_note(results: Path) -> None:
+    write_manifest(results, ONE, experiment=dataclasses.replace(EXPERIMENT, scale=0.1))
+    write_manifest(results, TWO, status="interrupted")
+    notes = compared(results).notes
+    assert f"{ONE} ran with SCALE=0.1: a quick look, not a result" in notes
+    assert f"{TWO} is interrupted, not complete" in notes
+
+
+def test_servers_of_one_side_only_are_named(results: Path) -> None:
+    only_b = [row for row in rows() if row.server == "b"]
+    write_rows(write_manifest(results, THREE), only_b)
+    found = compared(results, B=THREE)
+    assert "only in A: a" in found.notes
+    assert len(found.comparisons) == 1
+    only_a = [dataclasses.replace(row, server="a") for row in only_b]
+    (results / TWO / "trials.csv").unlink()
+    write_rows(results / TWO, only_a)
+    assert "none in common" in refused(results, A=TWO, B=THREE)
+
+
+def test_a_run_without_its_table_says_how_to_get_it(results: Path) -> None:
+    (results / ONE / "trials.csv").unlink()
+    assert f"make report RUN={ONE}" in refused(results)
+
+
+def test_windows_of_different_lengths_are_said(results: Path) -> None:
+    (results / TWO / "trials.csv").unlink()
+    write_rows(results / TWO, [dataclasses.replace(row, window_s=60.0) for row in rows()])
+    assert "measured windows are of different lengths: 15 s, 60 s" in compared(results).notes
+
+
+def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> None:
+    write_manifest(results, ONE, fairness=Fairness({}, {}, {"backlog": {"a": 1, "b": 2}}))
+    assert compared(results).comparisons
+
+
+def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> None:
+    changed = dataclasses.replace(EXPERIMENT, kind="explain", launches=0, explain=Explain(6, 4))
+    write_rows(write_manifest(results, THREE, experiment=changed), rows())
+    assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

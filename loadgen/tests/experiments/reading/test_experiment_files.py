@@ -1,0 +1,494 @@
+"""Files of experiments/: the shipped ones, and what a wrong one is told."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments.reading import DensityFile, read_servers, run_experiment
+from lab.experiments.reading.density import file_plan
+from lab.experiments.reading.experiment_file import SHAPES, WORDS
+from lab.model import Endurance, Experiment, Explain, Faults, Objective, Spike, Stress, ToxicStep
+from lab.store.records import from_json, to_json
+from support.repo import REPO
+
+SHIPPED = REPO / "experiments"
+SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
+LIMIT = 200_000
+
+HEAD = 'question = "why?"\nhypothesis = "so."\n'
+LOADS = HEAD + "[load]\nconcurrency = [100]\n"
+STRESS = (
+    HEAD + 'kind = "stress"\n[stress]\nfirst = 100\nstep = 1000\nmost = 5000\nresolution = 50\n'
+    "p95_ms = 500\nerror_share = 0.01\nfall = 0.1\n"
+)
+SPIKE = (
+    HEAD + 'kind = "spike"\n[load]\nconcurrency = [1000]\n[spike]\nextra = 9000\ncalm = "60s"\n'
+    'peak = "30s"\nrepeats = 3\ntolerance = 0.25\nsteady = "5s"\n'
+)
+ENDURANCE = (
+    HEAD + 'kind = "endurance"\n[load]\nconcurrency = [5000]\nduration = "1h"\n'
+    '[endurance]\nleg = "5m"\n'
+)
+FAULTS = (
+    HEAD + 'kind = "faults"\n[load]\nconcurrency = [1000]\nduration = "60s"\n'
+    '[faults]\ntolerance = 0.25\nsteady = "5s"\n'
+)
+SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
+FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
+EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
+DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
+
+
+class Files:
+    """A folder of experiments with one of them in it."""
+
+    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+        self.folder = folder / "experiments"
+        self.folder.mkdir()
+        self.limit = limit
+
+    def read(self, text: str, **words: str) -> tuple[Experiment | DensityFile, tuple[str, ...]]:
+        (self.folder / "x.toml").write_text(text)
+        return run_experiment({"EXP": "x", **words}, SERVERS, self.limit, self.folder)
+
+    def experiment(self, text: str, **words: str) -> Experiment:
+        found, _ = self.read(text, **words)
+        assert isinstance(found, Experiment)
+        return found
+
+    def refusal(self, text: str, **words: str) -> str:
+        with pytest.raises(WordError) as refused:
+            self.read(text, **words)
+        assert "\n" not in str(refused.value)
+        assert refused.value.exit_code == 2
+        return str(refused.value)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def shipped(name: str, **words: str) -> Experiment | DensityFile:
+    known = read_servers(SHIPPED.parent / "prometheus" / "servers")
+    return run_experiment({"EXP": name, **words}, known, LIMIT, SHIPPED)[0]
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))
+def test_every_shipped_file_is_an_experiment(name: str) -> None:
+    found = shipped(name)
+    if isinstance(found, DensityFile):
+        plan = file_plan(found, SERVERS, LIMIT, None)
+        assert (plan.name, plan.words) == (name, (f"EXP={name}",))
+        assert plan.question
+        assert plan.hypothesis
+        return
+    assert (found.name, found.words) == (name, (f"EXP={name}",))
+    assert found.question
+    assert found.hypothesis
+    # As it will be read back from the run's manifest.
+    assert from_json(Experiment, to_json(found)) == found
+
+
+def test_the_promised_experiments_are_there() -> None:
+    names = {path.stem for path in SHIPPED.glob("*.toml")}
+    assert names == {
+        "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
+        "engines", "next-bottleneck", "bottlenecks", "frameworks",
+    }  # fmt: skip
+
+
+def test_every_shipped_file_starts_with_its_question_and_hypothesis() -> None:
+    for path in SHIPPED.glob("*.toml"):
+        assert list(tomllib.loads(path.read_text()))[:2] == ["question", "hypothesis"], path
+
+
+def test_the_page_names_every_key_word_and_experiment() -> None:
+    page = (SHIPPED.parent / "docs/experiments.md").read_text()
+    for key in SHAPES:
+        assert re.search(rf"(?m)^{key.rpartition('.')[2]} = ", page), key
+    for word in WORDS:
+        assert f"`{word}=" in page, word
+    for path in SHIPPED.glob("*.toml"):
+        assert f"| `{path.stem}` |" in page, path
+
+
+def test_the_sweep_is_what_others_did() -> None:
+    sweep = shipped("sweep")
+    assert isinstance(sweep, Experiment)
+    assert sweep.servers == ("fixed-pool", "virtual-threads")
+    assert sweep.concurrencies == (50, 200, 1000, 2000, 5000)
+    assert sweep.modes == ("closed", "open")
+    assert (sweep.duration_s, sweep.launches, sweep.kind) == (15, 1, "loads")
+
+
+def test_what_a_file_does_not_say_has_the_defaults_of_bench(files: Files) -> None:
+    found = files.experiment(LOADS)
+    assert (found.name, found.question, found.hypothesis) == ("x", "why?", "so.")
+    assert (found.servers, found.routes) == (SERVERS, ("/downstream",))
+    assert (found.concurrencies, found.modes) == ((100,), ("closed", "open"))
+    assert (found.rate_rps, found.duration_s, found.warmup_s) == (None, 15, None)
+    assert (found.engines, found.launches, found.arms) == ((), 0, ())
+    assert (found.kind, found.scale, found.words) == ("loads", 1.0, ("EXP=x",))
+
+
+def test_every_key_of_a_load_is_taken(files: Files) -> None:
+    found = files.experiment(
+        HEAD + '[load]\nservers = ["event-loop"]\nroutes = ["/", "/block?wait_ms=5"]\n'
+        'concurrency = [10, 20]\nmodes = ["open"]\nrate = 300\nduration = "2m"\nwarmup = "20s"\n'
+        'engines = ["oha", "wrk2"]\n[repeat]\nlaunches = 6\narms = ["a", "b"]\n'
+    )
+    assert found.servers == ("event-loop",)
+    assert found.routes == ("/", "/block?wait_ms=5")
+    assert (found.concurrencies, found.modes, found.rate_rps) == ((10, 20), ("open",), 300)
+    assert (found.duration_s, found.warmup_s) == (120, 20)
+    assert (found.engines, found.launches, found.arms) == (("oha", "wrk2"), 6, ("a", "b"))
+
+
+def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
+    found = files.experiment(
+        LOADS,
+        SERVER="event-loop",
+        CONC="5,6",
+        ROUTE="/",
+        MODE="open",
+        RATE="70",
+        DURATION="9s",
+        WARMUP="3s",
+        ENGINE="oha",
+        LAUNCHES="2",
+        NAME="mine",
+    )
+    assert (found.servers, found.concurrencies, found.routes) == (("event-loop",), (5, 6), ("/",))
+    assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 70, 9)
+    assert (found.warmup_s, found.engines, found.launches) == (3, ("oha",), 2)
+    assert found.name == "mine"
+    assert found.words[:2] == ("EXP=x", "SERVER=event-loop")
+
+
+def test_stress_is_taken(files: Files) -> None:
+    found = files.experiment(STRESS)
+    assert found.stress == Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    assert (found.modes, found.concurrencies) == (("open",), (100,))
+    assert files.experiment(STRESS, MODE="closed").modes == ("closed",)
+
+
+def test_spike_is_taken(files: Files) -> None:
+    found = files.experiment(SPIKE)
+    assert found.spike == Spike(9000, None, 60, 30, 3, 0.25, 5)
+    assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 330)
+    assert files.experiment(SPIKE + "extra_rate = 70\n").spike == Spike(
+        9000, 70, 60, 30, 3, 0.25, 5
+    )
+
+
+def test_faults_are_taken_with_their_script(files: Files) -> None:
+    found = files.experiment(FAULTS + SLOW + FAST)
+    assert found.faults == Faults(
+        (
+            ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
+            ToxicStep(20, {"NAME": "latency", "REMOVE": "yes"}),
+        ),
+        0.25,
+        5,
+    )
+    assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 60)
+    assert from_json(Experiment, to_json(found)) == found
+    quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
+    assert quick.faults is not None
+    assert [step.at_s for step in quick.faults.steps] == [5, 10]
+    assert quick.faults.steady_s == 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        ("", "toxics is missing; allowed: one or more tables [[toxics]]"),
+        (SLOW, "toxics 1: the last step leaves latency; allowed: a script that ends as it began"),
+        (
+            '[[toxics]]\nat = "10s"\ntype = "down"\n',
+            "toxics 1: the last step leaves the proxy downstream down; allowed: a script that ends",
+        ),
+        (FAST, "toxics 1: toxic 'latency' is not in force on downstream: in force are none"),
+        (SLOW.replace("10s", "25s") + FAST, "toxics 2: at=20s is before the step above it"),
+        (SLOW.replace("10s", "4s") + FAST, "toxics 1: at=4s leaves less than faults.steady of"),
+        (SLOW + FAST.replace("20s", "55s"), "toxics 2: at=55s leaves less than faults.steady of"),
+        (SLOW.replace("10s", "soon"), "toxics 1: at=soon is not a duration"),
+        ('[[toxics]]\ntype = "down"\n', "toxics 1: at is missing; give the time in the window"),
+        (
+            SLOW.replace("latency = 300", "latency = true"),
+            "toxics 1: latency=True is not allowed; allowed: at, remove, and the words of",
+        ),
+        (
+            SLOW.replace("latency = 300", "rate = 300"),
+            "toxics 1: toxic TYPE=latency: unknown word RATE=300; allowed: TYPE, NAME",
+        ),
+        (
+            '[[toxics]]\nat = "10s"\ntype = "reset_peer"\ntimeout = 5000\n',
+            "toxics 1: timeout=5000 is not allowed; allowed: 0..1000 (ms) in a script",
+        ),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused(files: Files, steps: str, says: str) -> None:
+    assert f"experiments/x.toml: {says}" in files.refusal(FAULTS + steps)
+
+
+def test_a_script_belongs_to_faults_only(files: Files) -> None:
+    assert "toxics is not a key; allowed: question" in files.refusal(LOADS + SLOW + FAST)
+
+
+def test_endurance_is_taken(files: Files) -> None:
+    found = files.experiment(ENDURANCE)
+    assert found.endurance == Endurance(300)
+    assert (found.duration_s, found.modes) == (3600, ("open",))
+    # Shorter than a leg: one leg.
+    assert files.experiment(ENDURANCE, DURATION="60s").endurance == Endurance(60)
+
+
+def test_explain_is_taken(files: Files) -> None:
+    found = files.experiment(EXPLAIN)
+    assert found.explain == Explain(6, 4)
+    assert (found.kind, found.modes, found.launches) == ("explain", ("closed",), 0)
+    text = EXPLAIN + '[explain]\npairs = 7\nsteps = 2\nsuspect = "worker pool"\n'
+    assert files.experiment(text).explain == Explain(7, 2, "worker pool")
+    words = {"PAIRS": "8", "STEPS": "1", "SUSPECT": "server CPU"}
+    assert files.experiment(text, **words).explain == Explain(8, 1, "server CPU")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed; allowed: worker pool, c"),
+        (EXPLAIN, {"PAIRS": "0"}, "run: PAIRS=0 is not allowed; allowed: 1..100"),
+        (EXPLAIN, {"STEPS": "21"}, "run: STEPS=21 is not allowed; allowed: 1..20"),
+        (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex"),
+        (EXPLAIN, {"CONC": "5,6"}, "run: CONC=5,6 is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"MODE": "both"}, "run: MODE=both is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"ENGINE": "oha,wrk"}, "run: ENGINE=oha,wrk is more than one"),
+        (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)"),
+        (HEAD + 'kind = "explain"\n', {}, "experiments/x.toml: load.concurrency is missing"),
+        (
+            EXPLAIN + "[explain]\npair = 6\n",
+            {},
+            "explain.pair is not a key; allowed: explain.pairs",
+        ),
+    ],
+)
+def test_a_wrong_explanation_is_refused(
+    files: Files, text: str, words: dict[str, str], says: str
+) -> None:
+    assert says in files.refusal(text, **words)
+
+
+def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
+    found, notes = files.read(DENSITY, LAUNCHES="2", SERVER="event-loop", NAME="d")
+    assert isinstance(found, DensityFile)
+    plan = file_plan(found, SERVERS, 900 + 1000, None)
+    assert (plan.name, plan.servers, plan.kinds) == ("d", ("event-loop",), ("idle",))
+    assert (plan.asked, plan.connections, plan.launches) == (1000, 900, 2)
+    assert (plan.question, plan.hypothesis) == ("why?", "so.")
+    assert notes == ()
+    found, _ = files.read(DENSITY, KIND="slow", CONNECTIONS="7")
+    assert isinstance(found, DensityFile)
+    assert file_plan(found, SERVERS, LIMIT, None).kinds == ("slow",)
+
+
+@pytest.mark.parametrize(
+    ("scale", "seconds"), [("0.1", 2), ("0.001", 1), ("2", 30), ("1", 15), ("10", 150)]
+)
+def test_scale_multiplies_durations_to_at_least_a_second(
+    files: Files, scale: str, seconds: int
+) -> None:
+    found = files.experiment(LOADS, SCALE=scale)
+    assert (found.duration_s, found.scale) == (seconds, float(scale))
+
+
+def test_scale_reaches_every_duration_but_the_warm_up(files: Files) -> None:
+    spike = files.experiment(SPIKE, SCALE="0.1", WARMUP="20s")
+    assert spike.spike == Spike(9000, None, 6, 3, 3, 0.25, 1)
+    assert (spike.duration_s, spike.warmup_s) == (33, 20)
+    legs = files.experiment(ENDURANCE, SCALE="0.1")
+    assert (legs.duration_s, legs.endurance) == (360, Endurance(30))
+    assert files.experiment(STRESS, SCALE="0.1").duration_s == 2
+    assert files.experiment(LOADS, SCALE="0.5", DURATION="40s").duration_s == 20
+
+
+@pytest.mark.parametrize("scale", ["0", "11", "0.0001", "-1", "half", "1e2", ""])
+def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
+    assert f"run: SCALE={scale} is not allowed; allowed: 0.001..10" in files.refusal(
+        LOADS, SCALE=scale
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LOADS + "concurency = [5]\n", "load.concurency is not a key; allowed: load.servers, load"),
+        (LOADS + "[repeat]\nlaunch = 1\n", "repeat.launch is not a key; allowed: repeat.launches"),
+        (STRESS + "last = 1\n", "stress.last is not a key; allowed: stress.first"),
+        (SPIKE + "last = 1\n", "spike.last is not a key; allowed: spike.extra"),
+        (ENDURANCE + "last = 1\n", "endurance.last is not a key; allowed: endurance.leg"),
+        (DENSITY + "last = 1\n", "density.last is not a key; allowed: density.connections"),
+        ("names = 1\n" + LOADS, "names is not a key; allowed: question, hypothesis"),
+        (LOADS + "[other]\nx = 1\n", "other is not a key; allowed: question"),
+        (LOADS + "[stress]\nfirst = 1\n", "stress.first is not a key of kind loads; allowed"),
+        (STRESS + "[load]\nconcurrency = [5]\n", "load.concurrency is not a key of kind stress"),
+        (DENSITY + '[load]\nroutes = ["/"]\n', "load.routes is not a key of kind density"),
+    ],
+)
+def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, says: str) -> None:
+    assert f"experiments/x.toml: {says}" in files.refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (HEAD.replace("why?", " "), "question is missing or empty"),
+        ('question = "why?"\n', "hypothesis is missing or empty"),
+        ("question = 5\n", "question=5 is not allowed; allowed: a text"),
+        ('kind = "load"\n' + LOADS, "kind='load' is not allowed; allowed: loads, stress, spike"),
+        ("kind = 1\n" + LOADS, "kind=1 is not allowed; allowed: loads"),
+        ("load = 5\n" + HEAD, "load=5 is not allowed; allowed: a table"),
+        (HEAD, "load.concurrency is missing"),
+        (HEAD + "[load]\nconcurrency = 5\n", "load.concurrency=5 is not allowed; allowed: a list"),
+        (HEAD + "[load]\nconcurrency = []\n", "load.concurrency=[] is not allowed; allowed: a l"),
+        (HEAD + '[load]\nconcurrency = ["5"]\n', "allowed: a list of whole numbers"),
+        (HEAD + "[load]\nconcurrency = [true]\n", "load.concurrency=[True] is not allowed"),
+        (HEAD + "[load]\nconcurrency = [0]\n", "load.concurrency=0 is not a number of connections"),
+        (HEAD + "[load]\nconcurrency = [5, 5]\n", "load.concurrency=5,5 names the same twice"),
+        (LOADS + 'servers = ["c"]\n', "load.servers=c is not a server of the lab; allowed: fixed"),
+        (LOADS + 'routes = ["/x"]\n', "load.routes=/x is not a route of the servers; allowed: /,"),
+        (LOADS + 'modes = ["both", "up"]\n', "load.modes=up is not allowed; allowed: open, closed"),
+        (LOADS + 'modes = "open"\n', "load.modes='open' is not allowed; allowed: a list of texts"),
+        (LOADS + "rate = 0\n", "load.rate=0 is not a rate; allowed: auto, or 1.."),
+        (LOADS + "rate = 1.5\n", 'load.rate=1.5 is not allowed; allowed: "auto" or a whole number'),
+        (LOADS + 'rate = 5\nmodes = ["closed"]\n', "load.rate=5 is not allowed: a closed load has"),
+        (LOADS + "duration = 15\n", 'duration=15 is not allowed; allowed: a duration, as "15s"'),
+        (LOADS + 'duration = "0s"\n', "load.duration=0s is not a duration; allowed: 1s..24h"),
+        (LOADS + 'warmup = "x"\n', "load.warmup=x is not a duration; allowed: 0s..24h"),
+        (LOADS + 'engines = ["ab"]\n', "load.engines=ab is not allowed; allowed: wrk2, oha, wrk"),
+        (LOADS + 'engines = ["wrk"]\n', "wrk only does MODE=closed"),
+        (LOADS + 'modes = ["open"]\nroutes = ["/file"]\n', "/file does not wait now"),
+        (LOADS + "[repeat]\nlaunches = 101\n", "repeat.launches=101 is not allowed; allowed: 0..1"),
+        (LOADS + '[repeat]\narms = ["a", "b"]\n', "repeat.arms=a,b needs fresh JVMs"),
+        (LOADS + '[repeat]\nlaunches = 1\narms = ["A"]\n', "repeat.arms=A is not allowed"),
+        (STRESS.replace("first = 100\n", ""), "stress.first is missing"),
+        (STRESS.replace("first = 100", "first = 0"), "stress.first=0 is not allowed; allowed: 1.."),
+        (STRESS.replace("100\n", "6000\n", 1), "stress.most=5000 is less than stress.first=6000"),
+        (STRESS.replace("0.01", "1"), "stress.error_share=1 is not allowed; allowed: 0..0.999"),
+        (STRESS.replace("p95_ms = 500", "p95_ms = 0"), "stress.p95_ms=0 is not allowed"),
+        (
+            STRESS.replace("fall = 0.1", "fall = true"),
+            "stress.fall=True is not allowed; allowed: a",
+        ),
+        (STRESS + '[load]\nmodes = ["both"]\n', "load.modes=both is more than one"),
+        (STRESS + '[load]\nroutes = ["/", "/file"]\n', "load.routes=/,/file is more than one"),
+        (SPIKE.replace("[1000]", "[1, 2]"), "load.concurrency=1,2 is more than one"),
+        (SPIKE.replace('"60s"', '"4s"'), "spike.calm=4s is shorter than spike.steady"),
+        (SPIKE.replace("repeats = 3", "repeats = 0"), "spike.repeats=0 is not allowed; allowed: 1"),
+        (
+            SPIKE.replace("[1000]", '[1000]\nengines = ["wrk2"]'),
+            "load.engines=wrk2 does not tell ev",
+        ),
+        (SPIKE.replace("0.25", '"some"'), "spike.tolerance='some' is not allowed; allowed: a num"),
+        (ENDURANCE.replace('"5m"', '"0s"'), "endurance.leg=0s is not a duration"),
+        (ENDURANCE.replace("concurrency = [5000]\n", ""), "load.concurrency is missing"),
+        (HEAD + "[load\n", "is not TOML: "),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(files: Files, text: str, says: str) -> None:
+    refusal = files.refusal(text)
+    assert refusal.startswith(("experiments/x.toml: ", "RATE=auto"))
+    assert says in refusal
+
+
+def test_a_wrong_value_of_a_density_file_is_named(files: Files) -> None:
+    found, _ = files.read(DENSITY.replace("1000", "0"))
+    assert isinstance(found, DensityFile)
+    with pytest.raises(WordError, match=r"experiments/x\.toml: density\.connections=0 is not all"):
+        file_plan(found, SERVERS, LIMIT, None)
+
+
+def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
+    (files.folder / "y.toml").write_text(LOADS)
+    files.read(LOADS)
+    for words in ({}, {"EXP": "nosuch"}, {"EXP": "../x"}, {"EXP": ""}):
+        with pytest.raises(WordError, match=r"EXP.*; allowed: x, y"):
+            run_experiment(words, SERVERS, LIMIT, files.folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        (LOADS, {"SPEED": "1"}, "run: SPEED is not a word of experiments/x.toml (kind loads); al"),
+        (LOADS, {"KIND": "idle"}, "run: KIND does not apply to experiments/x.toml (kind loads)"),
+        (STRESS, {"CONC": "5"}, "run: CONC does not apply to experiments/x.toml (kind stress)"),
+        (STRESS, {"RATE": "5"}, "run: RATE does not apply"),
+        (STRESS, {"MODE": "both"}, "run: MODE=both is more than one"),
+        (SPIKE, {"MODE": "open"}, "run: MODE does not apply"),
+        (SPIKE, {"DURATION": "5s"}, "run: DURATION does not apply"),
+        (SPIKE, {"ENGINE": "wrk2"}, "run: ENGINE=wrk2 does not tell every second"),
+        (DENSITY, {"SCALE": "0.1"}, "run: SCALE does not apply to experiments/x.toml (kind dens"),
+        (DENSITY, {"CONC": "5"}, "run: CONC does not apply"),
+        (LOADS, {"CONC": "0"}, "run: CONC=0 is not a number of connections"),
+        (LOADS, {"SERVER": "c"}, "run: SERVER=c is not a server of the lab"),
+        (LOADS, {"NAME": "A"}, "run: NAME=A is not allowed"),
+        (LOADS, {"RATE": "5", "MODE": "closed"}, "run: RATE=5 is not allowed: a closed load has"),
+        (LOADS, {"ENGINE": "wrk"}, "run: ENGINE=wrk with an open load"),
+    ],
+)
+def test_a_wrong_word_is_named(files: Files, text: str, words: dict[str, str], says: str) -> None:
+    assert says in files.refusal(text, **words)
+
+
+def test_a_closed_load_by_word_needs_no_rate_of_the_file(files: Files) -> None:
+    assert files.experiment(LOADS + "rate = 5\n", MODE="closed").rate_rps is None
+
+
+def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(tmp_path: Path) -> None:
+    files = Files(tmp_path, limit=20_000)
+    found, notes = files.read(HEAD + "[load]\nconcurrency = [100, 9501, 10000]\n")
+    assert isinstance(found, Experiment)
+    assert found.concurrencies == (100,)
+    assert notes == (
+        "9501, 10000 connections left out: this machine holds 1..9500 on /downstream (20000 open "
+        "files per process, two, as each opens a connection to the downstream, per connection)",
+    )
+    assert "9501 is more than this machine holds" in files.refusal(
+        HEAD + "[load]\nconcurrency = [9501]\n"
+    )
+    # What the user asked for by name is refused, not left out.
+    assert "run: CONC=9501 is more than this machine holds" in files.refusal(LOADS, CONC="5,9501")
+
+
+def test_the_route_that_needs_most_descriptors_bounds_all(tmp_path: Path) -> None:
+    files = Files(tmp_path, limit=20_000)
+    text = HEAD + '[load]\nroutes = ["/", "/file"]\nconcurrency = [100, 9501]\n'
+    assert files.experiment(text).concurrencies == (100,)
+    assert files.experiment(text, ROUTE="/").concurrencies == (100, 9501)
+
+
+def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
+    files = Files(tmp_path, limit=5_000)
+    found, notes = files.read(STRESS)
+    assert isinstance(found, Experiment)
+    assert found.stress is not None
+    assert found.stress.most == 2000
+    assert notes[0].startswith("up to 2000 of 5000 connections: this machine holds 1..2000 on")
+    files.limit = 1_150
+    assert "does not even hold stress.first=100" in files.refusal(STRESS)
+
+
+def test_a_spike_ends_where_the_machine_does(tmp_path: Path) -> None:
+    files = Files(tmp_path, limit=20_000)
+    found, notes = files.read(SPIKE + "extra_rate = 4500\n")
+    assert isinstance(found, Experiment)
+    assert found.spike is not None
+    # 9,500 in all, and the rate of each stays what it was.
+    assert (found.spike.extra, found.spike.extra_rps) == (8500, 4250)
+    assert notes[0].startswith("spikes to 9500 instead of 10000 connections")
+    files.limit = 3_000
+    assert "more than this machine holds" in files.refusal(SPIKE)

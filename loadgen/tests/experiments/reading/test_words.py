@@ -1,0 +1,234 @@
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabUnreachable, WordError
+from lab.experiments.reading import (
+    bench_experiment,
+    explain_experiment,
+    given_settings,
+    read_servers,
+    read_words,
+)
+from lab.model import Experiment, Explain
+
+SERVERS = ("fixed-pool", "virtual-threads")
+LIMIT = 20_000
+
+
+def bench(**words: str) -> Experiment:
+    return bench_experiment(words, SERVERS, LIMIT)
+
+
+def test_one_word_is_enough() -> None:
+    experiment = bench(CONC="2000")
+    assert experiment.servers == SERVERS
+    assert experiment.concurrencies == (2000,)
+    assert experiment.routes == ("/downstream",)
+    assert experiment.modes == ("closed", "open")
+    assert experiment.rate_rps is None
+    assert experiment.duration_s == 15
+    assert experiment.warmup_s is None
+    assert experiment.engines == ()
+    assert (experiment.kind, experiment.launches, experiment.scale) == ("loads", 0, 1.0)
+
+
+def test_every_word_is_taken() -> None:
+    experiment = bench(
+        CONC="50,200",
+        SERVER="virtual-threads",
+        ROUTE="/?wait_ms=50",
+        MODE="open",
+        RATE="900",
+        DURATION="2m",
+        WARMUP="20s",
+        ENGINE="oha",
+        LAUNCHES="6",
+        NAME="try-1",
+    )
+    assert experiment.concurrencies == (50, 200)
+    assert experiment.servers == ("virtual-threads",)
+    assert experiment.routes == ("/?wait_ms=50",)
+    assert experiment.modes == ("open",)
+    assert experiment.rate_rps == 900
+    assert experiment.duration_s == 120
+    assert experiment.warmup_s == 20
+    assert experiment.engines == ("oha",)
+    assert experiment.launches == 6
+    assert experiment.name == "try-1"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({}, "CONC is missing"),
+        ({"CONC": "0"}, "CONC=0 is not a number of connections; allowed: 1..9500"),
+        ({"CONC": "1e3"}, "CONC=1e3"),
+        ({"CONC": "-5"}, "CONC=-5"),
+        ({"CONC": "９"}, "CONC=９"),
+        ({"CONC": ""}, "CONC= is not"),
+        ({"CONC": "9501"}, "more than this machine holds; allowed: 1..9500"),
+        ({"CONC": "5,5"}, "CONC=5,5 names the same twice"),
+        ({"CONC": "5", "SERVER": "fixed"}, "allowed: fixed-pool, virtual-threads"),
+        ({"CONC": "5", "SERVER": ""}, "SERVER= is not"),
+        ({"CONC": "5", "ROUTE": "downstream"}, "bench: ROUTE=downstream is not a route"),
+        ({"CONC": "5", "ROUTE": "/downstream?x=1"}, "ROUTE=/downstream?x=1"),
+        ({"CONC": "5", "ROUTE": "/?wait_ms=a"}, "ROUTE=/?wait_ms=a"),
+        ({"CONC": "5", "ROUTE": "http://elsewhere/"}, "ROUTE=http://elsewhere/"),
+        ({"CONC": "5", "ROUTE": "//elsewhere/"}, "ROUTE=//elsewhere/"),
+        ({"CONC": "5", "ROUTE": "/block?ms=100"}, "/block takes wait_ms=0..60000"),
+        ({"CONC": "5", "ROUTE": "/compute", "MODE": "open"}, "/compute does not wait now; allow"),
+        ({"CONC": "5", "MODE": "Open"}, "MODE=Open is not allowed; allowed: open, closed, both"),
+        ({"CONC": "5", "RATE": "0"}, "RATE=0 is not a rate; allowed: auto, or 1.."),
+        ({"CONC": "5", "RATE": "99999999"}, "RATE=99999999"),
+        ({"CONC": "5", "RATE": "10", "MODE": "closed"}, "a closed load has no rate"),
+        ({"CONC": "5", "DURATION": "0s"}, "DURATION=0s is not a duration; allowed: 1s..24h"),
+        ({"CONC": "5", "DURATION": "1.5s"}, "DURATION=1.5s"),
+        ({"CONC": "5", "DURATION": "25h"}, "DURATION=25h"),
+        ({"CONC": "5", "WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
+        ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, oha, wrk"),
+        ({"CONC": "5", "ENGINE": "wrk"}, "wrk only does MODE=closed"),
+        ({"CONC": "5", "ENGINE": "oha,oha"}, "ENGINE=oha,oha names the same twice"),
+        ({"CONC": "5", "LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
+        ({"CONC": "5", "LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
+        ({"CONC": "5", "SCALE": "0.1"}, "unknown word SCALE"),
+        ({"CONC": "5", "MODE": "open,closed"}, "MODE=open,closed is not allowed"),
+        ({"CONC": "5", "NAME": "../up"}, "NAME=../up"),
+        ({"CONC": "5", "NAME": "Up"}, "NAME=Up"),
+        ({"CONC": "5", "CONCURRENCY": "5"}, "unknown word CONCURRENCY; allowed: CONC, SERVER"),
+    ],
+)
+def test_a_wrong_word_gets_one_line_saying_what_is_allowed(
+    words: dict[str, str], says: str
+) -> None:
+    with pytest.raises(WordError) as refused:
+        bench(**words)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.exit_code == 2
+
+
+def test_a_route_that_opens_nothing_needs_one_descriptor_per_connection() -> None:
+    assert bench(CONC="19000", ROUTE="/").concurrencies == (19000,)
+    with pytest.raises(WordError, match="two, as each opens a file, per connection"):
+        bench(CONC="9501", ROUTE="/file")
+    with pytest.raises(WordError, match="one per connection"):
+        bench(CONC="19001", ROUTE="/")
+
+
+def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out() -> None:
+    environ = {
+        "LAB_WORDS": "CONC=200 NAME=a\\ b GRAFANA_PORT=4000",
+        "LAB_SETTING_NAMES": "GRAFANA_PORT PROMETHEUS_PORT",
+    }
+    assert read_words([], environ) == {"CONC": "200", "NAME": "a b"}
+
+
+def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
+    environ = {
+        "LAB_WORDS": "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0",
+        "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD",
+    }
+    assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0")
+    assert given_settings({}) == ()
+
+
+def test_a_word_of_the_command_line_wins() -> None:
+    assert read_words(["CONC=7"], {"LAB_WORDS": "CONC=200"}) == {"CONC": "7"}
+
+
+@pytest.mark.parametrize("word", ["CONC", "=5", "--conc=5", "5=5"])
+def test_what_is_no_word_is_refused(word: str) -> None:
+    with pytest.raises(WordError, match="is not a word like"):
+        read_words([word], {})
+
+
+def test_unreadable_quotes_are_refused() -> None:
+    with pytest.raises(WordError, match="cannot read the words"):
+        read_words([], {"LAB_WORDS": "CONC='5"})
+
+
+@pytest.mark.parametrize("text", ["'x y'", '"x"', "$(x)", r"\x", "it's"])
+def test_an_address_that_would_be_changed_on_its_way_is_refused(text: str) -> None:
+    with pytest.raises(WordError, match="allowed: no \\$, quote or backslash"):
+        read_words([], {"LAB_WORDS": f"CONC=5 TARGET=http://a/{text}"})
+    # What make puts before a blank is its own; other words may be quoted.
+    given = {"LAB_WORDS": r"TARGET=http://a\ b/ NAME='a b'"}
+    assert read_words([], given) == {"TARGET": "http://a b/", "NAME": "a b"}
+
+
+def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
+    (tmp_path / "core.json").write_text('[{"targets": ["z", "b"]}, {"targets": ["c"]}]')
+    (tmp_path / "a-profile.json").write_text('[{"targets": ["a"]}]')
+    assert read_servers(tmp_path) == ("z", "b", "c", "a")
+
+
+def test_without_a_target_list_there_is_no_lab(tmp_path: Path) -> None:
+    with pytest.raises(LabUnreachable, match="list of servers"):
+        read_servers(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "[{}]", '[{"targets": []}]', '[{"targets": ["A/b"]}]']
+)
+def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "core.json").write_text(text)
+    with pytest.raises(LabUnreachable, match=r"core\.json"):
+        read_servers(tmp_path)
+
+
+def test_several_engines_may_measure_the_same_load() -> None:
+    assert bench(CONC="5", ENGINE="wrk2,oha,wrk").engines == ("wrk2", "oha", "wrk")
+
+
+def test_a_machine_without_descriptors_is_said() -> None:
+    with pytest.raises(WordError, match="only 1000 open files"):
+        bench_experiment({"CONC": "5"}, SERVERS, 1000)
+
+
+def explain(**words: str) -> Experiment:
+    return explain_experiment(words, SERVERS, LIMIT)
+
+
+def test_explain_takes_one_word_and_short_closed_trials() -> None:
+    found = explain(CONC="5000")
+    assert (found.name, found.kind, found.explain) == ("explain", "explain", Explain(6, 4))
+    assert (found.servers, found.routes, found.concurrencies) == (
+        SERVERS,
+        ("/downstream",),
+        (5000,),
+    )
+    assert (found.modes, found.duration_s, found.launches) == (("closed",), 5, 0)
+    assert found.words == ("CONC=5000",)
+
+
+def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
+    found = explain(
+        CONC="50", SERVER="fixed-pool", ROUTE="/block", MODE="open", RATE="300", DURATION="8s",
+        PAIRS="10", STEPS="1", SUSPECT="worker pool", NAME="mine", ENGINE="oha",
+    )  # fmt: skip
+    assert found.explain == Explain(10, 1, "worker pool")
+    assert (found.name, found.servers, found.routes) == ("mine", ("fixed-pool",), ("/block",))
+    assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 300, 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({}, "explain: CONC is missing"),
+        ({"CONC": "5", "LAUNCHES": "6"}, "explain: unknown word LAUNCHES; allowed: CONC, SERVER"),
+        ({"CONC": "5,6"}, "explain: CONC=5,6 is more than one; allowed: one in this kind"),
+        ({"CONC": "5", "SUSPECT": "disk"}, "explain: SUSPECT=disk is not allowed; allowed: worker"),
+        ({"CONC": "999999"}, "explain: CONC=999999 is more than this machine holds"),
+    ],
+)
+def test_wrong_words_of_explain_are_refused(words: dict[str, str], says: str) -> None:
+    with pytest.raises(WordError) as refused:
+        explain(**words)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_suspect_of_two_words_comes_through_make() -> None:
+    words = read_words([], {"LAB_WORDS": r"CONC=5 SUSPECT=worker\ pool"})
+    assert words["SUSPECT"] == "worker pool"

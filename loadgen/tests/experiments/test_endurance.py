@@ -1,0 +1,262 @@
+"""Growth over legs, on memory whose growth was planted."""
+
+import dataclasses
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments import endurance
+from lab.judge.heap import AFTER, heap_after_collections
+from lab.model import Endurance, Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
+from lab.store.records import write_json
+from lab.system.observe import SERIES
+from support.fakes import FakeEngine, plan, record, snapshot
+from support.planned import all_of, experiment, row
+
+MIB = 2**20
+LEG_S = 300
+
+
+def enduring(**changes: object) -> Experiment:
+    whole = {"kind": "endurance", "endurance": Endurance(LEG_S), "modes": ("open",)}
+    return experiment(**{**whole, "duration_s": 1500, **changes})
+
+
+def order_of(of: Experiment) -> endurance.Design:
+    snapshots = {"a": snapshot(), "b": snapshot()}
+    engines = {"wrk2": FakeEngine()}
+    return endurance.design(of, snapshots, engines, lambda s, r: f"http://{s}{r}", 2)
+
+
+def test_servers_take_turns_leg_by_leg() -> None:
+    order = order_of(enduring())
+    plans = all_of(order)
+    assert order.total == 10
+    assert [one.server for one in plans] == ["a", "b"] * 5
+    assert {one.duration_s for one in plans} == {LEG_S}
+    assert {one.offered_rps for one in plans} == {450}
+    assert plans[0].trial == "01-a-open-c100"
+
+
+def test_legs_of_a_launch_are_on_one_jvm() -> None:
+    plans = all_of(order_of(enduring(launches=2)))
+    assert [one.launch for one in plans] == [1] * 10 + [2] * 10
+    assert [one.server for one in plans[10:12]] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "leg_s", "lengths"),
+    [
+        (1500, 300, [300] * 5),
+        # Nine minutes in legs of five are five and four.
+        (540, 300, [300, 240]),
+        (330, 300, [300, 30]),
+        (329, 300, [329]),
+        (10, 3, [3, 3, 4]),
+        (200, 300, [200]),
+    ],
+)
+def test_legs_are_together_as_long_as_was_asked(
+    duration_s: int, leg_s: int, lengths: list[int]
+) -> None:
+    of = enduring(servers=("a",), duration_s=duration_s, endurance=Endurance(leg_s))
+    assert [one.duration_s for one in all_of(order_of(of))] == lengths
+
+
+def test_closed_legs_have_no_rate_and_an_open_leg_needs_one() -> None:
+    closed = enduring(modes=("closed",), routes=("/compute",))
+    assert {one.offered_rps for one in all_of(order_of(closed))} == {None}
+    with pytest.raises(WordError, match="RATE=auto"):
+        order_of(enduring(routes=("/compute",)))
+
+
+def line(name: str, values: dict[float, float], **labels: str) -> str:
+    series = {"__name__": name, "job": "jvm", **labels}
+    return json.dumps(
+        {"labels": series, "t": [round(at * 1000) for at in values], "v": list(values.values())}
+    )
+
+
+def keep(
+    run_dir: Path,
+    one: Row,
+    number: int,
+    resident: Callable[[float], float],
+    old: Callable[[float], float] = lambda at: 1e6,
+    old_after: float = 0.0,
+    started_ms: int = 1000,
+    warmth: Warmth | None = None,
+) -> None:
+    """The raw folder of a leg that ran for 310 s, its window the last 300 s of them; samples
+    every second. `resident` and `old` are bytes by seconds of load."""
+    raw = run_dir / "raw" / one.trial
+    raw.mkdir(parents=True)
+    before = snapshot()
+    before = dataclasses.replace(
+        before, identity=dataclasses.replace(before.identity, start_time_ms=started_ms)
+    )
+    of = plan(trial=one.trial, duration_s=LEG_S)
+    times = {"window_offset_s": 10.0, "run_s": 310.0, "warmth": warmth}
+    write_json(raw / "trial.json", record(of, before=before, **times))
+    # Other servers' legs lie between: the wall clock says nothing of load.
+    opens = 1_000_000.0 + number * 2000
+    loaded = {opens + s: number * 310 + 10 + s for s in range(-5, LEG_S + 6)}
+    pool = "jvm_memory_pool_collection_used_bytes"
+    used = "jvm_memory_pool_used_bytes"
+    lines = [
+        json.dumps({"format": 1, "window": [round(opens * 1000), round((opens + LEG_S) * 1000)]}),
+        line("process_resident_memory_bytes", {at: resident(x) for at, x in loaded.items()}),
+        line(pool, dict.fromkeys(loaded, 0.0), pool="G1 Eden Space"),
+        line(pool, dict.fromkeys(loaded, 2e6), pool="G1 Survivor Space"),
+        line(pool, dict.fromkeys(loaded, old_after), pool="G1 Old Gen"),
+        line(used, {at: x * 1e6 for at, x in loaded.items()}, pool="G1 Eden Space"),
+        line(used, {at: old(x) for at, x in loaded.items()}, pool="G1 Old Gen"),
+    ]
+    with gzip.open(raw / SERIES, "wt") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def legs(count: int = 5, **changes: object) -> list[Row]:
+    return [row(plan(trial=f"0{n + 1}-a"), **changes) for n in range(count)]
+
+
+def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
+    found = endurance.findings(enduring(servers=("a",)), rows, run_dir)
+    return {one.name: one for one in found}
+
+
+def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
+    rows = legs()
+    for number, one in enumerate(rows):
+        # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
+        keep(
+            tmp_path,
+            one,
+            number,
+            lambda s: 3e8 + s * 36 * MIB / 3600,
+            lambda s: 1e6 + s * 3.6 * MIB / 3600,
+        )
+    found = findings(tmp_path, rows)
+    resident, heap = found[endurance.RESIDENT], found[endurance.HEAP]
+    assert resident.value == pytest.approx(36, rel=1e-3)
+    assert resident.unit == "MiB/h"
+    assert resident.low is not None
+    assert resident.low <= resident.value <= (resident.high or 0)
+    assert resident.text.startswith("resident memory: +36.00 MiB/h (95 % interval +36.")
+    assert resident.text.endswith("over 0.43 h of load")
+    assert heap.value == pytest.approx(3.6, rel=1e-3)
+    assert "the old generation was not collected meanwhile" in heap.text
+
+
+def test_no_growth_is_said(tmp_path: Path) -> None:
+    rows = legs()
+    for number, one in enumerate(rows):
+        keep(tmp_path, one, number, lambda s: 3e8 + s % 7 * 1e5)
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= 0 <= found.high
+    assert "no growth shown" in found.text
+
+
+def test_growth_of_the_first_minutes_only_is_no_growth(tmp_path: Path) -> None:
+    """Pages touched for the first time: Theil-Sen forgives up to 29 % of the values."""
+    rows = legs()
+    for number, one in enumerate(rows):
+        keep(tmp_path, one, number, lambda s: 3e8 + min(s, 300) * 1e6)
+    assert findings(tmp_path, rows)[endurance.RESIDENT].value == pytest.approx(0, abs=1e-6)
+
+
+def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> None:
+    rows = legs()
+    for number, one in enumerate(rows):
+        keep(tmp_path, one, number, lambda s: 3e8 + s * 36 * MIB / 3600)
+    rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
+    (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.value is not None
+    assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
+
+
+def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:
+    rows = legs()
+    for number, one in enumerate(rows):
+        # A new JVM after two legs; it begins at less.
+        base, started = (9e8, 1) if number < 2 else (3e8, 2)
+        keep(tmp_path, one, number, lambda s, b=base: b, started_ms=started)  # type: ignore[misc]
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.value == 0.0
+    assert "2 of 5 legs left out: 2 legs ran on another JVM" in found.text
+
+
+def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
+    """Proven warm once more: whoever went on with the run put load on the JVM to do so."""
+    rows = legs()
+    for number, one in enumerate(rows):
+        again = Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))
+        keep(tmp_path, one, number, lambda s: 3e8 + s * 36 * MIB / 3600, warmth=again)
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.value == pytest.approx(36, rel=1e-3)
+    assert found.text.endswith(
+        "over 0.43 h of load; interrupted once, and the load on this JVM meanwhile is not counted"
+    )
+
+
+def test_without_series_there_is_no_growth_to_tell(tmp_path: Path) -> None:
+    rows = legs(1, valid=False, invalid_reasons="x")
+    found = findings(tmp_path, rows)[endurance.HEAP]
+    assert found.value is None
+    assert "cannot be told" in found.text
+
+
+def test_an_old_collection_in_the_time_is_not_missed(tmp_path: Path) -> None:
+    rows = legs()
+    for number, one in enumerate(rows):
+        keep(tmp_path, one, number, lambda s: 3e8, old_after=float(number))
+    assert "not collected" not in findings(tmp_path, rows)[endurance.HEAP].text
+
+
+def test_the_heap_after_collections_is_survivors_and_the_old_generation_now() -> None:
+    def series(name: str, pool: str, *values: float) -> Series:
+        labels = {"__name__": name, "job": "jvm", "pool": pool}
+        return Series(labels, (1.0, 2.0), values)
+
+    after, used = "jvm_memory_pool_collection_used_bytes", "jvm_memory_pool_used_bytes"
+    seen = Observation(
+        (0.0, 3.0),
+        (
+            series(after, "G1 Eden Space", 0, 0),
+            series(after, "G1 Survivor Space", 4, 5),
+            series(after, "G1 Old Gen", 1, 1),
+            series(used, "G1 Eden Space", 70, 80),
+            series(used, "G1 Old Gen", 10, 20),
+            series(used, "Metaspace", 7, 7),
+        ),
+    )
+    assert heap_after_collections(seen) == ((1.0, 14), (2.0, 25))
+    assert heap_after_collections(Observation((0.0, 3.0), ())) == ()
+
+
+def test_a_heap_of_one_pool_is_told_by_its_collections_and_one_half_seen_is_not_told() -> None:
+    def series(name: str, pool: str) -> Series:
+        return Series({"__name__": name, "job": "jvm", "pool": pool}, (1.0, 2.0), (4.0, 5.0))
+
+    def left(*pools: Series) -> tuple[tuple[float, float], ...]:
+        return heap_after_collections(Observation((0.0, 3.0), pools))
+
+    assert left(series(AFTER, "Shenandoah")) == ((1.0, 4.0), (2.0, 5.0))
+    assert left(series(AFTER, "Survivor Space"), series(AFTER, "Tenured Gen")) == ()
+
+
+def test_parts_have_medians_and_a_part_without_samples_is_left_out() -> None:
+    points = [(float(s), float(s * 2)) for s in (*range(30), *range(60, 101))]
+    parts = endurance.in_parts(points)
+    # 10 s each: 0..9, 10..19, 20..29, then 60..69, …, 90..100.
+    assert [at for at, _ in parts] == [4.5, 14.5, 24.5, 64.5, 74.5, 84.5, 95.0]
+    assert parts[0] == (4.5, 9.0)
+    assert endurance.in_parts([]) == ()
+    assert endurance.in_parts([(1.0, 1.0)]) == ()

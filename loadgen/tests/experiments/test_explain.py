@@ -1,0 +1,445 @@
+"""Inquiries into servers whose limits were planted."""
+
+import dataclasses
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.errors import LabError, WordError
+from lab.experiments import explain
+from lab.experiments.order import Design
+from lab.judge.gates import NO_SUCCESS
+from lab.judge.intervals import RatioOf, ratio_of
+from lab.model import AS_IT_IS, HIGH, Condition, Experiment, Explain, Finding, Row, TrialPlan
+from lab.store.records import write_json
+from support.fakes import FakeEngine, record, snapshot
+from support.planned import experiment, row
+from support.runs import write_manifest
+
+SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
+SETTINGS = {"pool_size": 200, "downstream_connections": 500, "virtual_thread_parallelism": 2}
+SNAPSHOTS = {name: snapshot(settings=SETTINGS) for name in ("a", "b")}
+Server = Callable[[TrialPlan, int], dict[str, Any]]
+
+
+def inquiry(**changes: Any) -> Experiment:
+    given = {
+        "kind": "explain", "servers": ("a",), "modes": ("closed",), "concurrencies": (5000,),
+        "explain": Explain(6, 4),
+    }  # fmt: skip
+    return experiment(**{**given, **changes})
+
+
+def order_of(of: Experiment) -> Design:
+    return explain.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+
+
+def limits(plan: TrialPlan) -> dict[str, float]:
+    """What each resource of the planted server allows under the plan's condition, in req/s."""
+    knobs = {**SETTINGS, **plan.condition.knobs}
+    return {
+        "worker pool": knobs["pool_size"] / 0.2,
+        "downstream connections": knobs["downstream_connections"] / 0.2,
+        "host CPU": 8000.0,
+        "none": plan.concurrency / 0.2,
+    }
+
+
+def honest(plan: TrialPlan, number: int) -> dict[str, Any]:
+    allowed = limits(plan)
+    resource = min(allowed, key=lambda name: allowed[name])
+    return answered(allowed[resource] * SIX[number % 6], plan) | {"bottleneck": resource}
+
+
+def answered(rps: float, plan: TrialPlan) -> dict[str, Any]:
+    return {
+        "achieved_rps": rps, "raw_p95_ms": 1000 * plan.concurrency / rps, "ok": 1000,
+        "http_errors": 0, "window_s": 5.0, "confidence": 0.9, "predicted_rps": 25_000.0,
+    }  # fmt: skip
+
+
+def named(resource: str, server: Server = honest) -> Server:
+    """The same server, under a verdict that always says this."""
+    return lambda plan, number: {**server(plan, number), "bottleneck": resource}
+
+
+def run(of: Experiment, server: Server = honest) -> list[Row]:
+    order = order_of(of)
+    done: list[Row] = []
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 200
+        assert order.next(done) == plan
+        done.append(row(plan, **server(plan, len(done))))
+    return done
+
+
+def plans(of: Experiment, rows: list[Row]) -> list[TrialPlan]:
+    order = order_of(of)
+    found = [order.next(rows[:count]) for count in range(len(rows))]
+    return [plan for plan in found if plan is not None]
+
+
+def told(of: Experiment, rows: list[Row]) -> list[Finding]:
+    conditions = {plan.trial: plan.condition for plan in plans(of, rows)}
+    return list(explain.told(of, rows, SNAPSHOTS, 2, conditions))
+
+
+def said(of: Experiment, server: Server = honest) -> list[str]:
+    return [one.text for one in told(of, run(of, server))]
+
+
+def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> None:
+    of = inquiry()
+    rows = run(of)
+    assert [one.arm for one in rows[:5]] == [
+        "1-named", "1-before", "1-after", "1-after", "1-before",
+    ]  # fmt: skip
+    assert len(rows) == 13 + 13 + 1
+    first, second, end = told(of, rows)
+    assert (first.name, first.server, first.launch, first.unit) == ("step 1", "a", 0, "×")
+    assert first.value == pytest.approx(2.0, abs=0.03)
+    assert first.low is not None
+    assert first.high is not None
+    assert first.low > 1.9
+    assert first.high < 2.1
+    assert first.text.startswith(
+        "step 1, worker pool (named, confidence 0.90): confirmed: pool_size 200 → 400 makes "
+        "goodput ×2.00 ["
+    )
+    assert " of at most ×2.00, raw p95 ×0.50 [" in first.text
+    assert first.text.endswith("(1000 → 2000 req/s); lifted to pool_size=5000")
+    assert second.text.startswith("step 2, downstream connections (named, confidence 0.90): conf")
+    assert (end.name, end.value) == ("next bottleneck", None)
+    assert end.text == (
+        "next bottleneck: host CPU (confidence 0.90), with pool_size=5000, "
+        "downstream_connections=5000: the machine itself is the limit"
+    )
+
+
+def test_conditions_go_with_the_trials_and_names_say_their_part() -> None:
+    of = inquiry()
+    rows = run(of)
+    found = plans(of, rows)
+    by_arm = {plan.arm: plan.condition for plan in found}
+    assert by_arm["1-named"] == by_arm["1-before"] == AS_IT_IS
+    assert by_arm["1-after"] == Condition(knobs={"pool_size": 400})
+    lifted = Condition(knobs={"pool_size": 5000})
+    assert by_arm["2-named"] == by_arm["2-before"] == lifted
+    assert found[0].trial == "001-a-1-named-closed-c5000"
+    assert len({plan.trial for plan in found}) == len(found)
+
+
+def test_pairs_are_interleaved_both_ways() -> None:
+    sides = [one.arm for one in run(inquiry(explain=Explain(6, 1))) if one.arm != "1-named"]
+    a, b = "1-before", "1-after"
+    assert sides == [a, b, b, a, a, b, b, a, a, b, b, a, "2-named"]
+
+
+def test_steps_end_it_with_the_next_one_named_but_not_tried() -> None:
+    texts = said(inquiry(explain=Explain(6, 1)))
+    assert texts[1] == (
+        "next bottleneck: downstream connections (confidence 0.90), with pool_size=5000; not "
+        "tried, 1 steps were asked for"
+    )
+
+
+def test_a_wrong_verdict_is_withdrawn_and_the_limit_is_unknown() -> None:
+    texts = said(inquiry(), named("downstream connections"))
+    assert texts[0].startswith(
+        "step 1, downstream connections (named, confidence 0.90): withdrawn: "
+        "downstream_connections 500 → 1000 makes goodput ×1.00 ["
+    )
+    assert texts[0].endswith("the whole interval is at most 1.05: more of it is no help")
+    assert texts[1].startswith(
+        "bottleneck: unknown: downstream connections was named, and is withdrawn: "
+    )
+    assert len(texts) == 2
+
+
+def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial() -> None:
+    of = inquiry(explain=Explain(6, 4, "downstream connections"))
+    rows = run(of)
+    assert "2-named" not in {one.arm for one in rows}
+    texts = [one.text for one in told(of, rows)]
+    assert texts[0].startswith("step 1, downstream connections (suspected): withdrawn: ")
+    assert texts[1].startswith("step 2, worker pool (named, confidence 0.90): confirmed: ")
+    assert texts[-1].startswith("next bottleneck: host CPU")
+
+
+def test_a_suspect_that_is_right() -> None:
+    texts = said(inquiry(explain=Explain(6, 4, "worker pool")))
+    assert texts[0].startswith("step 1, worker pool (suspected, and named, confidence 0.90): conf")
+
+
+def test_a_suspect_that_is_named_and_withdrawn_ends_it() -> None:
+    of = inquiry(explain=Explain(6, 4, "downstream connections"))
+    texts = said(of, named("downstream connections"))
+    assert len(texts) == 2
+    assert texts[1].startswith("bottleneck: unknown")
+
+
+def test_a_suspect_without_a_lever_makes_way_too() -> None:
+    texts = said(inquiry(explain=Explain(6, 4, "ports")))
+    assert texts[0].startswith("step 1, ports (suspected): not tried: ")
+    assert texts[1].startswith("step 2, worker pool (named")
+
+
+@pytest.mark.parametrize(
+    ("resource", "says"),
+    [
+        (
+            "none",
+            "bottleneck: none, with the lab as it is: the load itself is the limit (990 of at "
+            "most 25000 req/s), no resource binds below it",
+        ),
+        (
+            "host CPU",
+            "bottleneck: host CPU (confidence 0.90), with the lab as it is: the machine itself "
+            "is the limit",
+        ),
+        (
+            "unknown",
+            "bottleneck: unknown, with the lab as it is: the evidence names no resource",
+        ),
+        (
+            "ports",
+            "bottleneck: ports (confidence 0.90), with the lab as it is; not proven: a client has "
+            "one range of ports for each server, which is as wide as can be",
+        ),
+    ],
+)
+def test_where_nothing_can_be_changed_one_trial_is_all(resource: str, says: str) -> None:
+    of = inquiry()
+    rows = run(of, named(resource))
+    assert len(rows) == 1
+    assert [one.text for one in told(of, rows)] == [says]
+
+
+def test_without_a_verdict_it_is_unknown() -> None:
+    blank: Server = lambda plan, number: {**honest(plan, number), "bottleneck": None}  # noqa: E731
+    assert "unknown" in said(inquiry(), blank)[0]
+
+
+def test_too_few_pairs_never_confirm() -> None:
+    texts = said(inquiry(explain=Explain(5, 4)))
+    assert "inconclusive: pool_size 200 → 400 makes goodput ×1.99, " in texts[0]
+    assert texts[0].endswith("no interval: 5 and 5 trials, each side needs 6")
+    assert "[" not in texts[0]
+
+
+def invalid(arm: str, times: int, reason: str = "late", **changes: Any) -> Server:
+    """The first trials of a part are invalid."""
+    counts: dict[str | None, int] = {}
+
+    def answers(plan: TrialPlan, number: int) -> dict[str, Any]:
+        counts[plan.arm] = counts.get(plan.arm, 0) + 1
+        whole = honest(plan, number)
+        if plan.arm == arm and counts[plan.arm] <= times:
+            return {**whole, "valid": False, "invalid_reasons": reason, **changes}
+        return whole
+
+    # A design is asked twice for the same trial, a server is not.
+    return answers
+
+
+@pytest.mark.parametrize("arm", ["1-named", "1-before", "1-after"])
+def test_an_invalid_trial_is_run_once_more(arm: str) -> None:
+    of = inquiry(explain=Explain(6, 1))
+    rows = run(of, invalid(arm, 1))
+    assert len(rows) == 15
+    assert "confirmed" in told(of, rows)[0].text
+
+
+def test_twice_invalid_ends_the_step_and_says_why() -> None:
+    of = inquiry()
+    rows = run(of, invalid("1-after", 2))
+    assert len(rows) == 4
+    texts = [one.text for one in told(of, rows)]
+    assert texts[0].endswith(
+        "inconclusive: pool_size 200 → 400: 2 measurements with the change were invalid: late"
+    )
+    assert texts[1].startswith("bottleneck: unknown: worker pool was named, and is inconclusive")
+
+
+def test_a_load_that_cannot_be_measured_at_all() -> None:
+    assert said(inquiry(), invalid("1-named", 2)) == [
+        "bottleneck: unknown: 2 measurements were invalid: late"
+    ]
+    generator = invalid("1-named", 2, "the generator was the limit", bottleneck="generator")
+    assert said(inquiry(), generator) == [
+        "bottleneck: generator: the machine itself is the limit (the generator was the limit)"
+    ]
+
+
+def test_goodput_leaves_errors_out() -> None:
+    one = run(inquiry())[0]
+    half = dataclasses.replace(one, achieved_rps=1000.0, ok=50, http_errors=50)
+    assert explain.goodput(half) == 500
+    assert explain.goodput(dataclasses.replace(half, http_errors=None)) == 1000
+    assert explain.goodput(dataclasses.replace(half, achieved_rps=None)) is None
+
+
+def test_no_goodput_before_gives_a_lower_bound() -> None:
+    def deadline(plan: TrialPlan, number: int) -> dict[str, Any]:
+        whole = honest(plan, number)
+        late = plan.condition == AS_IT_IS
+        errors = {"ok": 0, "http_errors": 900} if late else {}
+        return {**whole, **errors}
+
+    texts = said(inquiry(), deadline)
+    # One answer in 5 s is 0.2 req/s; 2,000 is 10,000 times as much.
+    assert "confirmed: pool_size 200 → 400 makes goodput at least ×10000.00 [" in texts[0]
+    assert "(0 → 2000 req/s)" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("factors", "answer"),
+    [
+        ((1.06, 1.5), "confirmed"),
+        ((1.051, 1.052), "confirmed"),
+        ((0.97, 1.04), "withdrawn"),
+        ((0.5, 0.7), "withdrawn"),
+        ((1.0, 1.5), "inconclusive"),
+        ((1.04, 1.06), "inconclusive"),
+    ],
+)
+def test_the_answer_follows_from_where_the_interval_lies(
+    factors: tuple[float, float], answer: str
+) -> None:
+    low, high = factors
+    after = [low + (high - low) * share / 5 for share in range(6)]
+    assert explain.answer_of(ratio_of([1.0] * 6, after))[0] == answer
+
+
+def test_no_interval_is_no_answer() -> None:
+    assert explain.answer_of(RatioOf(3, 3, 9.0, None))[0] == "inconclusive"
+
+
+def test_servers_one_after_the_other_each_with_its_own_end() -> None:
+    of = inquiry(servers=("a", "b"), explain=Explain(6, 1))
+    rows = run(of)
+    assert [one.server for one in rows] == ["a"] * 14 + ["b"] * 14
+    assert [one.server for one in told(of, rows)] == ["a", "a", "b", "b"]
+
+
+def test_an_inquiry_goes_on_where_it_was() -> None:
+    of = inquiry()
+    rows = run(of)
+    found = plans(of, rows)
+    assert [plan.trial for plan in found] == [one.trial for one in rows]
+    assert order_of(of).next(rows) is None
+    assert order_of(of).total is None
+    part = told(of, rows[:15])
+    assert part[-1].text == "not finished after 15 trials, 2-after is next"
+    assert told(of, []) == []
+
+
+def test_rows_of_something_else_are_no_inquiry() -> None:
+    of = inquiry()
+    rows = run(of)
+    with pytest.raises(LabError, match="is not of this inquiry: 1-named was next"):
+        order_of(of).next(rows[1:])
+    with pytest.raises(LabError, match="is not of this inquiry: it had ended"):
+        order_of(of).next([*rows, rows[-1]])
+
+
+def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:
+    def answers(plan: TrialPlan, number: int) -> dict[str, Any]:
+        return {**honest(plan, number), "p95_ms": 300.0}
+
+    of = inquiry(modes=("open",))
+    rows = run(of, answers)
+    assert {one.offered_rps for one in rows} == {22_500}
+    assert ", p95 ×1.00 [" in told(of, rows)[0].text
+    with pytest.raises(WordError, match="RATE=auto"):
+        order_of(inquiry(modes=("open",), routes=("/compute",)))
+
+
+def test_findings_come_from_the_run_s_folder(tmp_path: Path) -> None:
+    of = inquiry()
+    rows = run(of)
+    run_dir = folder_of(tmp_path, of, rows)
+    assert list(explain.findings(of, rows, run_dir)) == told(of, rows)
+
+
+def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
+    run_dir = write_manifest(results, experiment=of, servers=SNAPSHOTS)
+    for plan in plans(of, rows):
+        (run_dir / "raw" / plan.trial).mkdir(parents=True)
+        write_json(run_dir / "raw" / plan.trial / "trial.json", record(plan))
+    return run_dir
+
+
+def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
+    tmp_path: Path,
+) -> None:
+    """The pool was changed; now the first trial is judged to show another limit."""
+    of = inquiry()
+    rows = run(of)
+    run_dir = folder_of(tmp_path, of, rows)
+    rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
+    (only,) = explain.findings(of, rows, run_dir)
+    assert only.text == (
+        "not to be told from here on, with the verdicts of this version: 003-a-1-after-closed-"
+        "c5000 is not of this inquiry: it had pool_size=400, 1-after was next with "
+        "downstream_connections=1000"
+    )
+    rows[0] = dataclasses.replace(rows[0], bottleneck="none")
+    (only,) = explain.findings(of, rows, run_dir)
+    assert only.text.endswith("002-a-1-before-closed-c5000 is not of this inquiry: it had ended")
+
+
+def test_confidence_is_told_but_decides_nothing() -> None:
+    doubtful: Server = lambda plan, number: {**honest(plan, number), "confidence": 0.3}  # noqa: E731
+    assert HIGH > 0.3
+    assert "(named, confidence 0.30): confirmed" in said(inquiry(), doubtful)[0]
+
+
+def test_a_load_without_room_withdraws_nothing() -> None:
+    # 205 connections ask for 1,025 req/s, the pool gives 1,000: twice the threads give 2.5 % more.
+    text = said(inquiry(concurrencies=(205,)))[0]
+    assert "step 1, worker pool (named, confidence 0.90): inconclusive" in text
+    assert "room for ×1.02 only" in text or "room for ×1.03 only" in text
+
+
+def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
+    def late(plan: TrialPlan, number: int) -> dict[str, Any]:
+        if plan.condition.knobs:
+            return answered(1000 * SIX[number % 6], plan) | {"bottleneck": "none"}
+        errors = {"ok": 0, "http_errors": 1000, "valid": False, "invalid_reasons": NO_SUCCESS}
+        return answered(2000, plan) | errors | {"bottleneck": "downstream timeout"}
+
+    settings = {**SETTINGS, "downstream_timeout_ms": 100}
+    order = explain.design(
+        inquiry(),
+        {"a": snapshot(settings=settings)},
+        {"wrk2": FakeEngine()},
+        lambda s, r: f"http://{s}{r}",
+        2,
+    )
+    done: list[Row] = []
+    while (plan := order.next(done)) is not None:
+        done.append(row(plan, **late(plan, len(done))))
+    assert [one.arm for one in done if one.arm and one.arm.startswith("2")] == ["2-named"]
+    assert len(done) == 14
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+@pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
+def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | None) -> None:
+    of = inquiry(servers=("a", "b"), explain=Explain(6, steps, suspect))
+    rows = run(of)
+    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
+    assert said[0] == 2 * (13 * steps + 1)
+    assert all(left >= len(rows) - done for done, left in enumerate(said))
+    assert all(after < before for before, after in pairwise(said))
+    assert said[-1] == 0
+
+
+def test_an_invalid_trial_is_still_to_be_made() -> None:
+    of = inquiry(explain=Explain(6, 1))
+    rows = run(of, invalid("1-before", 1))
+    assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [13, 13, 12]

@@ -1,0 +1,136 @@
+"""Scripted faults: their trials, when each began and ended, and what is found of each."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lab.experiments import faults
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.oha import Oha
+from lab.model import Experiment, Faults, Finding, Peak, Row, ScriptedToxic, ToxicStep
+from lab.store.records import write_json
+from support.fakes import plan, record, snapshot
+from support.felt import felt, keep_answers, second
+from support.planned import all_of, experiment, row
+
+STEPS = (
+    ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
+    ToxicStep(15, {"NAME": "latency", "REMOVE": "yes"}),
+    ToxicStep(25, {"TYPE": "down"}),
+    ToxicStep(30, {"TYPE": "up"}),
+)
+# As they really were, with a warm-up of 10 s before the window.
+MADE = (
+    ScriptedToxic(20.0, 20.0, STEPS[0].text, clear=False),
+    ScriptedToxic(25.0, 25.0, STEPS[1].text, clear=True),
+    ScriptedToxic(35.0, 35.0, STEPS[2].text, clear=False),
+    ScriptedToxic(40.0, 40.0, STEPS[3].text, clear=True),
+)
+
+
+def faulty(**changes: object) -> Experiment:
+    whole = {"kind": "faults", "faults": Faults(STEPS, 0.25, 3), "modes": ("open",)}
+    return experiment(**{**whole, "engines": ("oha",), "duration_s": 40, **changes})
+
+
+def test_each_server_has_a_trial_with_the_script() -> None:
+    snapshots = {"a": snapshot(), "b": snapshot()}
+    order = faults.design(faulty(), snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2)
+    plans = all_of(order)
+    assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
+    assert all(one.script == STEPS for one in plans)
+    assert (plans[0].offered_rps, plans[0].duration_s) == (450, 40)
+
+
+def test_a_fault_lasts_until_nothing_of_the_script_is_left() -> None:
+    steps = (
+        ScriptedToxic(20.0, 20.1, "slow", clear=False),
+        ScriptedToxic(22.0, 22.1, "down", clear=False),
+        ScriptedToxic(24.0, 24.1, "up", clear=False),
+        ScriptedToxic(26.0, 26.1, "remove slow", clear=True),
+        ScriptedToxic(30.0, 30.1, "down", clear=False),
+    )
+    assert faults.disturbances(steps) == ((Peak(20.0, 26.1), "slow, then down, then up"),)
+
+
+def keep(
+    run_dir: Path,
+    one: Row,
+    seconds: Mapping[int, Histogram],
+    statuses: Mapping[int, str] | None = None,
+    script: tuple[ScriptedToxic, ...] = MADE,
+) -> None:
+    raw = run_dir / "raw" / one.trial
+    raw.mkdir(parents=True)
+    of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, script=STEPS)
+    write_json(raw / "trial.json", record(of, window_offset_s=10.0, script=script))
+    keep_answers(raw, seconds, statuses)
+
+
+def findings(tmp_path: Path, *rows: Row) -> list[Finding]:
+    return list(faults.findings(faulty(servers=("a",)), rows, tmp_path))
+
+
+def trial(**changes: object) -> Row:
+    return row(plan(trial="01-a", engine="oha"), **changes)
+
+
+def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:
+    one = trial()
+    # Slow from 20 to 29; quick errors from 35 to 42: refused at once is not recovered.
+    refused = dict.fromkeys(range(35, 42), 2.0)
+    slow = dict.fromkeys(range(20, 29), 900.0)
+    keep(tmp_path, one, felt({**slow, **refused}), dict.fromkeys(range(35, 42), "502"))
+    latency, down, median = findings(tmp_path, one)
+    assert (latency.name, latency.value, latency.unit) == ("recovery time, fault 1", 4.0, "s")
+    assert latency.text == (
+        "fault 1 of 2 (TYPE=latency LATENCY=300, 5 s): 0 of 6000 answers were errors, slowest "
+        "answer 900 ms, back to 200 ms × 1.25 for 3 s on end after 4.0 s"
+    )
+    assert down.value == 2.0
+    assert "(TYPE=down, 5 s): 2800 of 6000 answers were errors" in down.text
+    assert median.value == 3.0
+    assert median.text == "recovered after 3.0 s, median over 2 faults in 1 launch, no interval"
+
+
+def test_a_server_that_stays_broken_is_said_and_is_no_number(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, felt(), dict.fromkeys(range(35, 50), "502"))
+    _, down, median = findings(tmp_path, one)
+    assert down.value is None
+    assert down.text.endswith("not back to 200 ms × 1.25 in 10 s")
+    assert median.value is None
+
+
+def test_requests_without_an_answer_are_told(tmp_path: Path) -> None:
+    one = trial(timeouts=7, socket_errors=30)
+    # Half of the connections are reset until 44: those left are as quick as ever.
+    halved = {at: second(200, 200) for at in range(40, 44)}
+    keep(tmp_path, one, {**felt(), **halved})
+    _, down, _ = findings(tmp_path, one)
+    assert down.value == 4.0
+    lost = "; in the whole run 7 requests timed out, 30 lost their connection"
+    assert down.text.endswith("after 4.0 s" + lost)
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds", "script", "says"),
+    [
+        ({"valid": False, "invalid_reasons": "toxics"}, felt(), MADE, "invalid: toxics"),
+        ({}, felt(), (), "no toxic of the script came and went"),
+        ({}, {at: second(200, 300) for at in range(10, 50)}, MADE, "300 of 400 req/s were answ"),
+    ],
+)
+def test_what_has_no_recovery_time_says_why(
+    tmp_path: Path,
+    changes: dict[str, object],
+    seconds: dict[int, Histogram],
+    script: tuple[ScriptedToxic, ...],
+    says: str,
+) -> None:
+    one = trial(**changes)
+    keep(tmp_path, one, seconds, script=script)
+    (only,) = findings(tmp_path, one)
+    assert only.value is None
+    assert only.text.startswith(says)

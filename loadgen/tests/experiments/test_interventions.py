@@ -1,0 +1,221 @@
+"""What a lever changes, on conditions derived by hand."""
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+
+from lab.experiments.interventions import _LEVERS, _WITHOUT, MACHINE, MOST, Lever, Present, lever
+from lab.model import AS_IT_IS, RESOURCES, Condition, ToxicState
+from lab.model.toxic_words import parse_toxic
+from support.fakes import IDENTITY, snapshot
+from support.repo import REPO
+
+CONTRACT = REPO / "servers/contract/src/main/java/lab/contract"
+FLAGS = (
+    "--enable-preview", "-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-Dsun.net.httpserver.nodelay=true",
+    "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml",
+)  # fmt: skip
+SETTINGS = {
+    "pool_size": 200, "downstream_connections": 50, "downstream_timeout_ms": 100,
+    "virtual_thread_parallelism": 1, "loops": 1, "block_the_loop": False, "backlog": 1,
+}  # fmt: skip
+SLOW = "downstream/slow latency jitter=20 latency=600 stream=downstream toxicity=1"
+NARROW = "downstream/bandwidth bandwidth rate=3 stream=downstream toxicity=1"
+WIDE = "downstream/wide bandwidth rate=500 stream=upstream toxicity=0.5"
+
+
+def present(condition: Condition = AS_IT_IS, **changes: Any) -> Present:
+    given: dict[str, Any] = {"cores": 4, "route": "/downstream", "concurrency": 5000}
+    given |= {name: changes.pop(name) for name in list(changes) if name in given}
+    settings = {**SETTINGS, **changes.pop("settings", {})}
+    identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2))
+    toxics = ToxicState(in_force=changes.pop("toxics", ()))
+    assert not changes
+    seen = snapshot(settings=settings, identity=identity, toxics=toxics)
+    return Present(seen, condition, **given)
+
+
+def pulled(resource: str, *args: Any, **changes: Any) -> Lever:
+    found = lever(resource, present(*args, **changes))
+    assert isinstance(found, Lever), found
+    return found
+
+
+def refused(resource: str, *args: Any, **changes: Any) -> str:
+    found = lever(resource, present(*args, **changes))
+    assert isinstance(found, str), found
+    return found
+
+
+def knobs(**values: int) -> Condition:
+    return Condition(knobs=values)
+
+
+def host(**values: str) -> Condition:
+    return Condition(host=values)
+
+
+def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
+    assert {*_LEVERS} | {*_WITHOUT} == {*RESOURCES}
+    assert not {*_LEVERS} & {*_WITHOUT}
+    for resource in (*MACHINE, "ports"):
+        assert refused(resource)
+
+
+def test_the_limits_are_those_of_the_contract() -> None:
+    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "LabServer.java"))
+    options = {
+        name: int(most.replace("_", ""))
+        for name, most in re.findall(
+            r'new IntOption\(\s*"(\w+)",\s*[\d_]+,\s*[\d_]+,\s*([\d_]+)\)', text
+        )
+    }
+    assert {name: options[name] for name in MOST} == MOST
+
+
+@pytest.mark.parametrize(
+    ("resource", "step", "lift", "text", "at_most"),
+    [
+        ("worker pool", {"pool_size": 400}, {"pool_size": 5000}, "pool_size 200 → 400", 2),
+        (
+            "downstream connections",
+            {"downstream_connections": 100},
+            {"downstream_connections": 5000},
+            "downstream_connections 50 → 100",
+            2,
+        ),
+        # Twice 100 ms would be the 200 ms of the delay itself: at least twice that.
+        (
+            "downstream timeout",
+            {"downstream_timeout_ms": 400},
+            {"downstream_timeout_ms": 10_000},
+            "downstream_timeout_ms 100 → 400",
+            None,
+        ),
+        (
+            "carrier threads",
+            {"virtual_thread_parallelism": 2},
+            {"virtual_thread_parallelism": 4},
+            "virtual_thread_parallelism 1 → 2",
+            2,
+        ),
+    ],
+)
+def test_knobs(
+    resource: str, step: dict[str, int], lift: dict[str, int], text: str, at_most: float | None
+) -> None:
+    found = pulled(resource)
+    assert found == Lever(
+        knobs(**step), knobs(**lift), text, f"{next(iter(lift))}={lift[next(iter(lift))]}", at_most
+    )
+
+
+def test_a_value_that_was_changed_is_what_is_changed_next_and_the_rest_stays() -> None:
+    now = Condition(knobs={"pool_size": 5000, "downstream_connections": 100}, host={"LOOPS": "2"})
+    found = pulled("downstream connections", now)
+    assert found.step.knobs == {"pool_size": 5000, "downstream_connections": 200}
+    assert found.step.host == {"LOOPS": "2"}
+
+
+def test_nothing_is_lifted_to_less_than_its_step_or_beyond_the_limits() -> None:
+    assert pulled("worker pool", concurrency=10).lift == knobs(pool_size=400)
+    assert pulled("worker pool", concurrency=90_000).lift == knobs(pool_size=20_000)
+    near = pulled("worker pool", knobs(pool_size=15_000))
+    assert (near.step, near.lift) == (knobs(pool_size=20_000), knobs(pool_size=20_000))
+    assert near.at_most == 20_000 / 15_000
+    full = knobs(pool_size=20_000)
+    assert refused("worker pool", full) == "pool_size is 20000 already, the most there is"
+
+
+def test_what_a_model_does_not_have_cannot_be_changed() -> None:
+    nothing = {"settings": dict.fromkeys(SETTINGS)}
+    assert refused("worker pool", **nothing) == "this model has no worker pool"
+    assert refused("event loop", **nothing) == "this model has no event loops"
+    for resource in ("downstream connections", "downstream timeout", "carrier threads",
+                     "accept queue"):  # fmt: skip
+        assert "this server" in refused(resource, **nothing)
+
+
+def test_a_blocked_loop_is_freed_before_there_are_more() -> None:
+    blocked = pulled("event loop", settings={"block_the_loop": True})
+    assert blocked.step == blocked.lift == host(BLOCK_THE_LOOP="false")
+    more = pulled("event loop", blocked.lift, settings={"block_the_loop": True})
+    assert more.step == host(BLOCK_THE_LOOP="false", LOOPS="2")
+    assert more.lift == host(BLOCK_THE_LOOP="false", LOOPS="4")
+
+
+def test_the_accept_queue_is_made_longer() -> None:
+    found = pulled("accept queue")
+    assert (found.step, found.lift) == (host(SERVER_BACKLOG="16"), host(SERVER_BACKLOG="65535"))
+    assert pulled("accept queue", host(SERVER_BACKLOG="4096")).step == host(SERVER_BACKLOG="65535")
+
+
+def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
+    found = pulled("server CPU", host(SERVER_CPUS="0.4"))
+    assert (found.step, found.lift) == (host(SERVER_CPUS="0.8"), host(SERVER_CPUS="4"))
+    assert (found.step_text, found.at_most) == ("SERVER_CPUS 0.4 → 0.8", 2)
+    # What the JVM says of a limit that the lab was started with.
+    read = pulled("server CPU", settings={"cpu_quota": 1.5})
+    assert (read.step_text, read.at_most) == ("SERVER_CPUS 1.5 → 3", 2)
+    seen = pulled("server CPU", cpus=1)
+    assert (seen.step, seen.at_most) == (host(SERVER_CPUS="2"), None)
+    assert pulled("server CPU", host(SERVER_CPUS="3")).step == host(SERVER_CPUS="4")
+    for full in ({"cpus": 4}, {"condition": host(SERVER_CPUS="4")}):
+        assert refused("server CPU", **full).endswith("it is the machine's")
+
+
+def test_a_heap_is_doubled_with_its_container_and_the_other_flags_of_its_setting() -> None:
+    found = pulled("garbage collection")
+    assert found.step == host(
+        SERVER_JVM_FLAGS="-Xms2048m -Xmx2048m -XX:+UseG1GC", SERVER_MEMORY="3072m"
+    )
+    assert found.lift.host["SERVER_MEMORY"] == "5120m"
+    assert found.step_text == "heap 1024 → 2048 MiB"
+    small = pulled("garbage collection", host(SERVER_JVM_FLAGS="-Xmx48m -XX:+UseSerialGC"))
+    # It fits into the container as it is.
+    assert small.step == host(SERVER_JVM_FLAGS="-Xms96m -Xmx96m -XX:+UseSerialGC")
+    assert "the most the lab gives" in refused("garbage collection", found.lift)
+    assert pulled("garbage collection", host(SERVER_JVM_FLAGS="")).step_text.startswith("heap 512")
+
+
+def test_file_descriptors_are_twice_what_they_were_or_what_the_load_asks_for() -> None:
+    known = pulled("file descriptors", host(NOFILE="300"), concurrency=400)
+    assert (known.step, known.lift) == (host(NOFILE="600"), host(NOFILE="3600"))
+    unknown = pulled("file descriptors", concurrency=400)
+    assert unknown.step == host(NOFILE="3600")
+    assert "the most there is" in refused("file descriptors", host(NOFILE="1048576"))
+
+
+def test_the_tightest_bandwidth_toxic_is_widened() -> None:
+    found = pulled("Toxiproxy", toxics=(WIDE, SLOW, NARROW))
+    assert found.step.toxics == ({"NAME": "bandwidth", "RATE": "6"},)
+    assert found.lift.toxics == ({"NAME": "bandwidth", "RATE": "1000000"},)
+    then = pulled("Toxiproxy", found.lift, toxics=(WIDE, SLOW, NARROW))
+    assert then.step.toxics == (
+        {"NAME": "bandwidth", "RATE": "1000000"},
+        {"NAME": "wide", "RATE": "1000"},
+    )
+    for words in then.step.toxics:
+        parse_toxic(words)
+    assert "no bandwidth toxic" in refused("Toxiproxy", toxics=(SLOW,))
+
+
+def test_the_largest_latency_toxic_is_halved() -> None:
+    found = pulled("downstream", toxics=(SLOW,))
+    assert found.step.toxics == ({"NAME": "slow", "LATENCY": "300"},)
+    assert found.lift.toxics == ({"NAME": "slow", "LATENCY": "0", "JITTER": "0"},)
+    assert pulled("downstream", found.step, toxics=(SLOW,)).step.toxics == (
+        {"NAME": "slow", "LATENCY": "150"},
+    )
+    assert "no latency toxic" in refused("downstream", found.lift, toxics=(SLOW,))
+    assert "no latency toxic" in refused("downstream")
+
+
+def test_a_toxic_of_another_proxy_is_named_with_it() -> None:
+    other = SLOW.replace("downstream/", "elsewhere/", 1)
+    found = pulled("downstream", toxics=(other,))
+    assert found.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "300"},)
+    again = pulled("downstream", found.step, toxics=(other,))
+    assert again.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "150"},)

@@ -1,0 +1,164 @@
+"""Which trials there are, in which order, and under which names."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments import order
+from lab.load.engines import ENGINES, Engine
+from lab.model import Experiment, Mode, Snapshot
+from support.fakes import FakeEngine, snapshot
+from support.planned import all_of, experiment, row
+
+
+class Named(FakeEngine):
+    """A fake engine of another name, for some modes."""
+
+    def __init__(self, name: str, *modes: Mode) -> None:
+        super().__init__()
+        self.name = name
+        self.modes = frozenset(modes or ("open", "closed"))
+
+
+SNAPSHOTS = {"a": snapshot(), "b": snapshot(downstream_delay_ms=400.0)}
+
+
+def loads(
+    of: Experiment,
+    engines: Sequence[Engine] = (FakeEngine(),),
+    snapshots: Mapping[str, Snapshot] = SNAPSHOTS,
+) -> order.Design:
+    named = {engine.name: engine for engine in engines}
+    return order.loads(of, snapshots, named, lambda s, r: f"http://{s}:8080{r}", 2)
+
+
+def names(order: order.Design) -> list[str]:
+    return [plan.trial for plan in all_of(order)]
+
+
+def test_servers_are_innermost_so_that_compared_trials_are_neighbours() -> None:
+    order = loads(experiment(concurrencies=(100, 200)))
+    assert names(order) == [
+        "01-a-closed-c100", "02-b-closed-c100", "03-a-open-c100", "04-b-open-c100",
+        "05-a-closed-c200", "06-b-closed-c200", "07-a-open-c200", "08-b-open-c200",
+    ]  # fmt: skip
+    assert order.total == 8
+    assert order.notes == ()
+
+
+def test_a_plan_says_all_that_an_engine_needs() -> None:
+    plan = all_of(loads(experiment(modes=("open",), warmup_s=12)))[0]
+    assert (plan.server, plan.url, plan.route) == (
+        "a", "http://a:8080/downstream", "/downstream",
+    )  # fmt: skip
+    assert (plan.engine, plan.mode, plan.concurrency, plan.cores) == ("wrk2", "open", 100, 2)
+    assert (plan.duration_s, plan.warmup_s, plan.predicted_rps) == (15, 12, None)
+    assert (plan.launch, plan.arm, plan.spike) == (0, None, None)
+
+
+def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:
+    # 90 % of 100 / 0.2 s, also for b, whatever it says.
+    assert {plan.offered_rps for plan in all_of(loads(experiment(modes=("open",))))} == {450}
+    given = all_of(loads(experiment(modes=("closed", "open"), rate_rps=70)))
+    assert [plan.offered_rps for plan in given] == [None, None, 70, 70]
+
+
+def test_fresh_jvms_are_launched_in_turns_and_every_other_launch_in_reverse() -> None:
+    order = loads(experiment(modes=("closed",), launches=3))
+    assert names(order) == [
+        "01-a-closed-c100-l1", "02-b-closed-c100-l1",
+        "03-b-closed-c100-l2", "04-a-closed-c100-l2",
+        "05-a-closed-c100-l3", "06-b-closed-c100-l3",
+    ]  # fmt: skip
+    assert [plan.launch for plan in all_of(order)] == [1, 1, 2, 2, 3, 3]
+
+
+def test_one_launch_is_not_named() -> None:
+    plans = all_of(loads(experiment(modes=("closed",), launches=1)))
+    assert [(plan.trial, plan.launch) for plan in plans] == [
+        ("01-a-closed-c100", 1), ("02-b-closed-c100", 1),
+    ]  # fmt: skip
+
+
+def test_a_launch_goes_through_all_cells_before_the_next() -> None:
+    plans = all_of(loads(experiment(concurrencies=(100, 200), launches=2)))
+    cells = [(p.launch, p.concurrency, p.mode) for p in plans if p.server == "a"]
+    assert cells == [
+        (launch, concurrency, mode)
+        for launch in (1, 2)
+        for concurrency in (100, 200)
+        for mode in ("closed", "open")
+    ]
+
+
+def test_arms_are_whole_jvms_and_take_turns_a_b_b_a() -> None:
+    order = loads(experiment(servers=("a",), launches=2, arms=("x", "y")))
+    assert names(order) == [
+        "01-a-x-closed-c100-l1", "02-a-x-open-c100-l1",
+        "03-a-y-closed-c100-l1", "04-a-y-open-c100-l1",
+        "05-a-y-closed-c100-l2", "06-a-y-open-c100-l2",
+        "07-a-x-closed-c100-l2", "08-a-x-open-c100-l2",
+    ]  # fmt: skip
+    assert [plan.arm for plan in all_of(order)] == ["x", "x", "y", "y", "y", "y", "x", "x"]
+
+
+def test_steady_drift_falls_on_all_alike() -> None:
+    """A B B A: the mean position in time is the same for both servers."""
+    plans = all_of(loads(experiment(modes=("closed",), launches=6)))
+    at = {s: [i for i, p in enumerate(plans) if p.server == s] for s in ("a", "b")}
+    assert sum(at["a"]) == sum(at["b"])
+
+
+def test_an_engine_is_left_out_of_the_loads_it_cannot_make() -> None:
+    engines = [Named("wrk2"), Named("oha"), Named("wrk", "closed")]
+    assert names(loads(experiment(servers=("a",)), engines)) == [
+        "01-a-closed-c100-wrk2", "02-a-closed-c100-oha", "03-a-closed-c100-wrk",
+        "04-a-open-c100-wrk2", "05-a-open-c100-oha",
+    ]  # fmt: skip
+
+
+def test_no_engine_for_a_load_is_refused() -> None:
+    with pytest.raises(WordError, match="wrk: no engine that does MODE=open"):
+        loads(experiment(modes=("open",)), [Named("wrk", "closed")])
+
+
+def test_routes_are_named_where_there_are_several() -> None:
+    of = experiment(servers=("a",), routes=("/", "/block?wait_ms=5"), modes=("closed",))
+    assert names(loads(of)) == ["01-a-root-closed-c100", "02-a-block-wait-ms-5-closed-c100"]
+
+
+def test_a_route_without_a_wait_has_no_open_load_and_that_is_said() -> None:
+    of = experiment(servers=("a",), routes=("/compute", "/block", "/file"))
+    order = loads(of)
+    assert [(p.route, p.mode) for p in all_of(order)] == [
+        ("/compute", "closed"), ("/block", "closed"), ("/block", "open"), ("/file", "closed"),
+    ]  # fmt: skip
+    assert order.notes == (
+        "closed load only: RATE=auto is a share of connections / wait, and /compute, /file do "
+        "not wait now; RATE=n adds the open load",
+    )
+    with pytest.raises(WordError, match="/compute does not wait now"):
+        loads(experiment(routes=("/compute",), modes=("open",)))
+    assert len(all_of(loads(experiment(routes=("/compute",), rate_rps=5)))) == 4
+
+
+def test_numbers_have_as_many_digits_as_it_takes() -> None:
+    first = names(loads(experiment(servers=("a",), concurrencies=tuple(range(1, 61)))))[0]
+    assert first == "001-a-closed-c1"
+
+
+def test_what_an_engine_cannot_do_is_said_before_anything_runs() -> None:
+    with pytest.raises(WordError, match="WARMUP=1s is less than wrk2's own calibration"):
+        loads(experiment(warmup_s=1), ENGINES[:1])
+
+
+def test_the_same_rows_lead_to_the_same_trial_and_none_is_lost_or_repeated() -> None:
+    of = experiment(concurrencies=(100, 200), launches=2)
+    whole = all_of(loads(of))
+    for count in range(len(whole)):
+        # As after a crash: a new design, fed the rows that are there.
+        done = [row(plan) for plan in whole[:count]]
+        assert loads(of).next(done) == whole[count]
+    missing = [row(plan) for at, plan in enumerate(whole) if at != 3]
+    assert loads(of).next(missing) == whole[3]

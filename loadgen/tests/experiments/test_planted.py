@@ -1,0 +1,241 @@
+"""Planted bottlenecks: which trials, what a file may say, what is found of the verdicts."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.reading.test_experiment_files import SHIPPED, Files
+from lab.campaign.derive import derive
+from lab.errors import WordError
+from lab.experiments.planted import design, findings, in_cases
+from lab.experiments.reading import run_experiment
+from lab.judge.grouping import loads
+from lab.model import NONE, Case, Condition, Experiment, Planted, Spike, TrialPlan, Verdict
+from lab.report.verdicts import said
+from lab.store import csv
+from support.fakes import FakeEngine, snapshot
+from support.planned import all_of, experiment, row
+from support.runs import Jittery, write_manifest, write_raw
+
+SERVERS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
+HEAD = 'question = "why?"\nhypothesis = "so."\nkind = "planted"\n[load]\nduration = "8s"\n'
+CASE = (
+    '[[case]]\nname = "pool"\nserver = "fixed-pool"\nconcurrency = 200\n'
+    'expected = ["worker pool"]\n'
+)
+POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
+NONE_OF_IT = Verdict(NONE, 0.9, "none: the load itself")
+CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
+
+
+def of(*cases: Case, **changes: Any) -> Experiment:
+    return experiment(kind="planted", modes=("closed",), planted=Planted(cases), **changes)
+
+
+def plans(of: Experiment) -> list[TrialPlan]:
+    return all_of(
+        design(
+            of,
+            dict.fromkeys(of.servers, snapshot()),
+            {"wrk2": FakeEngine()},
+            lambda server, route: f"http://{server}:8080{route}",
+            2,
+        )
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def test_every_case_is_a_trial_under_its_condition() -> None:
+    first, second = plans(of(POOL, CALM, duration_s=8))
+    assert (first.trial, first.server, first.concurrency) == ("01-pool", "a", 200)
+    assert (first.mode, first.condition, first.spike) == ("closed", POOL.condition, None)
+    assert (second.trial, second.launch) == ("02-calm", 0)
+    # What is measured under one condition is told from what is under another.
+    assert (first.arm, second.arm) == ("pool", "calm")
+    # The peak is in the middle of the window.
+    assert second.spike == Spike(400, None, 3, 2, 1, 0.25, 1)
+    assert second.duration_s == 8
+
+
+def test_launches_are_rounds_without_fresh_jvms() -> None:
+    made = plans(of(POOL, CALM, launches=2))
+    assert [plan.trial for plan in made] == ["01-pool-r1", "02-calm-r1", "03-pool-r2", "04-calm-r2"]
+    assert {plan.launch for plan in made} == {0}
+    assert [plan.arm for plan in made] == ["pool", "calm", "pool", "calm"]
+
+
+def narrow_and_slow(rounds: int) -> tuple[Experiment, list[TrialPlan]]:
+    """Two conditions of one server at one load."""
+    narrow = Case("narrow-r2", "a", "/downstream", 100, ("Toxiproxy",))
+    slow = Case("slow", "a", "/downstream", 100, ("downstream",))
+    whole = of(narrow, slow, servers=("a",), launches=rounds)
+    return whole, plans(whole)
+
+
+def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
+    _, made = narrow_and_slow(3)
+    rps = {"narrow-r2": 320.0, "slow": 100.0}
+    rows = [
+        row(plan, achieved_rps=rps[plan.arm or ""], predicted_rps=rps[plan.arm or ""] + 1)
+        for plan in made
+    ]
+    assert [(one.lane, one.closed_rps and one.closed_rps.median, one.bound_rps, one.trials)
+            for one in loads(rows)] == [
+        ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
+    ]  # fmt: skip
+    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], "planted")
+    assert [(one.load, one.trials, one.goodput_rps) for one in found] == [
+        ("narrow-r2", 3, 320.0),
+        ("slow", 3, 100.0),
+    ]
+
+
+def test_trials_of_older_versions_get_their_case_where_they_are_read(tmp_path: Path) -> None:
+    whole, made = narrow_and_slow(2)
+    run_dir = write_manifest(tmp_path, experiment=whole)
+    write_raw(run_dir, [dataclasses.replace(plan, arm=None) for plan in made])
+    derived = derive(run_dir, [Jittery()])
+    assert [one.arm for one in derived.rows] == ["narrow-r2", "slow"] * 2
+    assert [one.arm for one in csv.read(run_dir / csv.NAME)] == ["narrow-r2", "slow"] * 2
+    assert [(one.load, one.trials) for one in derived.said] == [("narrow-r2", 2), ("slow", 2)]
+    page = (run_dir / "report.html").read_text()
+    assert "a@narrow-r2" in page
+    assert "a@slow" in page
+
+
+def test_a_row_of_no_case_has_none() -> None:
+    whole, made = narrow_and_slow(1)
+    [stray] = in_cases(whole, [dataclasses.replace(row(made[0]), trial="9-other", arm=None)])
+    assert stray.arm is None
+
+
+def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
+    whole = of(POOL, CALM, launches=3)
+    said = [
+        ("worker pool", 0.9), ("none", 0.9),
+        ("server CPU", 0.85), ("unknown", 0.0),
+        ("server CPU", 0.5), (None, None),
+    ]  # fmt: skip
+    rows = [
+        row(plan, bottleneck=name, confidence=confidence)
+        for plan, (name, confidence) in zip(plans(whole), said, strict=True)
+    ]
+    pool, calm, every = findings(whole, rows, Path())
+    assert (pool.name, pool.server, pool.value) == ("planted: pool", "a", 1 / 3)
+    assert pool.text == (
+        "pool (pool_size=20, /downstream with 200 connections): worker pool named right 1 of 3 "
+        "(high confidence wrong: 1); else server CPU 2×"
+    )
+    assert calm.text.endswith("(high confidence wrong: 0); else no verdict 1×, unknown 1×")
+    assert (every.name, every.value) == ("planted: all cases", 2 / 6)
+    assert "named right 2 of 6 (high confidence wrong: 1)" in every.text
+
+
+def test_findings_of_a_run_that_has_only_begun() -> None:
+    whole = of(POOL, CALM)
+    rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
+    assert [one.name for one in findings(whole, rows, Path())] == [
+        "planted: pool",
+        "planted: all cases",
+    ]
+    assert findings(whole, [], Path()) == ()
+
+
+def test_the_shipped_file_has_the_cases_of_the_issue() -> None:
+    found, notes = run_experiment({"EXP": "bottlenecks"}, SERVERS, 1_048_576, SHIPPED)
+    assert isinstance(found, Experiment)
+    assert found.planted is not None
+    assert len(found.planted.cases) == 14
+    assert sum(case.expected == ("none",) for case in found.planted.cases) == 2
+    named = {name for case in found.planted.cases for name in case.expected}
+    assert named == {
+        "none", "worker pool", "downstream connections", "downstream timeout", "Toxiproxy",
+        "downstream", "generator", "carrier threads", "server CPU", "garbage collection",
+        "file descriptors", "event loop", "accept queue",
+    }  # fmt: skip
+    assert notes == ()
+
+
+def test_a_case_with_everything(files: Files) -> None:
+    found = files.experiment(
+        HEAD + CASE + 'route = "/compute"\nknobs = { pool_size = 20 }\n'
+        'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
+        "generator_cpus = 0.05\npeak_extra = 400\n"
+    )
+    assert found.planted is not None
+    condition = Condition(
+        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05
+    )
+    assert found.planted.cases == (
+        Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
+    )
+    assert (found.servers, found.routes, found.concurrencies) == (
+        ("fixed-pool",),
+        ("/compute",),
+        (200,),
+    )
+
+
+def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
+    text = HEAD + CASE + CASE.replace('"pool"', '"other"')
+    found = files.experiment(text, CASE="other", LAUNCHES="10", DURATION="5s", ENGINE="oha")
+    assert found.planted is not None
+    assert [case.name for case in found.planted.cases] == ["other"]
+    assert (found.launches, found.duration_s, found.engines) == (10, 5, ("oha",))
+    assert files.refusal(text, CASE="pol") == ("run: CASE=pol is not allowed; allowed: pool, other")
+    assert "SERVER does not apply to" in files.refusal(text, SERVER="netty")
+    with pytest.raises(WordError, match="CASE does not apply to"):
+        run_experiment({"EXP": "sweep", "CASE": "pool"}, SERVERS, 200_000, SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "x.toml: case is missing; allowed: one or more tables [[case]]"),
+        ("[[case]]\nname = 'x'\n", "case 1: server is missing"),
+        (CASE + "knob = 1\n", "case 1: knob is not a key; allowed: name, server"),
+        (CASE + CASE, "case 2: name=pool is there twice; allowed: each once"),
+        (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab"),
+        (CASE.replace("worker pool", "bad luck"), "expected=bad luck is not allowed; allowed: wor"),
+        (CASE.replace("200", "0"), "concurrency=0 is not allowed; allowed: a whole number 1..1000"),
+        (CASE + "knobs = { pool_size = 0 }\n", "knobs: pool_size=0: allowed 1..20000 (threads)"),
+        (CASE + "knobs = { loops = 1 }\n", "knobs: loops is not a knob; allowed: pool_size"),
+        (CASE + 'host = { PATH = "1" }\n', "host: PATH is not a setting of a container"),
+        (CASE + "host = { NOFILE = 300 }\n", "host: NOFILE=300 is not allowed; allowed: a text"),
+        (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed"),
+        (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed; allowed: a number 0.01"),
+        (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
+    ],
+)
+def test_a_wrong_table_is_told_where_and_what_is_allowed(
+    files: Files, text: str, problem: str
+) -> None:
+    assert problem in files.refusal(HEAD + text)
+
+
+def test_an_open_load_is_refused(files: Files) -> None:
+    text = HEAD.replace("[load]\n", '[load]\nmodes = ["open"]\n') + CASE
+    assert "load.modes=open is not allowed; allowed: closed" in files.refusal(text)
+
+
+def test_what_the_machine_does_not_hold_is_left_out(files: Files) -> None:
+    files.limit = 2_000
+    text = HEAD + CASE + CASE.replace('"pool"', '"big"').replace("200", "2000")
+    found, notes = files.read(text)
+    assert isinstance(found, Experiment)
+    assert found.planted is not None
+    assert [case.name for case in found.planted.cases] == ["pool"]
+    assert notes[0].startswith("big left out: this machine holds 1..500")
+
+
+def test_a_condition_survives_the_manifest() -> None:
+    from lab.store.records import from_json, to_json
+
+    whole = of(dataclasses.replace(POOL, condition=Condition({}, ({"TYPE": "down"},), {}, 0.5)))
+    assert from_json(Experiment, to_json(whole)) == whole

@@ -1,0 +1,85 @@
+"""Recovery after a disturbance, on seconds whose recovery is known by hand."""
+
+import pytest
+
+from lab.experiments.recovery import Steady, recoveries
+from lab.model import Peak
+from support.felt import WINDOW, felt, second
+
+STEADY = Steady(tolerance=0.25, steady_s=3)
+# 10 s calm, 5 s disturbed, 10 calm, 5 disturbed, 10 calm.
+PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
+
+
+def test_recovery_is_counted_from_the_spikes_end_to_the_first_of_the_steady_seconds() -> None:
+    slow = dict.fromkeys(range(21, 29), 900.0) | {30: 400.0} | dict.fromkeys(range(35, 40), 300.0)
+    calm_ms, found = recoveries(felt(slow), WINDOW, PEAKS, STEADY)
+    assert calm_ms == pytest.approx(200, rel=0.001)
+    # 29 is calm, 30 is not, 31 32 33 are: recovered at 31, 6 s after 25.
+    assert found[0].after_s == 6.0
+    assert found[0].worst_ms == pytest.approx(900, rel=0.001)
+    assert found[0].watched_s == 10.0
+    # Slow during the spike only: as before at once.
+    assert found[1].after_s == 0.0
+    assert found[1].worst_ms == pytest.approx(300, rel=0.001)
+
+
+def test_what_is_within_the_tolerance_is_calm() -> None:
+    within = dict.fromkeys(range(25, 35), 249.0)
+    assert recoveries(felt(within), WINDOW, PEAKS, STEADY)[1][0].after_s == 0.0
+    above = dict.fromkeys(range(25, 35), 251.0)
+    assert recoveries(felt(above), WINDOW, PEAKS, STEADY)[1][0].after_s is None
+
+
+def test_a_second_without_answers_is_not_calm() -> None:
+    silent = dict.fromkeys(range(22, 27), None)
+    _, found = recoveries(felt(silent), WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 2.0
+    assert found[0].worst_ms == float("inf")
+
+
+def test_a_second_in_which_requests_are_missing_is_not_calm() -> None:
+    # Half of them are reset from 25 to 29: the others are as quick as ever.
+    halved = {at: second(200.0, 200) for at in range(25, 30)}
+    _, found = recoveries({**felt(), **halved}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 5.0
+
+
+def test_a_few_that_are_missing_for_long_are_not_calm() -> None:
+    fewer = {at: second(200.0, 378) for at in range(25, 35)}
+    _, found = recoveries({**felt(), **fewer}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s is None
+
+
+def test_what_a_pause_moves_into_the_next_second_is_calm() -> None:
+    # 50 ms without answers at the end of 26, which come in 27.
+    moved = {26: second(200.0, 380), 27: second(200.0, 420)}
+    _, found = recoveries({**felt(), **moved}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 0.0
+
+
+def test_seconds_that_catch_up_do_not_make_up_for_one_that_answered_too_little() -> None:
+    uneven = {26: second(200.0, 300), 27: second(200.0, 500)}
+    _, found = recoveries({**felt(), **uneven}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == 2.0
+
+
+def test_two_steady_seconds_before_the_next_spike_are_not_three() -> None:
+    late = dict.fromkeys(range(25, 33), 900.0)
+    assert recoveries(felt(late), WINDOW, PEAKS, STEADY)[1][0].after_s is None
+
+
+def test_only_whole_seconds_after_the_end_count() -> None:
+    peaks = (Peak(20.4, 25.6), PEAKS[1])
+    _, found = recoveries(felt(), WINDOW, peaks, STEADY)
+    # 26, 27 and 28 are steady; 26 begins 0.4 s after the end.
+    assert found[0].after_s == pytest.approx(0.4)
+    assert found[0].watched_s == pytest.approx(9.4)
+
+
+def test_too_few_answers_a_second_have_no_p95() -> None:
+    few = {at: second(200.0, 199) for at in range(10, 50)}
+    with pytest.raises(ValueError, match=r"199 answers a second in the calm .* needs 200"):
+        recoveries(few, WINDOW, PEAKS, STEADY)
+    with pytest.raises(ValueError, match="0 answers a second"):
+        recoveries(felt(), WINDOW, (Peak(10.0, 12.0),), STEADY)

@@ -1,0 +1,167 @@
+"""Spikes: their trials, and what is found of each."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments import spike
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.oha import ANSWERS, Oha, Second, answers
+from lab.model import Experiment, Finding, Peak, Row, Spike
+from lab.store.records import write_json
+from support.fakes import FakeEngine, plan, record, snapshot
+from support.felt import felt, keep_answers, second
+from support.planned import all_of, experiment, row
+
+SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
+# A warm-up of 10 s, then 10 calm, 5 peak, 10 calm, 5 peak, 10 calm.
+PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
+
+
+def spiky(**changes: object) -> Experiment:
+    whole = {"kind": "spike", "spike": SPIKE, "modes": ("open",), "engines": ("oha",)}
+    return experiment(**{**whole, "duration_s": SPIKE.total_s, **changes})
+
+
+def order_of(of: Experiment) -> list[object]:
+    snapshots = {"a": snapshot(), "b": snapshot()}
+    return list(
+        all_of(spike.design(of, snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2))
+    )
+
+
+def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> None:
+    order = spike.design(
+        spiky(), {"a": snapshot()}, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2
+    )
+    plans = all_of(order)
+    assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
+    assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 450, "oha")
+    # 90 % of 900 / 0.2 s.
+    assert plans[0].spike is not None
+    assert plans[0].spike.extra_rps == 4050
+    assert order.total == 2
+
+
+def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
+    assert all(p.spike.extra_rps == 630 for p in order_of(spiky(rate_rps=70)))  # type: ignore[attr-defined]
+    own = Spike(900, 55, 10, 5, 2, 0.25, 3)
+    assert all(p.spike.extra_rps == 55 for p in order_of(spiky(spike=own)))  # type: ignore[attr-defined]
+
+
+def test_launches_alternate() -> None:
+    trials = [p.trial for p in order_of(spiky(launches=2))]  # type: ignore[attr-defined]
+    assert trials == [
+        "01-a-open-c100-l1", "02-b-open-c100-l1", "03-b-open-c100-l2", "04-a-open-c100-l2",
+    ]  # fmt: skip
+
+
+def test_a_spike_without_a_rate_is_refused() -> None:
+    with pytest.raises(WordError, match="RATE=auto"):
+        order_of(spiky(routes=("/compute",)))
+    closed = FakeEngine()
+    closed.modes = frozenset(("closed",))
+    with pytest.raises(WordError, match="no engine that does MODE=open"):
+        spike.design(spiky(), {"a": snapshot()}, {"wrk": closed}, lambda s, r: "", 2)
+
+
+def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak) -> None:
+    """The raw folder of a trial, in oha's own format."""
+    raw = run_dir / "raw" / one.trial
+    raw.mkdir(parents=True)
+    of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, spike=SPIKE)
+    write_json(raw / "trial.json", record(of, window_offset_s=10.0, peaks=peaks))
+    keep_answers(raw, seconds)
+
+
+def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
+    return list(spike.findings(spiky(servers=("a",), **changes), rows, tmp_path))
+
+
+def trial(name: str = "01-a", **changes: object) -> Row:
+    return row(plan(trial=name, engine="oha"), **changes)
+
+
+def test_findings_are_each_spike_and_the_median(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, felt(dict.fromkeys(range(20, 29), 900.0)), *PEAKS)
+    first, second_, median = findings(tmp_path, one)
+    assert (first.name, first.value, first.unit) == ("recovery time, spike 1", 4.0, "s")
+    assert first.text == (
+        "spike 1 of 2: p95 900 ms in the worst second, back to 200 ms × 1.25 for 3 s on end "
+        "after 4.0 s"
+    )
+    assert second_.value == 0.0
+    assert (median.name, median.value, median.low) == ("recovery time, median", 2.0, None)
+    assert median.text == "recovered after 2.0 s, median over 2 spikes in 1 launch, no interval"
+
+
+def test_not_recovered_is_said_and_is_no_number(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, felt(dict.fromkeys(range(20, 50), 900.0)), *PEAKS)
+    first, _, median = findings(tmp_path, one)
+    assert first.value is None
+    assert first.text.endswith("not back to 200 ms × 1.25 in 10 s")
+    assert (median.value, median.text) == (
+        None, "not recovered, median over 2 spikes in 1 launch",
+    )  # fmt: skip
+
+
+def test_requests_without_an_answer_are_told(tmp_path: Path) -> None:
+    one = trial(timeouts=7, socket_errors=0)
+    keep(tmp_path, one, felt(), *PEAKS)
+    first, *_ = findings(tmp_path, one)
+    assert first.text.endswith("; in the whole run 7 requests timed out, 0 lost their connection")
+
+
+def test_six_launches_have_an_interval(tmp_path: Path) -> None:
+    rows = []
+    for launch in range(1, 7):
+        one = trial(f"0{launch}-a", launch=launch)
+        slow = {at: 900.0 for start in (25, 40) for at in range(start, start + launch)}
+        keep(tmp_path, one, felt(slow), *PEAKS)
+        rows.append(one)
+    median = findings(tmp_path, *rows, launches=6)[-1]
+    assert (median.value, median.low, median.high) == (3.5, 1.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "peaks", "seconds", "says"),
+    [
+        ({"valid": False, "invalid_reasons": "toxics"}, PEAKS, felt(), "invalid: toxics"),
+        ({}, (), felt(), "no spike was run"),
+        ({}, PEAKS, {at: second(200, 300) for at in range(10, 50)}, "300 of 400 req/s were answ"),
+        ({}, PEAKS, {}, "0 of 400 req/s were answered before the first disturbance: there"),
+    ],
+)
+def test_what_has_no_recovery_time_says_why(
+    tmp_path: Path,
+    changes: dict[str, object],
+    peaks: tuple[Peak, ...],
+    seconds: dict[int, Histogram],
+    says: str,
+) -> None:
+    one = trial(**changes)
+    keep(tmp_path, one, seconds, *peaks)
+    (only,) = findings(tmp_path, one)
+    assert only.value is None
+    assert only.text.startswith(says)
+
+
+def test_seconds_of_oha_are_read_from_its_raw_folder(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, {3: second(200.0)}, *PEAKS)
+    (only,) = answers(tmp_path / "raw" / one.trial)
+    assert isinstance(only, Second)
+    assert (only.second, only.corrected.buckets.total()) == (3, 400)
+
+
+def test_a_trial_whose_answers_are_lost_says_so(tmp_path: Path) -> None:
+    one = trial()
+    keep(tmp_path, one, felt(), *PEAKS)
+    (tmp_path / "raw" / one.trial / ANSWERS).unlink()
+    (only,) = findings(tmp_path, one)
+    assert only.value is None
+    assert ANSWERS in only.text

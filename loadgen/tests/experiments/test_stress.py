@@ -1,0 +1,459 @@
+"""The search for a breaking point, on servers whose breaking point was planted."""
+
+import dataclasses
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.errors import LabError, WordError
+from lab.experiments import stress
+from lab.experiments.order import Design
+from lab.judge import fairness
+from lab.judge.gates import NO_ANSWER, NO_SUCCESS, judge
+from lab.model import (
+    Counts,
+    Experiment,
+    Objective,
+    Reading,
+    Row,
+    Stress,
+    ToxicState,
+    TrialPlan,
+    TrialRecord,
+    Unwatched,
+)
+from lab.store.csv import REASON_SEPARATOR
+from support.fakes import (
+    IDENTITY,
+    START,
+    USAGE,
+    FakeEngine,
+    measurement,
+    reading,
+    record,
+    snapshot,
+)
+from support.planned import experiment, row
+
+STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
+SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
+Server = Callable[[TrialPlan], dict[str, Any]]
+
+
+def search_of(**changes: Any) -> Experiment:
+    return experiment(**{"kind": "stress", "modes": ("open",), "stress": STRESS, **changes})
+
+
+def order_of(of: Experiment) -> Design:
+    return stress.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+
+
+def holds(most: int) -> Server:
+    """Answers what is offered up to `most` connections, and too late above."""
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        rps = float(plan.offered_rps or plan.concurrency * 5)
+        late = 210.0 if plan.concurrency <= most else 900.0
+        return {"achieved_rps": rps, "p95_ms": late, "raw_p95_ms": late, "ok": 1000}
+
+    return answers
+
+
+def run(of: Experiment, servers: dict[str, Server]) -> list[Row]:
+    order = order_of(of)
+    done: list[Row] = []
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 100
+        done.append(row(plan, **servers[plan.server](plan)))
+    return done
+
+
+def tried(rows: list[Row], server: str = "a") -> list[int]:
+    return [one.concurrency for one in rows if one.server == server]
+
+
+def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float | None, str]]:
+    return {
+        (one.server, one.launch): (one.value, one.text) for one in stress.findings(of, rows, Path())
+    }
+
+
+@pytest.mark.parametrize("most", [222, 1100, 1101, 2345, 3000, 4321])
+def test_the_planted_breaking_point_is_found_to_the_resolution(most: int) -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(most)})
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert most < value <= most + STRESS.resolution
+    assert "held" in text
+
+
+def test_ramp_then_bisection_hand_derived() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1650)})
+    # 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of
+    # 8); then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough.
+    assert tried(rows) == [100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
+    assert found(of, rows)["a", 0] == (
+        1656.0,
+        "held 1624 connections (7308 req/s, p95 210 ms), not 1656: p95 900 ms, above 500 ms",
+    )
+
+
+def test_a_server_that_holds_all_has_no_breaking_point() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(99_999)})
+    assert tried(rows) == [100, 1100, 2100, 3100, 4100, 5000]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert text.endswith("the most that was tried (5000)")
+
+
+def test_a_server_that_does_not_even_hold_the_first() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1)})
+    assert tried(rows) == [100]
+    assert found(of, rows)["a", 0] == (
+        100.0,
+        "no load was held, not even 100: p95 900 ms, above 500 ms",
+    )
+
+
+def test_servers_take_turns_until_each_is_done() -> None:
+    rows = run(search_of(), {"a": holds(222), "b": holds(99_999)})
+    assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
+    assert tried(rows, "b") == [100, 1100, 2100, 3100, 4100, 5000]
+    assert rows[0].trial == "001-a-open-c100"
+    assert rows[3].trial == "004-b-open-c1100"
+
+
+def test_each_load_is_offered_its_own_auto_rate() -> None:
+    rows = run(search_of(servers=("a",)), {"a": holds(222)})
+    assert [one.offered_rps for one in rows[:2]] == [450, 4950]
+    closed = search_of(servers=("a",), modes=("closed",))
+    assert {one.offered_rps for one in run(closed, {"a": holds(222)})} == {None}
+
+
+def test_errors_break_a_load() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = 30 if plan.concurrency > 1000 else 0
+        return {**holds(9999)(plan), "ok": 1970, "timeouts": bad, "http_errors": 0}
+
+    of = search_of(servers=("a",))
+    _, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert text.endswith("1.50% errors, above 1.00%")
+
+
+def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        rps = 1000.0 if plan.concurrency <= 1100 else 850.0
+        return {"achieved_rps": rps, "p95_ms": 300.0, "ok": 1000}
+
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": answers})
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert 1100 < value <= 1150
+    assert text.endswith("850 req/s, more than 10% below the 1000 of a smaller load")
+
+
+def test_a_smaller_load_may_do_less_without_being_broken() -> None:
+    """2100 did more than 1600 can: only smaller loads are compared with."""
+    rows = run(search_of(servers=("a",)), {"a": holds(1650)})
+    at = {one.concurrency: one for one in rows}
+    assert stress.failure(STRESS, at[1600], [at[2100]]) is None
+
+
+def test_an_invalid_trial_is_run_once_more() -> None:
+    times: list[int] = []
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.concurrency)
+        bad = plan.concurrency == 1100 and times.count(1100) == 1
+        return {**holds(1650)(plan), "valid": not bad}
+
+    rows = run(search_of(servers=("a",)), {"a": answers})
+    assert tried(rows) == [100, 1100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
+    assert len({one.trial for one in rows}) == len(rows)
+
+
+def test_twice_invalid_ends_the_search_and_says_why() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = plan.concurrency == 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(9999)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of()
+    rows = run(of, {"a": answers, "b": holds(222)})
+    # Below what cannot be told it goes on, to the largest load that can.
+    assert tried(rows) == [100, 1100, 2100, 2100, 1600, 1848, 1968, 2032, 2064]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert text == (
+        "held at least 2064 connections (9288 req/s, p95 210 ms); whether it holds 2100 this "
+        "machine cannot tell, for 2 measurements were invalid: the generator was the limit"
+    )
+    assert found(of, rows)["b", 0][0] is not None
+
+
+def gives_way(above: int, *reasons: str) -> Server:
+    """Holds up to `above` connections. Above, trials are invalid for these reasons in turn, the
+    last one ever after."""
+    times: list[int] = []
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        if plan.concurrency <= above:
+            return holds(9999)(plan)
+        reason = reasons[min(times.count(plan.concurrency), len(reasons) - 1)]
+        times.append(plan.concurrency)
+        return {"valid": False, "invalid_reasons": reason}
+
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("the JVM restarted during the trial; cold JVM: x", "the JVM restarted during the trial"),
+        (NO_SUCCESS, NO_SUCCESS),
+        (
+            "nothing was answered in the measured window; too little",
+            "nothing was answered in the measured window",
+        ),
+    ],
+)
+def test_a_server_that_gives_way_twice_in_a_row_is_broken(reason: str, why: str) -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": gives_way(1650, reason)})
+    assert tried(rows) == [
+        100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
+    ]  # fmt: skip
+    assert found(of, rows)["a", 0] == (
+        1656.0,
+        f"held 1624 connections (7308 req/s, p95 210 ms), not 1656: {why}, 2 trials in a row",
+    )
+
+
+def test_a_server_that_never_gives_a_success_breaks_at_the_first_load() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": gives_way(0, NO_SUCCESS)})
+    assert tried(rows) == [100, 100]
+    value, text = found(of, rows)["a", 0]
+    assert value == 100
+    assert text == f"no load was held, not even 100: {NO_SUCCESS}, 2 trials in a row"
+
+
+def test_giving_way_once_is_no_finding() -> None:
+    of = search_of(servers=("a",))
+    late, crash = "the generator was the limit", "the JVM restarted during the trial"
+    # Once, then invalid for another reason: not to be told.
+    rows = run(of, {"a": gives_way(1100, crash, late)})
+    assert tried(rows)[:5] == [100, 1100, 2100, 2100, 1600]
+    value, text = found(of, rows)["a", 0]
+    assert value is None
+    assert f"cannot tell, for 2 measurements were invalid: {late}" in text
+    # The other way round it is asked once more, and then it is twice in a row.
+    rows = run(of, {"a": gives_way(1100, late, crash)})
+    assert tried(rows)[:6] == [100, 1100, 2100, 2100, 2100, 1600]
+    value, text = found(of, rows)["a", 0]
+    assert value is not None
+    assert text.endswith(f"not 1120: {crash}, 2 trials in a row")
+
+
+SLOW = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
+LATE = snapshot(downstream_delay_ms=300.0)
+WRONG = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
+OTHER_JVM = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
+MORE_THREADS = snapshot(settings={"pool_size": 300})
+UNSEEN = Unwatched(START, START + timedelta(seconds=8))
+UNLIKE = fairness.reasons(fairness.compare({"a": snapshot(), "b": MORE_THREADS}))
+ERRORS = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
+SILENCE = reading(0.0, corrected=None, raw=None)
+UNCALIBRATED = dataclasses.replace(
+    SILENCE, problems=("wrk2 calibrated 3 of its 4 threads: the latencies include the warm-up",)
+)
+BUSY = dataclasses.replace(USAGE, window_cpu_s=28.8)
+STOPPED = dataclasses.replace(USAGE, window_throttled_s=3.0)
+GONE = dataclasses.replace(USAGE, window_cpu_s=None)
+
+
+def judged(of: TrialRecord, said: Reading) -> str:
+    """The reasons of such a trial as its row has them."""
+    return REASON_SEPARATOR.join(judge(measurement(of, said), start=snapshot()).reasons)
+
+
+@pytest.mark.parametrize("said", [ERRORS, SILENCE])
+def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
+    of = search_of(servers=("a",))
+    value, text = found(of, run(of, {"a": gives_way(1650, judged(record(), said))}))["a", 0]
+    assert value == 1656
+    assert text.endswith(f"{NO_ANSWER if said is SILENCE else NO_SUCCESS}, 2 trials in a row")
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        (record(before=SLOW, after=SLOW), ERRORS),  # Not those that the run began with.
+        (record(before=LATE, after=LATE), ERRORS),
+        (record(before=MORE_THREADS, after=MORE_THREADS), ERRORS),
+        (record(before=WRONG, after=WRONG), ERRORS),
+        (record(after=SLOW), ERRORS),
+        (record(after=LATE), SILENCE),
+        (record(after=OTHER_JVM), ERRORS),
+        (record(after=MORE_THREADS), ERRORS),
+        (record(toxic_changes=("downstream/latency at 12:00:14",)), SILENCE),
+        (record(unwatched=(UNSEEN,)), ERRORS),
+        (record(unequal=UNLIKE), ERRORS),
+        (record(), UNCALIBRATED),
+        (record(usage=BUSY), SILENCE),
+        (record(usage=STOPPED), SILENCE),
+        (record(usage=GONE), SILENCE),
+    ],
+)
+def test_a_lab_that_is_not_as_planned_breaks_no_server(of: TrialRecord, said: Reading) -> None:
+    one = search_of(servers=("a",))
+    value, text = found(one, run(one, {"a": gives_way(1100, judged(of, said))}))["a", 0]
+    assert value is None
+    assert "cannot tell" in text
+
+
+def test_what_is_broken_below_a_load_that_cannot_be_told_is_the_breaking_point() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = plan.concurrency == 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(1650)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of(servers=("a",))
+    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert value == 1656
+    assert text.startswith("held 1624 connections")
+    assert "cannot tell" not in text
+
+
+def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = 1500 < plan.concurrency < 2100
+        reason = "the generator was the limit" if bad else ""
+        return {**holds(1999)(plan), "valid": not bad, "invalid_reasons": reason}
+
+    of = search_of(servers=("a",))
+    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    assert value is None
+    assert text.startswith("held at least ")
+    assert "not 2100: p95 900 ms, above 500 ms; whether it holds " in text
+
+
+@pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
+@pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
+def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str, int]) -> None:
+    of = search_of(stress=dataclasses.replace(STRESS, **change), launches=2)
+    rows = run(of, {"a": holds(most), "b": holds(2000)})
+    said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
+    assert all(left >= len(rows) - done for done, left in enumerate(said))
+    assert all(after < before for before, after in pairwise(said))
+    assert said[-1] == 0
+
+
+def test_what_is_left_hand_derived() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(1650)})
+    # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50; at 2100 it breaks: those are left.
+    assert order_of(of).left([]) == 6 + 5
+    assert order_of(of).left(rows[:3]) == 5
+
+
+def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
+    of = search_of(launches=2)
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        return holds(222 if plan.launch == 1 else 622)(plan)
+
+    rows = run(of, {"a": answers, "b": answers})
+    assert [one.launch for one in rows] == sorted(one.launch for one in rows)
+    first_of_second = next(one for one in rows if one.launch == 2)
+    assert first_of_second.server == "b"
+    assert first_of_second.trial.endswith("-l2")
+    finds = [one for one in stress.findings(of, rows, Path()) if one.server == "a"]
+    assert [one.launch for one in finds] == [1, 2, 0]
+    assert finds[0].value is not None
+    assert finds[1].value is not None
+    assert finds[2].name == stress.MEDIAN
+    assert finds[2].value == (finds[0].value + finds[1].value) / 2
+    assert "no interval" in finds[2].text
+
+
+def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
+    of = search_of(servers=("a",), launches=2)
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        return holds(222 if plan.launch == 1 else 99_999)(plan)
+
+    last = stress.findings(of, run(of, {"a": answers}), Path())[-1]
+    assert last.value is None
+    assert last.text == "no median: 1 of 2 launches without a breaking point"
+
+
+def test_a_search_goes_on_where_it_was() -> None:
+    of = search_of()
+    servers = {"a": holds(1650), "b": holds(2222)}
+    rows = run(of, servers)
+    for count in range(len(rows)):
+        plan = order_of(of).next(rows[:count])
+        assert plan is not None
+        assert plan.trial == rows[count].trial
+    assert order_of(of).next(rows) is None
+    assert order_of(of).total is None
+    assert "not finished" in found(of, rows[:3])["a", 0][1]
+
+
+def test_rows_of_something_else_are_no_search() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(222)})
+    with pytest.raises(LabError, match="is not of this search: 100 connections were next"):
+        order_of(of).next(rows[1:])
+
+
+def test_a_search_that_is_judged_otherwise_now_is_told_up_to_there() -> None:
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.concurrency)
+        bad = plan.concurrency == 1100 and times.count(1100) == 1
+        return {**holds(1650)(plan), "valid": not bad}
+
+    times: list[int] = []
+    of = search_of()
+    rows = run(of, {"a": answers, "b": holds(222)})
+    turned = [dataclasses.replace(one, valid=True) for one in rows]
+    assert found(of, turned)["a", 0] == (
+        None,
+        "held 1100 connections (4950 req/s, p95 210 ms); not to be told from here on, with the "
+        "verdicts of this version: 005-a-open-c1100 is not of this search: 2100 connections "
+        "were next",
+    )
+    assert found(of, turned)["b", 0] == found(of, rows)["b", 0]
+    # A run goes on by the judgements it was begun with only.
+    with pytest.raises(LabError, match="005-a-open-c1100 is not of this search"):
+        order_of(of).next(turned)
+
+
+def test_rows_after_the_end_of_a_search_leave_no_value() -> None:
+    of = search_of(servers=("a",))
+    rows = run(of, {"a": holds(222)})
+    value, text = found(of, [*rows, rows[-1]])["a", 0]
+    assert value is None
+    assert text.endswith(f"{rows[-1].trial} is not of this search: it had ended")
+
+
+def test_an_open_ramp_on_a_route_without_a_wait_is_refused_before_any_load() -> None:
+    with pytest.raises(WordError, match="RATE=auto"):
+        order_of(search_of(routes=("/compute",)))
+
+
+def test_p95_is_the_corrected_one_in_an_open_load() -> None:
+    one = run(search_of(servers=("a",)), {"a": holds(1)})[0]
+    both = dataclasses.replace(one, p95_ms=1.0, raw_p95_ms=2.0)
+    assert stress.p95_of(both) == 1.0
+    assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0

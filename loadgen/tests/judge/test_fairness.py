@@ -1,0 +1,99 @@
+"""What must be equal is, or the comparison says what is not."""
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from lab.judge.fairness import compare, reasons
+from lab.model import Json, Snapshot
+from lab.report import fairness as report
+from support.fakes import IDENTITY, snapshot
+
+LIMITS: dict[str, Json] = {"backlog": 4096, "tcp_nodelay": True}
+NONE: dict[str, Json] = dict.fromkeys(("pool_size", "queue_bound", "loops", "block_the_loop"))
+
+
+def server(model: str, /, **changes: Json) -> Snapshot:
+    identity = dataclasses.replace(IDENTITY, model=model)
+    return snapshot(identity=identity, settings={**LIMITS, **NONE, **changes})
+
+
+def pair(**changes: Json) -> dict[str, Snapshot]:
+    """A pool and an event loop; the changes are the loop's."""
+    return {
+        "pool": server("pool", pool_size=200, queue_bound=0),
+        "loop": server("loop", loops=1, block_the_loop=False, **changes),
+    }
+
+
+def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
+    fair = compare(pair())
+    assert reasons(fair) == ()
+    assert fair.own["pool_size"] == {"pool": 200, "loop": None}
+    assert fair.own["loops"] == {"pool": None, "loop": 1}
+    assert fair.equal["backlog"] == 4096
+    assert {"jdk", "cpus", "max_heap_bytes", "gc", "jvm_flags", "version"} <= set(fair.equal)
+
+
+def test_models_may_have_another_number_of_loops() -> None:
+    servers = {"a": server("a", loops=1), "b": server("b", loops=2)}
+    assert reasons(compare(servers)) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"backlog": 50}, "unequal limits: backlog pool=4096 loop=50"),
+        ({"tcp_nodelay": False}, "unequal limits: tcp_nodelay pool=true loop=false"),
+        # A queue of 0 is one without a bound: not the same as a bound of 10.
+        ({"queue_bound": 10}, "unequal limits: queue_bound pool=0 loop=10"),
+        # Not listed as any model's own: fails closed.
+        ({"new_limit": 5}, "unequal limits: new_limit pool=missing loop=5"),
+    ],
+)
+def test_an_unequal_setting_is_named_with_every_servers_value(
+    changes: dict[str, Json], says: str
+) -> None:
+    assert reasons(compare(pair(**changes))) == (says,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"jdk": "26"}, "jdk pool=25 loop=26"),
+        ({"cpus": 1}, "cpus pool=2 loop=1"),
+        ({"max_heap_bytes": 2**30}, "max_heap_bytes pool=536870912 loop=1073741824"),
+        ({"gc": ("ZGC",)}, "gc pool=G1 Young Generation loop=ZGC"),
+        ({"jvm_flags": ("-Xmx512m", "-Xss8m")}, "jvm_flags pool=none loop=-Xss8m"),
+        ({"version": "2"}, "version pool=1 loop=2"),
+    ],
+)
+def test_another_jvm_is_named(changes: dict[str, object], says: str) -> None:
+    servers = pair()
+    identity = dataclasses.replace(servers["loop"].identity, **changes)  # type: ignore[arg-type]
+    servers["loop"] = dataclasses.replace(servers["loop"], identity=identity)
+    assert reasons(compare(servers)) == (f"unequal limits: {says}",)
+
+
+def test_the_process_itself_may_differ() -> None:
+    servers = pair()
+    identity = dataclasses.replace(servers["loop"].identity, pid=77, start_time_ms=5)
+    servers["loop"] = dataclasses.replace(servers["loop"], identity=identity)
+    assert reasons(compare(servers)) == ()
+
+
+def test_one_server_is_always_fair() -> None:
+    assert reasons(compare({"a": server("a")})) == ()
+
+
+def test_the_block_has_a_line_for_what_is_equal_and_one_per_difference() -> None:
+    text = io.StringIO()
+    report.render(Console(file=text, width=1000), compare(pair(backlog=50)))
+    lines = text.getvalue().splitlines()
+    assert lines[0].startswith("equal for all: tcp_nodelay true, ")
+    assert "heap 512 MiB" in lines[0]
+    assert "JVM flags -Xmx512m and 0 more" in lines[0]
+    assert "the model's own: pool_size pool 200, loop –" in lines
+    assert lines[-1] == "unequal: backlog pool 4096, loop 50"

@@ -1,0 +1,480 @@
+"""Every gate: the fault is planted, and the trial is invalid for that reason only."""
+
+import dataclasses
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lab.judge.gates import judge
+from lab.load.engines.wrk2 import Wrk2
+from lab.model import (
+    Counts,
+    Judgement,
+    Measurement,
+    Observation,
+    Peak,
+    Reading,
+    Series,
+    Snapshot,
+    Spike,
+    ToxicState,
+    TrialRecord,
+    Unwatched,
+    Warmth,
+    error_share,
+)
+from support.fakes import (
+    IDENTITY,
+    START,
+    USAGE,
+    latency,
+    measurement,
+    observation,
+    plan,
+    reading,
+    record,
+    snapshot,
+)
+
+RESTARTED_UNDER_WRK2 = (
+    Path(__file__).parents[1] / "load/engines/captures/wrk2-11-server-restart-midrun.txt"
+)
+
+
+def invalid(
+    of: TrialRecord | None = None,
+    said: Reading | None = None,
+    seen: Observation | None = None,
+) -> str:
+    judgement = judge(measurement(of, said), seen or observation())
+    assert not judgement.valid
+    assert len(judgement.reasons) == 1, judgement.reasons
+    return judgement.reasons[0]
+
+
+def valid(
+    of: TrialRecord | None = None,
+    said: Reading | None = None,
+    seen: Observation | None = None,
+) -> Judgement:
+    judgement = judge(measurement(of, said), seen or observation())
+    assert judgement.valid, judgement.reasons
+    return judgement
+
+
+def closed(rps: float, mean_ms: float) -> tuple[TrialRecord, Reading]:
+    said = reading(rps, corrected=None, raw=latency(mean_ms))
+    return record(plan("closed", predicted_rps=None)), said
+
+
+def usage(**changes: object) -> TrialRecord:
+    return record(usage=dataclasses.replace(USAGE, **changes))  # type: ignore[arg-type]
+
+
+def test_a_healthy_trial_is_valid_without_notes() -> None:
+    assert valid().notes == ()
+
+
+def test_a_wrong_server_on_the_name() -> None:
+    other = snapshot(identity=dataclasses.replace(IDENTITY, model="b"))
+    assert "b answered as a" in invalid(record(before=other, after=other))
+
+
+def test_a_jvm_restarted_in_the_trial() -> None:
+    after = snapshot(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2))
+    assert "restarted" in invalid(record(after=after))
+
+
+def test_an_identity_that_changed_in_the_trial() -> None:
+    after = snapshot(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",)))
+    assert "identity changed" in invalid(record(after=after))
+
+
+def test_a_server_gone_after_the_trial() -> None:
+    gone = record(after=None, after_problem="a: does not answer")
+    assert "a: does not answer" in invalid(gone)
+
+
+def test_a_setting_changed_in_the_trial() -> None:
+    after = snapshot(settings={"pool_size": 300, "downstream_connections": 20000})
+    assert "pool_size" in invalid(record(after=after))
+
+
+def test_a_toxic_edited_in_the_trial() -> None:
+    after = snapshot(toxics=ToxicState(("downstream/latency latency=300",), 300.0))
+    reason = invalid(record(after=after))
+    assert "none became downstream/latency latency=300" in reason
+
+
+def test_a_toxic_added_and_removed_in_the_trial() -> None:
+    changed = record(toxic_changes=("downstream/latency at 12:00:14",))
+    assert "downstream/latency at 12:00:14" in invalid(changed)
+
+
+def test_the_downstreams_delay_changed_in_the_trial() -> None:
+    assert "200 became 250" in invalid(record(after=snapshot(downstream_delay_ms=250.0)))
+
+
+def unwatched(seconds: float, **changes: object) -> TrialRecord:
+    return record(unwatched=(Unwatched(START, START + timedelta(seconds=seconds)),), **changes)
+
+
+def test_two_looks_in_a_row_that_fail_are_a_note_and_more_are_not() -> None:
+    said = "nobody watched the toxics from 12:00:00 to 12:00:0"
+    assert valid(unwatched(6.9)).notes == (f"{said}6",)
+    assert invalid(unwatched(7.5)) == f"{said}7"
+
+
+def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
+    alien = snapshot(identity=None, settings={"url": "http://x:80"}, downstream_delay_ms=100.0)
+    judgement = judge(
+        measurement(unwatched(60, before=alien, after=alien)),
+        observation(),
+        snapshot(settings=alien.settings, toxics=ToxicState(("downstream/latency",), 300.0)),
+    )
+    assert judgement.valid, judgement.reasons
+    for said in (
+        "nobody watched the toxics from 12:00:00 to 12:01:00",
+        "toxics are not those the run began with: downstream/latency became none",
+        "the downstream's delay is not what the run began with: 200 became 100 ms",
+    ):
+        assert said in judgement.notes
+
+
+def test_too_few_samples() -> None:
+    said = reading(10.0, samples=150)
+    assert "150, and p95 needs 200" in invalid(record(plan(offered_rps=10)), said)
+
+
+def test_no_answers_at_all() -> None:
+    said = reading(0.0, corrected=None, raw=None)
+    assert "nothing was answered" in invalid(said=said)
+
+
+def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
+    silence = reading(0.0, corrected=None, raw=None)
+    said = dataclasses.replace(silence, problems=("wrk2 calibrated 3 of its 4 threads",))
+    few = "too few samples: 0, and p95 needs 200"
+    assert judge(measurement(said=said)).reasons == ("wrk2 calibrated 3 of its 4 threads", few)
+    assert judge(measurement(usage(window_throttled_s=3.0), silence)).reasons == (
+        few,
+        "the generator was starved: its CPU quota stopped it for 3.0 s of the 15 s window",
+    )
+
+
+def test_only_errors() -> None:
+    said = reading(counts=Counts(None, 0, 6750, 0, None, None, 15.0))
+    assert "no answer was a success" in invalid(said=said)
+
+
+def test_littles_law_holds_within_its_tolerance() -> None:
+    # 100 connections at 200 ms: 500 req/s. 5 % + 0.2/15 = 6.3 % tolerance.
+    valid(*closed(500, 200))
+    valid(*closed(470, 200))
+
+
+@pytest.mark.parametrize("rps", [460.0, 540.0])
+def test_littles_law_broken(rps: float) -> None:
+    # 460 × 0.2 = 92 of 100 connections; 540 × 0.2 = 108.
+    assert "Little's law does not hold" in invalid(*closed(rps, 200))
+
+
+def test_faster_than_the_bound() -> None:
+    fast = record(plan("closed", predicted_rps=100.0))
+    said = reading(500, corrected=None, raw=latency(200))
+    assert "faster than possible" in invalid(fast, said)
+
+
+def test_errors_may_be_faster_than_the_bound_and_answers_may_not() -> None:
+    fast = record(plan("closed", predicted_rps=100.0))
+    said = reading(500, raw=latency(200), counts=Counts(None, 1500, 6000, 0, None, None, 15.0))
+    assert "80.0% of the answers were HTTP errors" in valid(fast, said).notes[0]
+    one = reading(500, raw=latency(200), counts=Counts(None, 7499, 1, 0, None, None, 15.0))
+    assert "faster than possible: 500 req/s against a bound of 100" in invalid(fast, one)
+
+
+def test_errors_of_the_warm_up_are_none_of_the_window() -> None:
+    counts = Counts(None, 6750, 4500, 0, 0, None, 25.0)
+    assert valid(said=reading(counts=counts, window_ok=6750, window_http_errors=0)).notes == ()
+    mixed = reading(counts=counts, window_ok=5400, window_http_errors=1350)
+    assert "20.0% of the answers were HTTP errors" in valid(said=mixed).notes[0]
+
+
+def test_only_errors_in_the_window_after_a_good_warm_up() -> None:
+    counts = Counts(None, 4500, 6750, 0, 0, None, 25.0)
+    said = reading(counts=counts, window_ok=0, window_http_errors=6750)
+    assert "no answer was a success" in invalid(said=said)
+
+
+def test_a_generator_at_the_end_of_its_cores() -> None:
+    # 28.8 CPU seconds in 15 s: 1.92 of 2 cores.
+    assert "generator was the limit" in invalid(usage(window_cpu_s=28.8))
+
+
+def test_a_generator_that_is_late_itself() -> None:
+    # A tenth of the median of 200 ms is allowed.
+    valid(said=reading(lag_ms=19.0))
+    assert "late itself, by 21 ms on average" in invalid(said=reading(lag_ms=21.0))
+
+
+def test_a_starved_generator_that_did_not_offer_its_rate() -> None:
+    # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
+    assert "did not offer its rate" in invalid(said=reading(300.0))
+
+
+def test_requests_that_got_no_answer_were_offered_all_the_same() -> None:
+    # 4 % of 450 req/s are reset: 18 a second over the 25 s that the engine accounted.
+    lost = Counts(None, 10_800, 0, 450, 0, None, 25.0)
+    judgement = valid(said=reading(432.0, counts=lost))
+    assert judgement.notes == (
+        "4.0% of the requests got no answer (socket errors, timeouts), and are in no latency",
+    )
+    late = Counts(None, 10_800, 0, 0, 450, None, 25.0)
+    assert valid(said=reading(432.0, counts=late)).notes == judgement.notes
+    # Those that are neither were not sent.
+    few = Counts(None, 7500, 0, 450, 0, None, 25.0)
+    assert "did not offer its rate: 318 of 450 req/s with 60% of" in invalid(
+        said=reading(300.0, counts=few)
+    )
+
+
+def test_no_more_requests_are_lost_than_were_offered_and_not_answered() -> None:
+    # A server that resets at once: the engine sends the same requests again, 1,000 times a second.
+    again = Counts(None, 10_800, 0, 25_000, 0, None, 25.0)
+    assert valid(said=reading(432.0, counts=again)).notes == (
+        "4.0% of the requests got no answer (socket errors, timeouts), and are in no latency",
+    )
+    # Of 11,250 in the whole run 10,800 were answered: 4 % as well.
+    assert error_share(reading(432.0, counts=again), 450) == pytest.approx(0.04)
+    # All that was offered in the window was answered: they were lost before it.
+    early = reading(450.0, counts=again, window_ok=6750, window_http_errors=0)
+    assert valid(said=early).notes == ()
+    assert error_share(early, 450) == 0
+    # A closed load has no rate: all of them were sent.
+    assert error_share(reading(432.0, counts=again), None) == pytest.approx(25 / 35.8)
+
+
+def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: Path) -> None:
+    shutil.copy(RESTARTED_UNDER_WRK2, tmp_path / "wrk2.txt")
+    of = plan(engine="wrk2", concurrency=50, offered_rps=1000, duration_s=3, predicted_rps=None)
+    said = Wrk2().read(of, tmp_path)
+    judgement = judge(measurement(record(of), said), observation())
+    # 920 of 1,000 req/s answered, and 47 requests in 14 s lost; 421,225 writes were attempts.
+    assert [one for one in judgement.reasons if "did not offer" in one] == [
+        "the generator did not offer its rate: 924 of 1000 req/s with unknown of its connections "
+        "busy"
+    ]
+    assert "0.4% of the requests got no answer" in str(judgement.notes)
+
+
+def test_what_the_windows_edge_cuts_off_was_busy_too() -> None:
+    # 5,000 connections wait for a pool that answers 955 req/s: Little's law finds 74 % of them
+    # in the answers of a window of 6 s, and 3.9 s / 6 s more may be in none.
+    of = record(plan(offered_rps=22_500, predicted_rps=1000.0, concurrency=5000))
+    said = reading(955.0, window_s=6.0, raw=latency(3900), corrected=latency(4000))
+    assert "overloaded: 955 of 22500 req/s offered" in valid(of, said).notes[0]
+    # In a window of 60 s it is no edge: a quarter of the connections was free.
+    long = reading(955.0, window_s=60.0, raw=latency(3900), corrected=latency(4000))
+    assert "955 of 22500 req/s with 74% of its connections busy" in invalid(of, long)
+
+
+def test_overload_of_the_server_is_a_finding() -> None:
+    # 100 req/s × 1 s: all 100 connections waited for the server.
+    overloaded = valid(said=reading(100.0, raw=latency(1000)))
+    assert "100 of 450 req/s offered" in overloaded.notes[0]
+
+
+def test_a_burst_at_the_edge_of_the_window_is_no_overload() -> None:
+    # 450 req/s for 15 s in bursts 0.3 s apart: 0.3 / 15 = 2 % beside the 1 % allowed.
+    assert valid(said=reading(437.0, pause_s=0.3)).notes == ()
+    assert "did not offer its rate" in invalid(said=reading(435.0, pause_s=0.3))
+
+
+def test_a_backlog_of_the_warm_up_is_not_this_load() -> None:
+    # 450 req/s offered: 1 % more is the window's edges, 2 % more was due before it.
+    assert valid(said=reading(454.0)).notes == ()
+    assert "a backlog of the warm-up" in invalid(said=reading(459.0))
+
+
+def test_without_raw_latency_a_lost_rate_is_never_blamed_on_the_server() -> None:
+    assert "unknown of its connections" in invalid(said=reading(300.0, raw=None))
+
+
+def test_gates_without_anything_to_go_by_are_named_in_one_note() -> None:
+    assert valid(record(jit_share=None)).notes == (
+        "not checked, as it could not be read in the window: JIT compile time",
+    )
+    nothing = usage(window_cpu_s=None, window_wait_s=None, window_throttled_s=None, host_busy=None)
+    assert valid(nothing).notes == (
+        "not checked, as it could not be read in the window: the generator's CPU, its waits for "
+        "a CPU, its CPU quota, the host's CPU",
+    )
+
+
+def test_a_window_that_nobody_watched_is_no_window() -> None:
+    unwatched = dataclasses.replace(usage(window_cpu_s=None), jit_share=None)
+    assert "the window was not watched" in invalid(unwatched)
+    # Of a service that tells nothing of its JVM that is nothing new.
+    alien = Snapshot(None, {"url": "http://x:8080"}, ToxicState(), 200.0)
+    foreign = dataclasses.replace(unwatched, before=alien, after=alien)
+    notes = valid(foreign).notes
+    assert "not checked, as it could not be read in the window: the generator's CPU" in notes
+
+
+def test_a_busy_host_is_a_note() -> None:
+    notes = valid(usage(host_busy=0.98)).notes
+    assert "98% busy: these numbers are this machine's limit" in notes[0]
+
+
+def test_stolen_cpu_is_a_note() -> None:
+    assert "steal" in valid(usage(host_steal=0.2)).notes[0]
+
+
+def test_problems_of_the_engine_make_it_invalid() -> None:
+    assert invalid(said=reading(problems=("not calibrated",))) == "not calibrated"
+
+
+def test_unreadable_raw_data_make_it_invalid() -> None:
+    judgement = judge(Measurement(record(), None, "wrk2.txt:3: ends before"))
+    assert judgement.reasons == ("wrk2.txt:3: ends before",)
+
+
+def test_a_warm_up_that_was_never_steady() -> None:
+    cold = record(warmth=Warmth(False, (), "not steady within 60 s: JIT 30%"))
+    assert invalid(cold) == "cold JVM: not steady within 60 s: JIT 30%"
+
+
+def test_a_compiler_that_is_busy_in_the_window() -> None:
+    assert valid(record(jit_share=0.19)).notes == ()
+    assert "cold JVM: it compiled for 0.25 s in every second" in invalid(record(jit_share=0.25))
+
+
+def test_what_older_versions_did_not_record_is_a_note() -> None:
+    old = judge(measurement(record(warmth=None)))
+    assert old.valid
+    assert old.notes == ("warm-up was not proven (recorded by an older version)",)
+
+
+def test_a_generator_stopped_by_its_quota() -> None:
+    valid(usage(window_throttled_s=0.14))
+    reason = invalid(usage(window_throttled_s=6.0))
+    assert reason == (
+        "the generator was starved: its CPU quota stopped it for 6.0 s of the 15 s window"
+    )
+
+
+def test_a_generator_that_waits_for_a_cpu_at_every_turn() -> None:
+    # 20 ms at each of 200 turns: a tenth of the median of 200 ms.
+    valid(usage(window_wait_s=4.0, window_slices=200))
+    starved = usage(window_wait_s=4.2, window_slices=200)
+    assert "waited 21.0 ms for a CPU at every turn (allowed 20.0 ms)" in invalid(starved)
+    # A millisecond is always allowed.
+    quick = reading(corrected=latency(2.0), raw=latency(2.0))
+    valid(usage(window_wait_s=4.0, window_slices=4000), quick)
+    assert "waited 1.1 ms" in invalid(usage(window_wait_s=4.4, window_slices=4000), quick)
+
+
+def test_a_generator_that_often_waits_shortly_is_a_note() -> None:
+    # 7.5 s of 15 s on 2 cores.
+    notes = valid(usage(window_wait_s=7.5, window_slices=100_000)).notes
+    assert notes == ("the generator waited for a CPU for 25% of its cores' time",)
+
+
+def spiked(*peaks: Peak) -> TrialRecord:
+    spike = Spike(100, None, calm_s=3, peak_s=3, repeats=2, tolerance=0.1, steady_s=1)
+    return record(plan(spike=spike), peaks=peaks)
+
+
+def test_peaks_as_planned() -> None:
+    valid(spiked(Peak(13.6, 16.7), Peak(19.6, 22.6)))
+    assert "1 of 2 peaks were made" in invalid(spiked(Peak(13.6, 16.7)))
+    assert "peak 2 lasted 0.4 s of 3 s" in invalid(spiked(Peak(13.6, 16.7), Peak(19.6, 20.0)))
+
+
+OPENS = START.timestamp() + 10.5
+
+
+def rise(name: str, by: float, **labels: str) -> Series:
+    edges = (OPENS, OPENS + 15)
+    return Series({"__name__": name, **labels}, edges, (100.0, 100.0 + by))
+
+
+def late_downstream(answers_below_50_ms: float) -> Observation:
+    name = "lab_downstream_lag_seconds_bucket"
+    return observation(
+        rise(name, answers_below_50_ms, le="0.01"),
+        rise(name, 100, le="0.05"),
+        rise(name, 100, le="+Inf"),
+    )
+
+
+def test_a_downstream_that_is_late() -> None:
+    # A delay of 200 ms may be 20 ms late at p95.
+    assert valid(seen=late_downstream(96)).notes == ()
+    reason = invalid(seen=late_downstream(50))
+    assert reason == "the downstream was late by 46 ms at p95 (allowed 20 ms)"
+
+
+def late_around_a_spike(below_calm: float, below_spike: float) -> tuple[TrialRecord, Observation]:
+    """A spike from the 5th second on; so many of 100 answers were in time before it, and in it."""
+    edges = (OPENS, OPENS + 5, OPENS + 15)
+    name, of = "lab_downstream_lag_seconds_bucket", record()
+    begun = of.window_offset_s + 5
+    within = {"0.01": (below_calm, below_spike), "0.05": (100.0, 100.0), "+Inf": (100.0, 100.0)}
+    seen = observation(
+        *(
+            Series({"__name__": name, "le": le}, edges, (0.0, calm, calm + spike))
+            for le, (calm, spike) in within.items()
+        )
+    )
+    return dataclasses.replace(of, peaks=(Peak(begun, begun + 5),)), seen
+
+
+def test_what_is_late_in_a_spike_is_a_note_and_what_is_late_before_it_a_reason() -> None:
+    of, seen = late_around_a_spike(100, 0)
+    judgement = judge(measurement(of), seen)
+    assert judgement.valid
+    [note] = [one for one in judgement.notes if "downstream" in one]
+    assert note.startswith("with its spikes, the downstream was late by 4")
+    of, seen = late_around_a_spike(0, 100)
+    [reason] = judge(measurement(of), seen).reasons
+    assert reason.startswith("the downstream was late by 4")
+
+
+def test_where_the_cpus_are_fought_over_a_late_downstream_is_a_note() -> None:
+    # 11 s of waiting in a window of 15 s on 2 cores, though the host was not full on average.
+    contended = usage(host_busy=0.89, window_wait_s=11.0, window_slices=69_000)
+    notes = valid(contended, seen=late_downstream(50)).notes
+    assert "the downstream was late by 46 ms" in notes[0]
+    assert "waited for a CPU for 37% of its cores' time" in notes[1]
+
+
+def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
+    notes = valid(usage(host_busy=0.98), seen=late_downstream(50)).notes
+    assert "the downstream was late by 46 ms" in notes[0]
+    assert "98% busy" in notes[1]
+
+
+def test_a_proxy_stopped_by_its_quota() -> None:
+    name = "container_cpu_cfs_throttled_seconds_total"
+    stopped = observation(rise(name, 2.0, service="toxiproxy"), rise(name, 9.0, service="a"))
+    assert invalid(seen=stopped) == "the proxy was stopped by its CPU quota for 2.0 s of the window"
+
+
+def test_a_proxy_that_used_all_of_its_cpus() -> None:
+    cpus = rise("go_sched_gomaxprocs_threads", 0, job="toxiproxy")
+    cpus = dataclasses.replace(cpus, values=(2.0, 2.0))
+    name = "process_cpu_seconds_total"
+    valid(seen=observation(cpus, rise(name, 28.0, job="toxiproxy")))
+    full = observation(cpus, rise(name, 29.0, job="toxiproxy"))
+    assert invalid(seen=full) == "the proxy used all of its 2 CPUs"
+
+
+def test_series_that_are_missing_are_a_note() -> None:
+    nothing = judge(measurement())
+    assert nothing.valid
+    assert "series are missing" in nothing.notes[0]
+    short = Observation((OPENS, OPENS + 20), observation().all)
+    assert "did not see the whole window of server, jvm" in valid(seen=short).notes[0]

@@ -1,0 +1,168 @@
+"""Answers by hand: n = 6, k = 1: 1 - 2/64. n = 9, k = 2: 1 - 2(1+9)/512.
+
+Of the C(12,6) = 924 orders of 6 and 6 values, U is at most 5 in 1+1+2+3+5+7 = 19 (partitions
+of 0 … 5) and at most 6 in 30: so k = 6, coverage 1 - 38/924; k = 7 would be 1 - 60/924 = 0.935.
+"""
+
+import math
+
+import pytest
+from scipy.stats import mannwhitneyu
+
+from lab.judge.intervals import (
+    Interval,
+    RatioOf,
+    SlopeOf,
+    median_of,
+    rank_sum_ways,
+    ratio_of,
+    slope_of,
+    symmetric_coverage,
+)
+
+
+def test_six_values_give_least_to_greatest() -> None:
+    of = median_of([5.0, 1.0, 4.0, 2.0, 9.0, 3.0])
+    assert (of.count, of.median) == (6, 3.5)
+    assert of.interval == Interval(1.0, 9.0, 0.96875)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_fewer_than_six_give_none(count: int) -> None:
+    of = median_of([float(value) for value in range(count)])
+    assert of.interval is None
+    assert of.median == (count - 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("count", "k", "coverage"),
+    [
+        (7, 1, 1 - 2 / 128),
+        (8, 1, 1 - 2 / 256),  # k = 2: 1 - 2(1+8)/256 = 0.9297 is too little
+        (9, 2, 1 - 20 / 512),
+        (10, 2, 1 - 22 / 1024),
+        (11, 2, 1 - 24 / 2048),  # k = 3: 1 - 2(1+11+55)/2048 = 0.9346
+        (12, 3, 1 - 158 / 4096),
+    ],
+)
+def test_the_narrowest_that_covers_is_taken(count: int, k: int, coverage: float) -> None:
+    of = median_of([float(value) for value in range(1, count + 1)])
+    assert of.interval == Interval(float(k), float(count + 1 - k), coverage)
+
+
+def test_the_confidence_asked_for_decides() -> None:
+    assert median_of([1.0, 2.0, 3.0], 0.75).interval == Interval(1.0, 3.0, 0.75)
+    assert median_of([1.0, 2.0, 3.0], 0.76).interval is None
+
+
+def test_coverage_of_twenty_as_in_tables() -> None:
+    # C(20, 0..5) sum to 21700, out of 1048576.
+    assert symmetric_coverage(20, 6) == 1 - 2 * 21700 / 1048576
+
+
+@pytest.mark.parametrize("values", [[], [1.0, float("nan")], [float("inf")]])
+def test_what_has_no_median_is_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="no median"):
+        median_of(values)
+
+
+def test_the_orders_of_six_and_six_are_the_partitions_of_u() -> None:
+    ways = rank_sum_ways(6, 6)
+    assert ways[:7] == [1, 1, 2, 3, 5, 7, 11]
+    assert ways == ways[::-1]
+    assert sum(ways) == math.comb(12, 6)
+    assert rank_sum_ways(1, 3) == [1, 1, 1, 1]
+    # U of 2 and 2: AABB 0, ABAB 1, ABBA and BAAB 2, BABA 3, BBAA 4.
+    assert rank_sum_ways(2, 2) == [1, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (6, 6), (6, 9), (10, 7)])
+def test_coverage_is_what_scipy_says_of_the_exact_test(m: int, n: int) -> None:
+    # a: 1 … m. b: all above, but so far below that exactly u pairs are the other way round.
+    ways = rank_sum_ways(m, n)
+    for u in range(m + 1):
+        b = [m - u + 0.5, *(m + 1.0 + i for i in range(n - 1))]
+        p = mannwhitneyu(range(1, m + 1), b, method="exact").pvalue
+        assert p == pytest.approx(min(1, 2 * sum(ways[: u + 1]) / math.comb(m + n, m)))
+
+
+def test_six_against_six_give_the_sixth_ratio_from_either_end() -> None:
+    a = [1.0] * 6
+    b = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    # Ratios: each of b six times. The 6th is 1, the 31st is 6; the middle two are 3 and 4.
+    of = ratio_of(a, b)
+    assert (of.count_a, of.count_b) == (6, 6)
+    assert of.ratio == pytest.approx(math.sqrt(12))
+    assert of.interval == Interval(1.0, 6.0, 1 - 38 / 924)
+
+
+def test_the_ratio_of_an_odd_number_is_the_one_in_the_middle() -> None:
+    assert ratio_of([1.0, 2.0, 4.0], [3.0]) == RatioOf(3, 1, 1.5, None)
+
+
+def test_turned_round_the_ratio_is_turned_over() -> None:
+    a, b = [90.0, 101, 99, 103, 97, 100], [110.0, 112, 108, 115, 109, 111, 113]
+    one, other = ratio_of(a, b), ratio_of(b, a)
+    assert one.ratio == pytest.approx(1 / other.ratio)
+    assert one.interval is not None
+    assert other.interval is not None
+    assert one.interval.low == pytest.approx(1 / other.interval.high)
+    assert one.interval.coverage == other.interval.coverage >= 0.95
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, 6), (6, 5), (5, 50), (1, 1)])
+def test_fewer_than_six_on_either_side_give_no_interval(a: int, b: int) -> None:
+    assert ratio_of([1.0] * a, [2.0] * b) == RatioOf(a, b, 2.0, None)
+
+
+def test_samples_without_spread_have_an_interval_of_no_width() -> None:
+    interval = ratio_of([100.0] * 6, [103.0] * 6).interval
+    assert interval is not None
+    assert (interval.low, interval.high) == (1.03, 1.03)
+
+
+@pytest.mark.parametrize("wrong", [[], [0.0, 1], [-1.0, 1], [math.inf, 1], [math.nan, 1]])
+def test_what_has_no_ratio_is_refused(wrong: list[float]) -> None:
+    with pytest.raises(ValueError, match="no ratio"):
+        ratio_of(wrong, [1.0])
+    with pytest.raises(ValueError, match="no ratio"):
+        ratio_of([1.0], wrong)
+
+
+def test_a_straight_line_has_its_slope_for_certain() -> None:
+    of = slope_of([float(t) for t in range(10)], [5.0 + 2 * t for t in range(10)])
+    assert of == SlopeOf(10, 2.0, Interval(2.0, 2.0, 0.95))
+
+
+def test_what_does_not_grow_has_slope_zero() -> None:
+    assert slope_of(range(12), [7.0] * 12) == SlopeOf(12, 0.0, Interval(0.0, 0.0, 0.95))
+
+
+def test_one_wild_value_does_not_move_the_slope() -> None:
+    values = [float(t) for t in range(11)]
+    values[5] = 1000.0
+    of = slope_of(range(11), values)
+    assert of.per_s == 1.0
+    assert of.interval is not None
+    assert of.interval.low <= 1.0 <= of.interval.high
+
+
+def test_the_slope_is_the_median_of_those_of_all_pairs() -> None:
+    # 21 pairs: the 11th of their slopes in order is (45 - 9) / (10 - 1) = 4.
+    of = slope_of([1.0, 2, 3, 4, 10, 12, 18], [9.0, 15, 19, 20, 45, 55, 78])
+    assert of == SlopeOf(7, 4.0, None)
+
+
+def test_too_few_times_give_a_slope_but_no_interval() -> None:
+    assert slope_of([0.0, 10.0], [1.0, 6.0]) == SlopeOf(2, 0.5, None)
+    assert slope_of(range(9), range(9)).interval is None
+
+
+@pytest.mark.parametrize(
+    ("times", "values"),
+    [([], []), ([1.0], [1.0]), ([1.0, 1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0]),
+     ([1.0, 2.0], [1.0, math.nan])],
+)  # fmt: skip
+def test_what_has_no_slope_is_refused(times: list[float], values: list[float]) -> None:
+    with pytest.raises(ValueError, match="slope"):
+        slope_of(times, values)

@@ -1,0 +1,191 @@
+import dataclasses
+
+import pytest
+
+from lab.judge.predict import auto_rate_rps, predict, response_time_ms
+from lab.model import Condition, Demand, Snapshot, ToxicState
+from lab.model.routes import parse
+from support.fakes import SETTINGS, snapshot
+
+
+def test_connections_bound_a_closed_load() -> None:
+    # 2000 connections / 0.2 s, no pool.
+    prediction = predict("/downstream", 2000, None, snapshot(settings={"pool_size": None}))
+    assert prediction.rps == 10_000
+    assert prediction.bounds[0].formula == "2000 / 0.2 s"
+
+
+def test_the_pool_bounds_when_it_is_smaller() -> None:
+    prediction = predict("/downstream", 2000, None, snapshot())
+    assert prediction.rps == 1000
+    assert prediction.bounds[0].resource == "worker pool"
+
+
+def test_the_downstream_connection_cap_bounds_too() -> None:
+    settings = {"pool_size": None, "downstream_connections": 50}
+    prediction = predict("/downstream", 2000, None, snapshot(settings=settings))
+    assert (prediction.rps, prediction.bounds[0].resource) == (250, "downstream connections")
+
+
+def test_no_more_than_offered_is_answered() -> None:
+    prediction = predict("/downstream", 2000, 900, snapshot(settings={}))
+    assert (prediction.rps, prediction.bounds[0].resource) == (900, "offered load")
+
+
+def test_latency_toxics_are_part_of_the_response_time() -> None:
+    slow = snapshot(toxics=ToxicState(("x",), added_latency_ms=300.0))
+    assert response_time_ms(parse("/downstream"), slow) == 500
+    assert predict("/downstream", 200, None, slow).rps == 400
+
+
+def test_toxics_do_not_touch_a_route_without_downstream() -> None:
+    state = ToxicState(("x",), added_latency_ms=300.0, unpredicted=("downstream",))
+    slow = snapshot(toxics=state, settings={})
+    assert response_time_ms(parse("/"), slow) == 10
+    assert predict("/", 100, None, slow).rps == 10_000
+
+
+def test_toxics_that_cut_answers_leave_no_bound() -> None:
+    cut = snapshot(toxics=ToxicState(("x",), unpredicted=("downstream/reset_peer",)))
+    prediction = predict("/downstream", 200, None, cut)
+    assert prediction.rps is None
+    assert prediction.caveats == ("downstream/reset_peer",)
+
+
+def test_auto_offers_ninety_percent_whatever_the_pool() -> None:
+    assert auto_rate_rps("/downstream", 2000, snapshot()) == 9000
+    assert auto_rate_rps("/downstream", 1, snapshot()) == 4
+    assert auto_rate_rps("/?wait_ms=50", 100, snapshot()) == 1800
+
+
+def test_auto_needs_something_that_waits() -> None:
+    assert auto_rate_rps("/downstream", 100, snapshot(downstream_delay_ms=0.0)) is None
+    assert auto_rate_rps("/compute", 100, snapshot()) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "connections", "bound"),
+    [
+        # 40 connections / the wait; the pool of 200 is larger.
+        ("/block", 40, 40 / 0.3),
+        ("/aggregate", 40, 40 / 0.3),
+        ("/aggregate-old", 40, 40 / 0.3),
+        ("/first-success", 40, 40 / 0.1),
+        ("/aggregate-with-fallback", 40, 40 / 0.2),
+        ("/multi-aggregate", 40, 40 / 0.3),
+        ("/", 40, 40 / 0.01),
+        # 200 threads / the wait.
+        ("/block", 1000, 200 / 0.3),
+        ("/block?wait_ms=100", 1000, 200 / 0.1),
+    ],
+)
+def test_waits_bound_a_route_that_waits(path: str, connections: int, bound: float) -> None:
+    assert predict(path, connections, None, snapshot()).rps == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("path", ["/compute", "/file", "/metrics", "/health", "/block?wait_ms=0"])
+def test_a_route_that_only_computes_has_no_bound(path: str) -> None:
+    assert predict(path, 40, None, snapshot()).rps is None
+    # An open load still has what is offered.
+    assert predict(path, 40, 100, snapshot()).rps == 100
+
+
+def loops(count: int, blocked: bool) -> Snapshot:
+    return snapshot(settings={"pool_size": None, "loops": count, "block_the_loop": blocked})
+
+
+@pytest.mark.parametrize(
+    ("path", "count", "bound"),
+    [
+        ("/", 1, 100),
+        ("/", 2, 200),
+        ("/block", 1, 1 / 0.3),
+        ("/first-success", 1, 10),
+        ("/aggregate-with-fallback", 1, 1 / 0.3),
+        # Three waits of 300 ms, one after the other.
+        ("/multi-aggregate", 1, 1 / 0.9),
+    ],
+)
+def test_loops_that_wait_by_blocking_are_bounded_by_their_number(
+    path: str, count: int, bound: float
+) -> None:
+    prediction = predict(path, 1000, None, loops(count, blocked=True))
+    assert prediction.rps == pytest.approx(bound)
+    assert prediction.bounds[0].resource == "event loop"
+
+
+def test_a_call_of_the_downstream_blocks_no_loop() -> None:
+    assert predict("/downstream", 1000, None, loops(1, blocked=True)).rps == 5000
+
+
+def test_loops_with_timers_bound_nothing() -> None:
+    prediction = predict("/", 1000, None, loops(1, blocked=False))
+    assert prediction.rps == 100_000
+    assert [bound.resource for bound in prediction.bounds] == ["connections"]
+
+
+LIGHT = Demand(connections=100, requests=2000, server_cpu_s=0.0005, host_cpu_s=0.0008)
+
+
+def test_demand_bounds_by_the_cpus_as_an_estimate() -> None:
+    # Without a pool: 10,000 by connections; 2 / 0.5 ms = 4,000; 3 / 0.8 ms = 3,750.
+    prediction = predict("/downstream", 2000, None, snapshot(settings={}), LIGHT, 3)
+    assert [(bound.resource, bound.rps, bound.estimate) for bound in prediction.bounds] == [
+        ("host CPU", pytest.approx(3750), True),
+        ("server CPU", pytest.approx(4000), True),
+        ("connections", 10_000, False),
+    ]
+    # Only what is hard makes a trial invalid.
+    assert prediction.rps == 10_000
+    # 2000 / 3750.
+    assert prediction.expected_p95_ms == pytest.approx(533.3, abs=0.1)
+    assert prediction.text == (
+        "≤ 10,000 req/s (connections: 2000 / 0.2 s); host CPU ≈ 3,800 req/s (estimate: 3 / 0.8 ms)"
+        "; server CPU ≈ 4,000 req/s (estimate: 2 / 0.5 ms)"
+    )
+
+
+def test_a_quota_of_the_trial_is_less_than_the_whole_cpu_that_the_jvm_counts() -> None:
+    limited = Condition(host={"SERVER_CPUS": "0.4"})
+    prediction = predict("/", 2000, None, snapshot(), LIGHT, 2, limited)
+    assert prediction.bounds[0].formula == "0.4 / 0.5 ms"
+    assert prediction.bounds[0].rps == pytest.approx(800)
+    # That of .env is read back from the server's container.
+    seen = snapshot(settings={**SETTINGS, "cpu_quota": 0.5})
+    assert predict("/", 2000, None, seen, LIGHT, 2).bounds[0].formula == "0.5 / 0.5 ms"
+
+
+def test_a_route_that_only_computes_is_bound_by_what_is_measured() -> None:
+    slow = dataclasses.replace(LIGHT, server_cpu_s=0.01, host_cpu_s=None)
+    prediction = predict("/compute", 1, None, snapshot(), slow, 2)
+    assert prediction.rps is None
+    # One connection keeps one CPU busy.
+    assert (prediction.bounds[0].resource, prediction.bounds[0].rps) == ("connections", 100)
+    assert prediction.expected_p95_ms == pytest.approx(10)
+    assert predict("/compute", 40, None, snapshot(), slow, 2).expected_p95_ms == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("offered", "demand", "expected_ms"),
+    [
+        (900, None, 200.0),
+        (900, LIGHT, 200.5),
+        (1000, LIGHT, None),  # the pool's bound
+        (1000, None, None),
+    ],
+)
+def test_an_open_load_below_its_bound_does_not_queue(
+    offered: int, demand: Demand | None, expected_ms: float | None
+) -> None:
+    found = predict("/downstream", 2000, offered, snapshot(), demand, 2).expected_p95_ms
+    assert found == (None if expected_ms is None else pytest.approx(expected_ms))
+
+
+def test_nothing_is_expected_with_a_caveat() -> None:
+    cut = snapshot(toxics=ToxicState(("x",), unpredicted=("downstream/reset_peer",)))
+    prediction = predict("/downstream", 200, None, cut, LIGHT, 2)
+    assert (prediction.holding, prediction.expected_p95_ms) == ((), None)
+    assert prediction.text == "none: no bound covers downstream/reset_peer"
+    assert predict("/compute", 1, None, cut).text == (
+        "none: nothing that is known bounds this load"
+    )

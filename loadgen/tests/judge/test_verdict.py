@@ -1,0 +1,389 @@
+"""The verdict on windows made by hand: each resource full in turn, and none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from lab.judge.verdict import verdict_of
+from lab.model import (
+    HIGH,
+    Judgement,
+    Observation,
+    Series,
+    Snapshot,
+    Spike,
+    ToxicState,
+    ToxicStep,
+    Usage,
+    Verdict,
+)
+from support.fakes import measurement, plan, reading, record
+
+OPENS, CLOSES = 1000.0, 1010.0
+TIMES = tuple(float(at) for at in range(994, 1017, 2))
+SERVER = "a"
+Labels = tuple[tuple[str, str], ...]
+
+
+def gauge(name: str, value: float, **labels: str) -> Series:
+    return Series({"__name__": name, **labels}, TIMES, tuple(value for _ in TIMES))
+
+
+def counter(name: str, per_second: float, **labels: str) -> Series:
+    return Series(
+        {"__name__": name, **labels}, TIMES, tuple(per_second * (at - TIMES[0]) for at in TIMES)
+    )
+
+
+def mean_time(name: str, seconds: float, rps: float = 100.0, **labels: str) -> list[Series]:
+    return [
+        counter(f"{name}_sum", seconds * rps, **labels),
+        counter(f"{name}_count", rps, **labels),
+    ]
+
+
+QUIET = (
+    *(gauge("up", 1, job=job) for job in ("server", "jvm", "downstream", "toxiproxy", "cadvisor")),
+    gauge("jvm_threads_current", 30, job="jvm", server=SERVER),
+    gauge("process_open_fds", 500, job="jvm", server=SERVER),
+    gauge("process_max_fds", 20_000, job="jvm", server=SERVER),
+    gauge("lab_downstream_connections_cap", 20_000, server=SERVER),
+    gauge("lab_downstream_connections_leased", 200, server=SERVER),
+    gauge("lab_downstream_connections_pending", 0, server=SERVER),
+    counter("lab_downstream_calls_total", 990, server=SERVER, outcome="ok"),
+    counter("lab_downstream_calls_total", 0, server=SERVER, outcome="timeout"),
+    counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
+    counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
+    counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
+    gauge("machine_cpu_cores", 2),
+)
+
+
+def key(series: Series) -> Labels:
+    return tuple(sorted(series.labels.items()))
+
+
+def seen(*changed: Series, without: str = "") -> Observation:
+    """A quiet window, but for these series; `without` those of a name."""
+    named = {key(series): series for series in (*QUIET, *changed)}
+    kept = (one for one in named.values() if one.labels["__name__"] != without)
+    return Observation((OPENS, CLOSES), tuple(kept))
+
+
+def judged(
+    observation: Observation | None,
+    *,
+    rps: float = 500.0,
+    errors: int = 0,
+    script: tuple[ToxicStep, ...] = (),
+    spike: Spike | None = None,
+    concurrency: int = 200,
+    settings: Mapping[str, object] | None = None,
+    toxics: ToxicState | None = None,
+    usage: Usage | None = None,
+    route: str = "/downstream",
+    reasons: tuple[str, ...] = (),
+    server: str = SERVER,
+    offered_rps: int | None = None,
+    pause_s: float = 0.0,
+) -> Verdict:
+    """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
+    connections could do 1,000 req/s."""
+    of = record(
+        plan(
+            "closed" if offered_rps is None else "open",
+            offered_rps=offered_rps,
+            server=server,
+            concurrency=concurrency,
+            route=route,
+            script=script,
+            spike=spike,
+        )
+    )
+    before: Snapshot = of.before
+    if toxics is not None:
+        before = dataclasses.replace(before, toxics=toxics)
+    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
+    of = dataclasses.replace(of, before=before, usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000))
+    said = dataclasses.replace(reading(rps), pause_s=pause_s)
+    said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
+    return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
+
+
+def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
+    found = judged(seen(), rps=985)
+    assert found.bottleneck == "none"
+    assert "200 connections / 0.2 s = 1,000 req/s, measured 985" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("rps", "errors", "pause_s", "named"),
+    [
+        (895, 0, 0.0, "none"),
+        (888, 0, 0.0, "unknown"),  # Overloaded, says the validity gate.
+        (888, 0, 1.0, "none"),  # A pause of the generator explains it,
+        (600, 0, 5.0, "unknown"),  # but is no answer, however long.
+        (900, 100, 0.0, "none"),  # 1.5 % errors.
+        (900, 300, 0.0, "unknown"),
+    ],
+)
+def test_an_open_load_has_all_there_is_where_it_kept_up(
+    rps: float, errors: int, pause_s: float, named: str
+) -> None:
+    found = judged(seen(), rps=rps, errors=errors, pause_s=pause_s, offered_rps=900)
+    assert found.bottleneck == named
+
+
+def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None:
+    assert judged(seen(), rps=985, usage=Usage(1, 1, 0.99, 0, 5, 9)).bottleneck == "none"
+
+
+def test_what_nothing_full_explains_is_unknown() -> None:
+    found = judged(seen(), rps=500)
+    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert "500 req/s are 50% of N / R0" in found.sentence
+
+
+def pool(size: int, waiting: float, held_s: float) -> list[Series]:
+    request = {"server": SERVER, "route": "/downstream"}
+    return [
+        gauge("lab_worker_pool_size", size, server=SERVER),
+        gauge("lab_worker_pool_active", size, server=SERVER),
+        gauge("lab_worker_pool_queue_depth", waiting, server=SERVER),
+        *mean_time("lab_http_request_seconds", 1.8, phase="queue", **request),
+        *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
+    ]
+
+
+def test_a_pool_that_gives_what_its_size_allows_is_named_though_the_cpus_are_full() -> None:
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, usage=Usage(1, 1, 0.99, 0, 5, 9))
+    assert found.bottleneck == "worker pool"
+    assert found.confidence < HIGH
+    assert "full as well: host CPU" in found.sentence
+    sure = judged(seen(*pool(20, 180, 0.2)), rps=99)
+    assert sure.confidence >= HIGH
+    assert "20 of 20 busy, 180 waiting 1.80 s each; 20 / 0.2 s = 100 req/s" in sure.sentence
+    queries = {one.source for one in sure.ranked[0].evidence}
+    assert 'sum(avg_over_time(lab_worker_pool_active{server="a"}[10s]))' in queries
+
+
+def test_a_pool_with_nothing_waiting_is_not_named() -> None:
+    assert judged(seen(*pool(200, 0, 0.2)), rps=985).bottleneck == "none"
+
+
+def test_a_pool_held_longer_than_predicted_gives_way_to_what_holds_it() -> None:
+    slow = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
+    call = mean_time("lab_downstream_call_seconds", 0.6, server=SERVER, phase="call")
+    found = judged(seen(*pool(20, 180, 0.6), *call), rps=33, toxics=slow)
+    assert found.bottleneck == "Toxiproxy"
+    alone = judged(seen(*pool(20, 180, 0.6)), rps=33)
+    assert (alone.bottleneck, alone.confidence < HIGH) == ("worker pool", True)
+
+
+FULL = {
+    "downstream connections": (
+        gauge("lab_downstream_connections_cap", 20, server=SERVER),
+        gauge("lab_downstream_connections_leased", 20, server=SERVER),
+        gauge("lab_downstream_connections_pending", 180, server=SERVER),
+    ),
+    "garbage collection": (
+        counter("jvm_gc_collection_seconds_sum", 0.35, server=SERVER, gc="G1 Young Generation"),
+    ),
+    "server CPU": (
+        counter("container_cpu_usage_seconds_total", 0.39, service=SERVER),
+        gauge("container_spec_cpu_quota", 40_000, service=SERVER),
+        gauge("container_spec_cpu_period", 100_000, service=SERVER),
+        counter("container_cpu_cfs_periods_total", 10, service=SERVER),
+        counter("container_cpu_cfs_throttled_periods_total", 9.9, service=SERVER),
+        counter("container_cpu_cfs_throttled_seconds_total", 0.5, service=SERVER),
+    ),
+    "accept queue": (counter("lab_kernel_listen_overflows_total", 9, server=SERVER),),
+    "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
+    "ports": (gauge("lab_kernel_tcp_time_wait", 52_000, server=SERVER),),
+    "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_what_is_full_is_named(name: str) -> None:
+    found = judged(seen(*FULL[name]), rps=99)
+    assert found.bottleneck == name
+    assert found.confidence >= HIGH
+    assert found.ranked[0].evidence
+
+
+def test_collections_explain_full_cpus() -> None:
+    found = judged(seen(*FULL["garbage collection"]), usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    assert (found.bottleneck, found.confidence >= HIGH) == ("garbage collection", True)
+
+
+def heap_of(*, young: float, old: float, old_after: float) -> list[Series]:
+    """A heap of 1,000 bytes: survivors, the old pool now and after its last own collection."""
+    after, used = "jvm_memory_pool_collection_used_bytes", "jvm_memory_pool_used_bytes"
+    mine = {"job": "jvm", "server": SERVER}
+    return [
+        gauge("jvm_memory_max_bytes", 1000, area="heap", **mine),
+        gauge(after, young, pool="G1 Survivor Space", **mine),
+        gauge(after, old_after, pool="G1 Old Gen", **mine),
+        gauge(used, 70, pool="G1 Eden Space", **mine),
+        gauge(used, old, pool="G1 Old Gen", **mine),
+    ]
+
+
+def test_a_heap_is_full_of_what_collections_leave_now_and_not_of_what_an_old_one_left() -> None:
+    busy = counter("jvm_gc_collection_seconds_sum", 0.2, server=SERVER, gc="G1 Young Generation")
+    # The old pool was never collected, and is full.
+    tight = judged(seen(busy, *heap_of(young=20, old=800, old_after=0)), rps=99)
+    assert (tight.bottleneck, tight.confidence >= HIGH) == ("garbage collection", True)
+    assert "20% of the time, 82% of a heap of 0 MB in use afterwards" in tight.sentence
+    (left,) = (one for one in tight.ranked[0].evidence if one.what == "heap after collection")
+    assert left.value == 820
+    assert left.source == (
+        'sum(avg_over_time(jvm_memory_pool_collection_used_bytes{server="a", '
+        'pool!~".*(Old|Tenured).*"}[10s]) or avg_over_time(jvm_memory_pool_used_bytes'
+        '{server="a", pool=~".*(Old|Tenured).*"}[10s]))'
+    )
+    # It was full when it was last collected, and is not.
+    roomy = judged(seen(busy, *heap_of(young=20, old=100, old_after=900)), rps=99)
+    assert roomy.confidence < HIGH
+    assert "12% of a heap" in roomy.sentence
+
+
+def test_carriers_are_named_where_there_are_fewer_than_cpus() -> None:
+    name = "lab_virtual_thread_scheduler_"
+    busy = (
+        gauge(f"{name}parallelism", 1, server=SERVER),
+        gauge(f"{name}mounted", 1, server=SERVER),
+        gauge(f"{name}queued", 19, server=SERVER),
+    )
+    found = judged(seen(*busy), route="/compute", settings={"virtual_thread_parallelism": 1})
+    assert found.bottleneck == "carrier threads"
+    assert found.confidence >= HIGH
+
+
+def test_a_deadline_below_the_delay_is_named_and_one_above_is_a_symptom() -> None:
+    late = counter("lab_downstream_calls_total", 900, server=SERVER, outcome="timeout")
+    found = judged(seen(late), settings={"downstream_timeout_ms": 100})
+    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream timeout", True)
+    symptom = judged(seen(late, *FULL["downstream connections"]), rps=99)
+    assert symptom.bottleneck == "downstream connections"
+
+
+def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
+    slow = ToxicState(("downstream/l latency latency=800",), 800.0)
+    found = judged(seen(), rps=198, toxics=slow)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream", True)
+    assert "toxics add 0.8 s" in found.sentence
+
+
+def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
+    reasons = ("the generator was starved: its CPU quota stopped it for 7 s",)
+    usage = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
+    found = judged(seen(), reasons=reasons, usage=usage)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("generator", True)
+    crowded = dataclasses.replace(usage, host_busy=0.97, window_throttled_s=0.0)
+    assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
+
+
+CORES = "machine_cpu_cores"
+RECORDED = gauge("machine:machine_cpu_cores:max", 2)
+
+
+@pytest.mark.parametrize(
+    ("observation", "others"),
+    [
+        (seen(RECORDED, without=CORES), True),
+        (seen(RECORDED, gauge(CORES, 0.5)), True),
+        # Runs that were stored before there was the rule.
+        (seen(), True),
+        (seen(without=CORES), False),
+    ],
+)
+def test_how_much_others_use_is_told_by_what_the_machine_has(
+    observation: Observation, others: bool
+) -> None:
+    found = judged(observation, rps=99, usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    (host,) = (one for one in found.ranked if one.resource == "host CPU")
+    # 99 % less 0.5 of 2 CPUs.
+    assert (", 74% by others than the lab" in host.sentence) == others
+
+
+@pytest.mark.parametrize("name", [CORES, RECORDED.labels["__name__"]])
+def test_a_quota_of_all_the_machine_has_is_none(name: str) -> None:
+    # Where that is not known it is taken to have what the server says, which is more.
+    machine = gauge(name, 0.4)
+    found = judged(seen(*FULL["server CPU"], machine, without=CORES if name != CORES else ""))
+    (cpu,) = (one for one in found.ranked if one.resource == "server CPU")
+    assert "without a quota" in cpu.sentence
+
+
+def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
+    observation = seen(without="process_open_fds")
+    found = judged(observation, rps=15)
+    assert found.bottleneck == "file descriptors"
+
+
+def test_an_invalid_trial_is_never_judged_with_confidence() -> None:
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, reasons=("cold JVM: it compiled",))
+    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+
+
+def test_without_the_whole_window_there_is_no_confidence() -> None:
+    observation = seen(*pool(20, 180, 0.2), without="up")
+    found = judged(observation, rps=99)
+    assert found.confidence < HIGH
+    assert "Prometheus did not see the whole window of jvm" in found.missing
+    assert judged(None).bottleneck == "unknown"
+
+
+def test_a_quota_that_stops_the_server_is_named_on_a_busy_host() -> None:
+    found = judged(seen(*FULL["server CPU"]), rps=99, usage=Usage(1, 1, 0.91, 0, 0.1, 9))
+    assert (found.bottleneck, found.confidence >= HIGH) == ("server CPU", True)
+
+
+def test_a_full_loop_on_a_full_host_is_not_told_with_confidence() -> None:
+    found = judged(seen(*FULL["event loop"]), rps=99, usage=Usage(1, 1, 0.97, 0, 0.1, 9))
+    assert found.confidence < HIGH
+    assert "full as well" in found.sentence
+
+
+def test_refusals_are_no_throughput_and_the_pool_that_refuses_is_named() -> None:
+    request = {"server": SERVER, "route": "/downstream"}
+    refused = counter("lab_http_requests_total", 7000, outcome="rejected", **request)
+    observation = seen(*pool(20, 10, 0.2), refused)
+    found = judged(
+        observation,
+        rps=8000,
+        # The counts of 15 s: of 80 answers one is no refusal, 100 a second.
+        errors=79 * 8000 * 15,
+        concurrency=5000,
+        settings={"queue_bound": 10},
+        usage=Usage(1, 1, 0.97, 0, 5, 9),
+    )
+    assert found.bottleneck == "worker pool"
+    assert "refused" in found.sentence
+
+
+def test_a_window_in_which_toxics_came_and_went_is_never_judged_with_confidence() -> None:
+    step = ToxicStep(2, {"TYPE": "down"})
+    found = judged(seen(*pool(20, 180, 0.2)), rps=99, script=(step,))
+    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+    assert any("script" in one for one in found.missing)
+
+
+def test_a_load_that_got_all_it_can_have_is_not_limited_by_what_others_suffer() -> None:
+    full = seen(*FULL["accept queue"])
+    assert judged(full, rps=985).bottleneck == "none"
+    # Those of a spike are part of the load.
+    beside = Spike(500, None, 5, 2, 1, 0.1, 1)
+    assert judged(full, rps=985, spike=beside).bottleneck == "accept queue"
+
+
+def test_series_that_cannot_be_judged_are_said_so() -> None:
+    # A route that older versions had.
+    found = judged(seen(), route="/gone")
+    assert found.bottleneck == "unknown"
+    assert "/gone is not a route" in found.sentence

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lab.live.agent.metrics import ProbeMetrics
+from lab.live.agent.probe import Probe, ProbeSettings, new_client
+from lab.live.agent.trial import Trial
+
+TRIAL = Trial(
+    run="20250601T120000Z-bench",
+    trial="t1",
+    server="fixed-pool",
+    route="/downstream",
+    engine="wrk2",
+    mode="open",
+    concurrency=200,
+    offered_rps=900.0,
+    phase="measure",
+    url="http://fixed-pool:8080/downstream",
+)
+WHERE = {"server": "fixed-pool", "route": "/downstream"}
+Handler = Callable[[httpx.Request], Awaitable[httpx.Response]]
+
+
+class Bench:
+    """A probe over a fake clock and a fake server."""
+
+    def __init__(self, clock: Any, handler: Handler, most_in_flight: int = 2000) -> None:
+        self.registry = CollectorRegistry()
+        self.clock = clock
+        self.probe = Probe(
+            ProbeSettings(20, most_in_flight),
+            clock,
+            ProbeMetrics(self.registry),
+            lambda: new_client(httpx.MockTransport(handler)),
+            random.Random(7),
+        )
+
+    def run(self, sends: int, trial: Trial = TRIAL) -> None:
+        """Let ``sends`` requests fall due, then stop."""
+
+        async def run() -> None:
+            self.clock.stop_after = sends
+            await self.probe.start(trial)
+            while self.clock.waits <= sends:
+                await asyncio.sleep(0)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await self.probe.stop()
+
+        asyncio.run(run())
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, WHERE | labels)
+
+
+async def ok(request: httpx.Request) -> httpx.Response:
+    return httpx.Response(200)
+
+
+def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) -> None:
+    due: list[float] = []
+
+    async def note(request: httpx.Request) -> httpx.Response:
+        due.append(clock.now)
+        assert request.headers["Lab-Probe"] == "1"
+        assert str(request.url) == TRIAL.url
+        return httpx.Response(200)
+
+    bench = Bench(clock, note)
+    bench.run(4000)
+    assert bench.value("lab_probe_requests_total", outcome="ok") == 4000
+    gaps = [after - before for before, after in zip([1000.0, *due], due, strict=False)]
+    # Exponential gaps: mean 1/20 s, and a standard deviation equal to the mean. The bounds
+    # are 5 standard errors of a sample of 4000 (0.05/sqrt(4000) = 0.0008).
+    mean = sum(gaps) / len(gaps)
+    deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
+    assert mean == pytest.approx(0.05, abs=0.004)
+    assert deviation == pytest.approx(0.05, abs=0.006)
+
+
+@pytest.mark.parametrize(("most", "gap_s"), [(1.0, 1.0), (100.0, 0.05), (None, 0.05)])
+def test_a_trial_of_little_capacity_is_probed_less(
+    clock: Any, most: float | None, gap_s: float
+) -> None:
+    bench = Bench(clock, ok)
+    bench.run(4000, replace(TRIAL, probe_rps=most))
+    # 5 standard errors of the mean of 4000 exponential gaps are 8 % of it.
+    assert (clock.now - 1000) / 4000 == pytest.approx(gap_s, rel=0.08)
+
+
+def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
+    bench = Bench(clock, ok)
+
+    async def run() -> None:
+        await bench.probe.start(replace(TRIAL, probe_rps=0))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        # It is no probe that broke down: the agent's health looks at this.
+        assert bench.probe.running
+        await bench.probe.stop()
+
+    asyncio.run(run())
+    assert clock.waits == 0
+
+
+def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
+    async def never(request: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(clock, never)
+
+    async def run() -> None:
+        clock.stop_after = 50
+        await bench.probe.start(TRIAL)
+        while clock.waits <= 50:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert bench.value("lab_probe_in_flight") == 50
+        await bench.probe.stop()
+
+    asyncio.run(run())
+    assert bench.value("lab_probe_in_flight") == 0
+    assert bench.value("lab_probe_latency_seconds_count", mode="open") == 0
+
+
+def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: Any) -> None:
+    async def slow(request: httpx.Request) -> httpx.Response:
+        clock.now += 2.0
+        return httpx.Response(200)
+
+    bench = Bench(clock, slow)
+    bench.run(1)
+    assert bench.value("lab_probe_latency_seconds_sum", mode="open") == pytest.approx(2.0)
+
+
+def test_too_many_unanswered_are_skipped_and_counted(clock: Any) -> None:
+    async def never(request: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(clock, never, most_in_flight=3)
+    bench.run(10)
+    assert bench.value("lab_probe_skipped_total") == 7
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failure", "observed"),
+    [
+        ("http_error", None, 1),
+        ("timeout", httpx.ReadTimeout("late"), 1),
+        ("error", httpx.ConnectError("refused"), 0),
+        ("error", httpx.RemoteProtocolError("cut"), 0),
+    ],
+)
+def test_outcomes_are_told_apart(
+    clock: Any, outcome: str, failure: Exception | None, observed: int
+) -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if failure is not None:
+            raise failure
+        return httpx.Response(503)
+
+    bench = Bench(clock, answer)
+    bench.run(1)
+    assert bench.value("lab_probe_requests_total", outcome=outcome) == 1
+    assert bench.value("lab_probe_requests_total", outcome="ok") == 0
+    assert bench.value("lab_probe_latency_seconds_count", mode="open") == observed
+
+
+@pytest.mark.parametrize("rate", [0, -1, 1001, float("nan")])
+def test_a_rate_that_is_none_is_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match="allowed above 0 to 1000"):
+        ProbeSettings(rate)

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lab.errors import WordError
+from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.probe import Probe, ProbeSettings, new_client
+from lab.live.agent.service import Agent, AgentSettings, new_app
+from lab.live.agent.trial import parse_announcement
+from lab.live.agent.watch import ToxicsWatch
+
+TRIAL: dict[str, Any] = {
+    "run": "20250601T120000Z-bench",
+    "trial": "t1",
+    "server": "fixed-pool",
+    "route": "/downstream",
+    "engine": "wrk2",
+    "mode": "open",
+    "concurrency": 200,
+    "offered_rps": 900,
+    "phase": "warmup",
+    "url": "http://fixed-pool:8080/downstream",
+}
+
+
+class Idle:
+    """A clock that stands still and in which nobody's wait ends."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> float:
+        return self.now
+
+    async def sleep_until(self, monotonic: float) -> None:
+        await asyncio.Event().wait()
+
+
+class Scene:
+    """The whole agent on a fake clock, in front of fake servers."""
+
+    def __init__(self) -> None:
+        self.clock = Idle()
+        registry = CollectorRegistry()
+        down = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
+        watch = ToxicsWatch("http://toxiproxy:8474", self.clock, down)
+        self.probe = Probe(
+            ProbeSettings(20), self.clock, ProbeMetrics(registry), lambda: new_client(down)
+        )
+        self.agent = Agent(self.clock, self.probe, watch)
+        registry.register(TrialCollector(lambda: self.agent.trial))
+        registry.register(ToxicsCollector(lambda: watch.seen))
+        self.app = new_app(self.agent, watch, registry, "other-lab")
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+        async with (
+            self.agent.running(),
+            httpx.AsyncClient(
+                transport=httpx.ASGITransport(self.app), base_url="http://loadgen:9464"
+            ) as client,
+        ):
+            yield client
+
+
+def play(script: Callable[[Scene, httpx.AsyncClient], Awaitable[None]]) -> Scene:
+    scene = Scene()
+
+    async def run() -> None:
+        async with scene.client() as client:
+            await script(scene, client)
+
+    asyncio.run(run())
+    return scene
+
+
+def test_a_trial_is_marked_and_probed_until_it_is_deleted() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        assert (await client.put("/trial", json=TRIAL)).status_code == 204
+        assert scene.probe.running
+        metrics = (await client.get("/metrics")).text
+        mark = (
+            'lab_trial_info{concurrency="200",engine="wrk2",mode="open",phase="warmup",'
+            'route="/downstream",run="20250601T120000Z-bench",server="fixed-pool",trial="t1"} 1.0'
+        )
+        assert mark in metrics
+        where = '{route="/downstream",server="fixed-pool"}'
+        assert f"lab_trial_offered_rps{where} 900.0" in metrics
+        assert f"lab_trial_concurrency{where} 200.0" in metrics
+        assert (await client.get("/trial")).json()["trial"] == "t1"
+
+        assert (await client.delete("/trial")).status_code == 204
+        assert not scene.probe.running
+        assert "lab_trial_info{" not in (await client.get("/metrics")).text
+        assert (await client.get("/trial")).status_code == 404
+
+    play(script)
+
+
+def test_counters_start_at_zero_so_that_the_first_rate_is_right() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await client.put("/trial", json=TRIAL)
+        metrics = (await client.get("/metrics")).text
+        for outcome in ("ok", "http_error", "timeout", "error"):
+            labels = f'outcome="{outcome}",route="/downstream",server="fixed-pool"'
+            assert f"lab_probe_requests_total{{{labels}}} 0.0" in metrics
+
+    play(script)
+
+
+def test_a_closed_trial_offers_nothing_and_says_nothing_about_it() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await client.put("/trial", json=TRIAL | {"mode": "closed", "offered_rps": None})
+        assert "lab_trial_offered_rps{" not in (await client.get("/metrics")).text
+
+    play(script)
+
+
+def test_another_phase_keeps_the_stream_and_another_route_restarts_it() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        starts: list[str] = []
+        start = scene.probe.start
+
+        async def note(trial: Any) -> None:
+            starts.append(trial.url)
+            await start(trial)
+
+        scene.probe.start = note  # type: ignore[method-assign]
+        await client.put("/trial", json=TRIAL)
+        await client.put("/trial", json=TRIAL | {"phase": "measure"})
+        assert len(starts) == 1
+        assert 'phase="measure"' in (await client.get("/metrics")).text
+        await client.put("/trial", json=TRIAL | {"url": "http://fixed-pool:8080/"})
+        assert starts[1:] == ["http://fixed-pool:8080/"]
+
+    play(script)
+
+
+def test_a_trial_that_nobody_refreshes_expires() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await client.put("/trial", json=TRIAL | {"expires_s": 30})
+        scene.clock.now = 29.9
+        await client.put("/trial", json=TRIAL | {"expires_s": 30})
+        scene.clock.now = 59.8
+        await scene.agent.expire()
+        assert scene.probe.running
+        scene.clock.now = 59.9
+        assert "lab_trial_info{" not in (await client.get("/metrics")).text
+        await scene.agent.expire()
+        assert not scene.probe.running
+
+    play(script)
+
+
+def test_stopping_the_agent_stops_the_probe() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await client.put("/trial", json=TRIAL)
+
+    assert not play(script).probe.running
+
+
+def test_health_tells_when_a_background_task_has_died() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/health")).status_code == 200
+        await client.put("/trial", json=TRIAL)
+        assert (await client.get("/health")).status_code == 200
+        await scene.probe.stop()
+        assert (await client.get("/health")).status_code == 503
+
+    play(script)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mode": "half"}, "mode='half': allowed open, closed"),
+        ({"phase": "rest"}, "phase='rest': allowed warmup, measure"),
+        ({"concurrency": 0}, "concurrency=0: allowed whole numbers from 1"),
+        ({"concurrency": True}, "concurrency=True: allowed whole numbers from 1"),
+        ({"offered_rps": -1}, "offered_rps=-1: allowed null or above 0"),
+        ({"probe_rps": -1}, "probe_rps=-1: allowed null or from 0"),
+        ({"server": ""}, "server='': allowed text of 1..200 characters"),
+        ({"url": "ftp://x"}, "url='ftp://x': allowed http://host[:port]/path"),
+        ({"expires_s": 0}, "expires_s=0: allowed above 0 to 86400"),
+        ({"speed": 3}, "unknown field speed: allowed are run, trial"),
+    ],
+)
+def test_a_trial_that_is_none_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        answer = await client.put("/trial", json=TRIAL | change)
+        assert answer.status_code == 400
+        assert answer.json()["error"].startswith(message)
+        assert not scene.probe.running
+
+    play(script)
+
+
+def test_a_missing_field_and_nonsense_are_refused() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        missing = {name: value for name, value in TRIAL.items() if name != "url"}
+        answer = await client.put("/trial", json=missing)
+        assert answer.json()["error"].startswith("field url is missing")
+        assert (await client.put("/trial", content=b"{")).status_code == 400
+        assert (await client.put("/trial", json=[])).status_code == 400
+        assert (await client.put("/trial", content=b" " * 10_001)).status_code == 400
+
+    play(script)
+
+
+def test_who_asks_for_the_toxics_is_told_of_now() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        await asyncio.sleep(0.01)  # its first look
+        for at in (5, 6):
+            scene.clock.now = at
+            told = (await client.get("/toxics")).json()
+            assert told["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
+
+    play(script)
+
+
+def test_prometheus_learns_which_compose_project_is_this_lab() -> None:
+    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
+        answer = await client.get("/targets/cadvisor")
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
+
+    play(script)
+
+
+def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:
+    assert parse_announcement(TRIAL).expires_s == 900
+
+
+@pytest.mark.parametrize("given", ["0", "fast", "1001", "nan", ""])
+def test_a_wrong_probe_rate_stops_the_agent_with_one_line(given: str) -> None:
+    with pytest.raises(WordError, match=f"LAB_PROBE_RPS={given}; allowed: above 0 to 1000"):
+        AgentSettings.from_environment({"LAB_PROBE_RPS": given})

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from lab.live.agent.watch import ToxicsWatch, told_of
+from lab.model.toxic_script import REMOVED, WHOLE_PROXY
+
+
+def toxic(latency: int, name: str = "latency") -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": 1,
+        "attributes": {"latency": latency, "jitter": 0},
+    }
+
+
+class Scene:
+    """A Toxiproxy whose state the test sets between looks."""
+
+    def __init__(self, clock: Any) -> None:
+        self.clock = clock
+        self.enabled = True
+        self.toxics: list[dict[str, Any]] = []
+        self.status = 200
+        self.watch = ToxicsWatch("http://toxiproxy:8474/", clock)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        assert str(request.url) == "http://toxiproxy:8474/proxies"
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "downstream:8080"}
+        state = proxy | {"enabled": self.enabled, "toxics": self.toxics}
+        return httpx.Response(self.status, json={"downstream": state})
+
+    def look(self) -> None:
+        async def look() -> None:
+            async with httpx.AsyncClient(transport=httpx.MockTransport(self.answer)) as client:
+                await self.watch.look(client)
+
+        self.clock.now += 1
+        asyncio.run(look())
+
+    @property
+    def changes(self) -> dict[tuple[str, str], float]:
+        assert self.watch.seen is not None
+        return dict(self.watch.seen.changes)
+
+
+def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.look()
+    assert scene.changes == {}
+    assert scene.watch.seen is not None
+    assert scene.watch.seen.last_change("downstream") == 0.0
+    assert scene.watch.seen.in_force.added_latency_ms == 300
+
+
+def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    added = clock.wall()
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): added}
+    scene.toxics = [toxic(400)]
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): clock.wall()}
+    scene.toxics = []
+    scene.look()
+    assert scene.changes == {("downstream", REMOVED): clock.wall()}
+    assert scene.watch.seen is not None
+    assert scene.watch.seen.last_change("downstream") == clock.wall()
+
+
+def test_a_toxic_that_is_removed_does_not_change_since_when_the_proxy_is_down(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    down = clock.wall()
+    scene.toxics = []
+    scene.look()
+    assert scene.changes[("downstream", WHOLE_PROXY)] == down
+    assert scene.changes[("downstream", REMOVED)] == down + 1
+
+
+def test_a_proxy_going_down_is_dated(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    assert scene.changes == {("downstream", WHOLE_PROXY): clock.wall()}
+
+
+def test_what_is_not_known_is_not_shown(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.status = 500
+    scene.look()
+    assert scene.watch.seen is None
+    scene.status = 200
+    scene.toxics = [toxic(400)]
+    scene.look()
+    assert scene.changes == {("downstream", "latency"): clock.wall()}
+
+
+def test_it_looks_once_a_second(clock: Any) -> None:
+    looks: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        looks.append(clock.now)
+        raise httpx.ConnectError("not there yet")
+
+    async def run() -> None:
+        clock.stop_after = 3
+        watch = ToxicsWatch("http://toxiproxy:8474", clock, httpx.MockTransport(answer))
+        task = asyncio.create_task(watch.run())
+        while clock.waits <= 3:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert looks == [1000.0, 1001.0, 1002.0, 1003.0]
+
+
+def test_a_change_made_here_is_seen_at_once_and_by_no_older_look(clock: Any) -> None:
+    toxics: list[dict[str, Any]] = []
+    asked = asyncio.Event()
+    answers = asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        proxy = {"name": "downstream", "listen": ":8666", "upstream": "x", "enabled": True}
+        told = httpx.Response(200, json={"downstream": {**proxy, "toxics": [*toxics]}})
+        asked.set()
+        await answers.wait()
+        return told
+
+    async def run() -> None:
+        clock.stop_after = 0
+        watch = ToxicsWatch("http://toxiproxy:8474", clock, httpx.MockTransport(answer))
+        await watch.look_now()
+        assert watch.seen is None
+        task = asyncio.create_task(watch.run())
+        await asked.wait()
+        # The first look has its answer, and has not got it yet, when a toxic is put in force.
+        toxics.append(toxic(300))
+        look = asyncio.create_task(watch.look_now())
+        await asyncio.sleep(0)
+        answers.set()
+        await look
+        assert watch.seen is not None
+        assert watch.seen.in_force.added_latency_ms == 300
+        assert list(watch.seen.changes) == [("downstream", "latency")]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await watch.look_now()
+
+    asyncio.run(run())
+
+
+def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    first_look = clock.wall()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.toxics = []
+    scene.look()
+    scene.enabled = False
+    scene.look()
+    seen = scene.watch.seen
+    assert seen is not None
+    assert seen.since == first_look
+    assert seen.history == (
+        (first_look + 1, "downstream", "latency"),
+        (first_look + 2, "downstream", "latency"),
+        (first_look + 3, "downstream", WHOLE_PROXY),
+    )
+    told = told_of(seen)
+    assert [one["toxic"] for one in told["history"]] == ["latency", "latency", ""]
+    assert [one["toxic"] for one in told["changes"]] == ["", REMOVED]
+    nothing = {"changes": [], "history": [], "first_look": None, "watched": None}
+    assert told_of(None) == nothing
+
+
+def utc(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def test_while_toxiproxy_does_not_answer_what_was_seen_is_told_and_nothing_of_now(
+    clock: Any,
+) -> None:
+    scene = Scene(clock)
+    scene.look()
+    first = clock.wall()
+    scene.toxics = [toxic(300)]
+    scene.look()
+    scene.status = 500
+    scene.look()
+    told = scene.watch.told
+    assert (told["changes"], told["first_look"]) == ([], None)
+    assert [one["toxic"] for one in told["history"]] == ["latency"]
+    assert told["watched"] == {"from": utc(first), "to": utc(first + 1), "gaps": []}
+
+
+def test_looks_that_failed_are_a_gap_and_one_that_came_late_is_too(clock: Any) -> None:
+    scene = Scene(clock)
+    scene.look()
+    before = clock.wall()
+    scene.status = 500
+    scene.look()
+    scene.look()
+    scene.status = 200
+    scene.look()
+    after = clock.wall()
+    scene.look()
+    clock.now += 4
+    scene.look()
+    late = clock.wall()
+    gaps = scene.watch.told["watched"]["gaps"]
+    assert gaps == [
+        {"from": utc(before), "to": utc(after)},
+        {"from": utc(after + 1), "to": utc(late)},
+    ]

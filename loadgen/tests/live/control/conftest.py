@@ -1,0 +1,198 @@
+"""The control page's API on fakes: a Toxiproxy in memory, servers and a Prometheus that answer as
+the test says, and a driver that only pretends."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from lab.live.control import Control, ControlSettings, Guard, Now
+from lab.live.control.bench import Bench
+from lab.live.control.guard import page_hosts
+from lab.live.control.knobs import Servers
+from lab.live.control.live import Live
+from lab.model.toxic_words import parse_toxic
+from lab.model.toxics import Proxy
+from lab.system.toxiproxy import Toxiproxy
+from support.toxiproxy import FakeToxiproxy
+
+NAMES = ("fixed-pool", "event-loop")
+PAGE = "http://127.0.0.1:9464"
+CHANGE = {"Lab-Control": "1", "Origin": PAGE}
+START = 1_763_700_000.0
+# The agent looks at Toxiproxy so often.
+LATE_S = 1.0
+# Says what it was given, then runs until SIGINT and ends as the driver does.
+DRIVER = textwrap.dedent(
+    """
+    import os, signal, sys, time
+    def stop(*_):
+        # Not print: the signal may come in the middle of another.
+        os.write(1, b"stopped by SIGINT\\n")
+        sys.exit(130)
+    signal.signal(signal.SIGINT, stop)
+    print("given " + " ".join(sys.argv[1:]), flush=True)
+    while "DURATION=1s" not in sys.argv:
+        time.sleep(0.02)
+    print("results/x", flush=True)
+    """
+)
+
+
+class StandingClock:
+    """Moves only when the test says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> float:
+        return START + self.now
+
+
+@dataclasses.dataclass
+class FakeLab:
+    """What the parts answer."""
+
+    toxiproxy: FakeToxiproxy = dataclasses.field(default_factory=FakeToxiproxy)
+    settings: dict[str, dict[str, Any]] = dataclasses.field(
+        default_factory=lambda: {
+            "fixed-pool": {"pool_size": 200, "queue_bound": 0, "downstream_url": "http://x/"},
+            "event-loop": {"pool_size": None, "queue_bound": None, "downstream_connections": 20000},
+        }
+    )
+    numbers: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    queries: int = 0
+    down: set[str] = dataclasses.field(default_factory=set)
+    trial: Mapping[str, object] | None = None
+    changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    history: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # How long Prometheus thinks.
+    thinks_s: float = 0.0
+    _seen: tuple[Proxy, ...] | None = None
+    _next: tuple[Proxy, ...] | None = None
+    _looked_at: float | None = None
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.host
+        if host in self.down:
+            raise httpx.ConnectError("refused", request=request)
+        if host == "prometheus":
+            await asyncio.sleep(self.thinks_s)
+            self.queries += 1
+            result = [
+                {"metric": {"server": server, "is": name}, "value": [0, value]}
+                for (server, name), value in self.numbers.items()
+            ]
+            return httpx.Response(200, json={"data": {"result": result}})
+        settings = self.settings[host]
+        if request.method == "PATCH":
+            for name, value in json.loads(request.content).items():
+                if settings.get(name) is None:
+                    return httpx.Response(400, json={"error": f"'{name}' cannot be changed"})
+                settings[name] = value
+        return httpx.Response(200, json={"model": host, "settings": settings})
+
+    def now(self) -> Now:
+        """As the agent tells it: what it saw a second ago or before, unless it looked at once."""
+        if self._looked_at is None:
+            self._seen = self._next = self._in_force()
+            self._looked_at = time.monotonic()
+        elif time.monotonic() - self._looked_at >= LATE_S:
+            self._seen, self._next = self._next, self._in_force()
+            self._looked_at = time.monotonic()
+        told = {"changes": self.changes, "history": self.history, "first_look": None}
+        return Now(self.trial, self._seen, told)
+
+    async def look(self) -> None:
+        self._seen = self._next = self._in_force()
+        self._looked_at = time.monotonic()
+
+    def in_the_shell(self, **words: str) -> None:
+        """`make toxic …` of somebody else."""
+        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
+            toxiproxy.apply(parse_toxic(words))
+
+    def _in_force(self) -> tuple[Proxy, ...] | None:
+        if "toxiproxy" in self.down:
+            return None
+        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
+            return toxiproxy.in_force().proxies
+
+
+class Scene:
+    """The page's application, behind its guard, in front of the fake lab."""
+
+    def __init__(self, home: Path, driver: str = DRIVER) -> None:
+        self.lab = FakeLab()
+        self.clock = StandingClock()
+        self.results = home / "results"
+        self.results.mkdir(parents=True, exist_ok=True)
+        self._home = home
+        self._driver = driver
+
+    def app(self) -> tuple[Control, Guard]:
+        transport = httpx.MockTransport(self.lab.answer)
+        self.bench = Bench((sys.executable, "-c", self._driver), {"PATH": "/bin"}, self.clock)
+        control = Control(
+            ControlSettings(self._home, NAMES, 20_000, {"grafana": 3000}),
+            self.lab.now,
+            self.lab.look,
+            lambda: Toxiproxy("http://toxiproxy:8474", self.lab.toxiproxy),
+            self.bench,
+            Live("http://prometheus:9090", self.clock, transport),
+            Servers(NAMES, transport),
+            self.clock,
+        )
+        guard = Guard(Starlette(routes=control.routes), page_hosts({9464}), {"loadgen:9464"})
+        return control, guard
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+        control, guard = self.app()
+        transport = httpx.ASGITransport(guard)
+        async with httpx.AsyncClient(transport=transport, base_url=PAGE) as client:
+            try:
+                yield client
+            finally:
+                await control.close()
+
+
+Script = Callable[[Scene, httpx.AsyncClient], Awaitable[None]]
+Play = Callable[[Script], Scene]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    def played(script: Script) -> Scene:
+        scene = Scene(tmp_path)
+
+        async def run() -> None:
+            async with scene.client() as client:
+                await script(scene, client)
+
+        asyncio.run(run())
+        return scene
+
+    return played
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Returns when it holds; a test that waits for ever is stopped."""
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)

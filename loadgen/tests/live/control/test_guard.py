@@ -1,0 +1,141 @@
+"""Who may ask the agent for what."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from lab.live.control.guard import SECURITY, Guard, page_hosts
+
+CHANGE = {"lab-control": "1", "content-type": "application/json"}
+
+
+def ask(method: str, path: str, headers: dict[str, str]) -> httpx.Response:
+    async def served(_: Request) -> Response:
+        return Response("served")
+
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    app = Starlette(routes=[Route("/{path:path}", served, methods=every)])
+    guard = Guard(app, page_hosts({9464, 29464}), {"loadgen:9464"})
+
+    async def go() -> httpx.Response:
+        transport: Any = httpx.ASGITransport(guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return await client.request(method, path, headers=headers)
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:9464", "localhost:9464", "LOCALHOST:29464", "[::1]:29464"]
+)
+def test_the_page_is_served_under_the_names_of_this_machine(host: str) -> None:
+    assert ask("GET", "/", {"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "rebound.example:9464",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "127.0.0.1.example:9464",
+        "localhost:9464.example",
+        "",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/live", "/results/x/report.html", "/metrics"])
+def test_a_name_that_was_made_to_point_here_gets_nothing(host: str, path: str) -> None:
+    answer = ask("GET", path, {"host": host})
+    assert answer.status_code == 403
+    assert "Host" in answer.json()["error"]
+
+
+def test_the_health_check_needs_no_name() -> None:
+    assert ask("GET", "/health", {"host": "lab"}).status_code == 200
+    assert ask("POST", "/health", {"host": "lab", **CHANGE}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/metrics", 200),
+        ("PUT", "/trial", 200),
+        ("DELETE", "/trial", 200),
+        ("GET", "/toxics", 200),
+        ("GET", "/targets/cadvisor", 200),
+        ("GET", "/", 403),
+        ("POST", "/api/bench", 403),
+        ("GET", "/results/x/report.html", 403),
+    ],
+)
+def test_inside_the_lab_there_is_the_agent_and_no_page(method: str, path: str, status: int) -> None:
+    assert ask(method, path, {"host": "loadgen:9464", **CHANGE}).status_code == status
+
+
+def test_a_trial_is_announced_inside_the_lab_only() -> None:
+    answer = ask("PUT", "/trial", {"host": "localhost:9464", **CHANGE})
+    assert (answer.status_code, answer.json()["error"]) == (
+        403, "PUT /trial is for the driver, inside the lab",
+    )  # fmt: skip
+
+
+def test_the_page_may_change_things() -> None:
+    own = {"host": "localhost:29464", "origin": "http://localhost:29464", **CHANGE}
+    assert ask("POST", "/api/toxics", own).status_code == 200
+    assert ask("POST", "/api/toxics", own | {"sec-fetch-site": "same-origin"}).status_code == 200
+    without_origin = {"host": "localhost:29464", **CHANGE}
+    assert ask("POST", "/api/toxics", without_origin).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"origin": "http://evil.example"}, "Origin"),
+        ({"origin": "null"}, "Origin"),
+        ({"origin": "http://127.0.0.1:3000"}, "Origin"),
+        ({"origin": "https://127.0.0.1:9464"}, "Origin"),
+        ({"sec-fetch-site": "cross-site"}, "another site"),
+        ({"sec-fetch-site": "same-site"}, "another site"),
+        ({"lab-control": "0"}, "lab-control"),
+        ({"content-type": "text/plain"}, "application/json"),
+        ({"content-type": "application/x-www-form-urlencoded"}, "application/json"),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+def test_no_other_site_may_change_anything(method: str, wrong: dict[str, str], says: str) -> None:
+    host = {"host": "127.0.0.1:9464", **CHANGE}
+    answer = ask(method, "/api/toxics", host | wrong)
+    assert answer.status_code == 403
+    assert says in answer.json()["error"]
+
+
+def test_without_the_header_nothing_is_changed() -> None:
+    bare = {"host": "127.0.0.1:9464", "content-type": "application/json"}
+    assert ask("POST", "/api/toxics", bare).status_code == 403
+
+
+def test_no_other_site_is_told_that_it_may() -> None:
+    headers = {
+        "host": "127.0.0.1:9464",
+        "origin": "http://evil.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "lab-control",
+    }
+    answer = ask("OPTIONS", "/api/toxics", headers)
+    assert answer.status_code == 403
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_every_answer_tells_the_browser_to_be_careful() -> None:
+    for host in ("127.0.0.1:9464", "evil.example"):
+        answer = ask("GET", "/", {"host": host})
+        assert {name: answer.headers[name] for name in SECURITY} == SECURITY
+    assert "unsafe" not in SECURITY["content-security-policy"]

@@ -1,0 +1,331 @@
+"""wrk2's real output, answers worked out by hand from the captures."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.errors import RawDataError, WordError
+from lab.load.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse, pause_s, start_check
+from lab.model import Reading, TrialPlan
+
+Raw = Callable[[str, str], Path]
+Plan = Callable[..., TrialPlan]
+
+
+def read(raw: Raw, capture: str, plan: TrialPlan) -> Reading:
+    return Wrk2().read(plan, raw(f"wrk2-{capture}.txt", OUTPUT))
+
+
+def refuse(raw: Raw, capture: str, plan: TrialPlan) -> RawDataError:
+    with pytest.raises(RawDataError) as refused:
+        read(raw, capture, plan)
+    return refused.value
+
+
+def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: Plan) -> None:
+    # -t2 -c100 -d20: calibrated at 10 s + 5 ms × 50 = 10.25 s, so a window of 9.75 s.
+    reading = read(raw, "01b-healthy-U", plan(concurrency=100, offered_rps=2000, duration_s=9))
+    assert reading.window_s == pytest.approx(9.75)
+    assert reading.samples == 19500
+    assert reading.achieved_rps == pytest.approx(2000.0)
+    assert reading.corrected is not None
+    assert reading.raw is not None
+    assert reading.corrected.p50_ms == 6.547
+    assert reading.corrected.p95_ms == 7.535
+    assert reading.corrected.p99_ms == pytest.approx(8.31)
+    assert reading.corrected.max_ms == 11.864
+    assert reading.corrected.mean_ms == 6.577
+    assert (reading.raw.p50_ms, reading.raw.p95_ms) == (5.651, 6.267)
+    assert reading.raw.p99_ms == pytest.approx(6.86)
+    assert reading.problems == reading.notes == ()
+
+
+def test_counts_cover_the_whole_run_and_say_so(raw: Raw, plan: Plan) -> None:
+    counts = read(raw, "01b-healthy-U", plan()).counts
+    assert (counts.ok, counts.http_errors, counts.socket_errors) == (38898, 0, 0)
+    assert counts.accounted_s == pytest.approx(20.01)
+    assert (counts.sent, counts.timeouts, counts.unfinished) == (None, None, None)
+
+
+def test_without_u_there_is_no_raw_latency(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "01-healthy-latency", plan())
+    assert reading.raw is None
+    assert reading.corrected is not None
+    assert reading.corrected.p95_ms == 9.135
+
+
+def test_a_closed_run_has_only_raw_latency(raw: Raw, plan: Plan) -> None:
+    # The connections were never on pace: what wrk2 calls corrected means nothing then.
+    reading = read(raw, "08-saturated-c100-max500rps-R1000", plan(offered_rps=None))
+    assert reading.corrected is None
+    assert reading.raw is not None
+    assert (reading.raw.p50_ms, reading.raw.p95_ms) == (201.087, 204.287)
+    assert reading.achieved_rps == pytest.approx(4848 / 9.75)
+
+
+def test_a_closed_run_without_u_is_refused(raw: Raw, plan: Plan) -> None:
+    refused = refuse(raw, "01-healthy-latency", plan(offered_rps=None))
+    assert "Uncorrected" in refused.problem
+
+
+def test_overload_shows_in_corrected_latency_in_seconds(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "08-saturated-c100-max500rps-R1000", plan(offered_rps=1000))
+    assert reading.corrected is not None
+    assert reading.corrected.p50_ms == 7671.807
+    assert reading.corrected.p95_ms == 9904.127
+    assert reading.corrected.p99_ms == pytest.approx(10100)
+
+
+def test_a_stall_is_in_the_corrected_latency_and_not_in_the_raw_one(raw: Raw, plan: Plan) -> None:
+    # -t2 -c20 -d22: 10 s + 5 ms × 10 = 10.05 s, a window of 11.95 s.
+    reading = read(
+        raw,
+        "06b-stall-3s-after-calibration-U",
+        plan(concurrency=20, offered_rps=500, duration_s=11),
+    )
+    assert reading.window_s == pytest.approx(11.95)
+    assert reading.achieved_rps == pytest.approx(5972 / 11.95)
+    assert reading.corrected is not None
+    assert reading.raw is not None
+    assert reading.corrected.mean_ms == 382.435
+    assert reading.corrected.p95_ms == 2414.591
+    assert reading.raw.p99_ms == pytest.approx(4.02)
+
+
+def test_five_thousand_connections_keep_their_rate_although_the_summary_says_not(
+    raw: Raw, plan: Plan
+) -> None:
+    # -d30: calibrated at 10 + 12.5 = 22.5 s. Printed: 3995 req/s, opening included.
+    reading = read(
+        raw, "09-5000conns-R5000-d30", plan(concurrency=5000, offered_rps=5000, duration_s=7)
+    )
+    assert reading.window_s == pytest.approx(7.5)
+    assert reading.achieved_rps == pytest.approx(37258 / 7.5)
+    assert reading.achieved_rps > 0.99 * 5000
+
+
+def test_timeouts_are_a_note_and_not_a_count(raw: Raw, plan: Plan) -> None:
+    reading = read(
+        raw,
+        "09c-5000conns-R1000-d30-false-timeouts",
+        plan(concurrency=5000, offered_rps=1000, duration_s=7),
+    )
+    assert reading.counts.timeouts is None
+    assert reading.counts.socket_errors == 0
+    assert "not a number of requests" in reading.notes[0]
+
+
+def test_all_500_are_http_errors_and_none_is_ok(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "02-all-500", plan(concurrency=20, offered_rps=200, duration_s=1))
+    assert (reading.counts.ok, reading.counts.http_errors) == (0, 2402)
+
+
+def test_a_tenth_503_is_counted_apart(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "02c-mixed-10pct-503", plan(concurrency=20, offered_rps=200, duration_s=1))
+    assert (reading.counts.ok, reading.counts.http_errors) == (2162, 240)
+
+
+@pytest.mark.parametrize(
+    ("capture", "duration_s"),
+    [("03-never-answers", 1), ("04-server-closes-without-answer", 1)],
+)
+def test_no_answer_at_all_has_no_latency(
+    raw: Raw, plan: Plan, capture: str, duration_s: int
+) -> None:
+    reading = read(raw, capture, plan(concurrency=20, offered_rps=200, duration_s=duration_s))
+    assert reading.samples == 0
+    assert reading.achieved_rps == 0
+    assert reading.corrected is None
+    assert reading.raw is None
+
+
+def test_answers_after_three_seconds_are_read(raw: Raw, plan: Plan) -> None:
+    reading = read(
+        raw, "03c-answers-after-3s-T2s", plan(concurrency=20, offered_rps=200, duration_s=3)
+    )
+    assert reading.samples == 20
+    assert reading.raw is not None
+    assert reading.raw.p50_ms == 3002.367
+
+
+def test_a_short_run_is_uncalibrated_and_a_problem(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "07-short-2s", plan())
+    assert reading.window_s == pytest.approx(2.0)
+    assert "0 of its 2 threads" in reading.problems[0]
+
+
+def test_connections_that_threads_do_not_divide_are_a_problem(raw: Raw, plan: Plan) -> None:
+    problems = read(
+        raw, "05c-conns-not-multiple-of-threads", plan(concurrency=50, offered_rps=300)
+    ).problems
+    assert any("opened 48 of 50" in problem for problem in problems)
+
+
+def test_after_a_restart_attempts_to_send_are_no_requests(raw: Raw, plan: Plan) -> None:
+    # Calibrated at 10.125 s of 14 s; read 47, and write 421225 while connections were refused.
+    reading = read(
+        raw, "11-server-restart-midrun", plan(concurrency=50, offered_rps=1000, duration_s=3)
+    )
+    assert reading.counts.socket_errors == 47
+    assert reading.counts.sent is None
+    assert reading.notes[0].startswith("wrk2 failed 421225 times to connect or to send (attempts")
+    assert reading.achieved_rps == pytest.approx(3566 / 3.875)
+
+
+def test_connections_given_up_for_lack_of_files_are_no_requests(raw: Raw, plan: Plan) -> None:
+    reading = read(raw, "12-ulimit-200-c1000", plan(concurrency=1000, offered_rps=1000))
+    assert reading.counts.socket_errors == 0
+    assert reading.notes[0].startswith("wrk2 failed 805 times")
+
+
+@pytest.mark.parametrize(
+    ("capture", "says"),
+    [
+        ("10-refused-at-start", "unable to connect to 127.0.0.1:9999"),
+        ("10g-unresolvable", "unable to resolve"),
+        ("10b-no-rate", "Throughput MUST be specified"),
+        ("10d-bad-duration", "refused its command line"),
+    ],
+)
+def test_a_run_that_did_not_start_is_refused_with_its_reason(
+    raw: Raw, plan: Plan, capture: str, says: str
+) -> None:
+    refused = refuse(raw, capture, plan())
+    assert says in refused.problem
+    assert refused.line is not None
+
+
+@pytest.mark.parametrize("keep", [1, 3, 22, 60, 100, 180, 182, 183, 184])
+def test_a_truncated_file_is_refused_at_its_end(
+    raw: Raw, plan: Plan, tmp_path: Path, keep: int
+) -> None:
+    folder = raw("wrk2-01b-healthy-U.txt", OUTPUT)
+    lines = (folder / OUTPUT).read_text().splitlines()
+    assert len(lines) == 185
+    (folder / OUTPUT).write_text("\n".join(lines[:keep]))
+    with pytest.raises(RawDataError) as refused:
+        Wrk2().read(plan(), folder)
+    assert refused.value.line == keep
+
+
+def test_an_empty_and_a_missing_file_are_refused(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(RawDataError):
+        Wrk2().read(plan(), tmp_path)
+    (tmp_path / OUTPUT).touch()
+    with pytest.raises(RawDataError):
+        Wrk2().read(plan(), tmp_path)
+
+
+def test_a_line_wrk2_never_prints_is_refused_by_number(raw: Raw, plan: Plan) -> None:
+    folder = raw("wrk2-01b-healthy-U.txt", OUTPUT)
+    text = (folder / OUTPUT).read_text().replace("Requests/sec:", "Demands/sec:")
+    (folder / OUTPUT).write_text(text)
+    with pytest.raises(RawDataError) as refused:
+        Wrk2().read(plan(), folder)
+    assert refused.value.line == 184
+
+
+def test_another_plan_than_the_runs_is_refused(raw: Raw, plan: Plan) -> None:
+    assert "the plan says 50" in refuse(raw, "01b-healthy-U", plan(concurrency=50)).problem
+
+
+def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
+    spectrum = Spectrum(
+        summary=((0.99, 90_000.0),), rows=((0.5, 1.0), (1.0, 2.0)), mean_ms=1, max_ms=2, count=9
+    )
+    # A summary rounded to minutes cannot leave the rows around it.
+    assert spectrum.at(0.99) == 2.0
+    assert spectrum.at(0.75) == pytest.approx(1.5)
+    assert spectrum.at(0.5) == 1.0
+
+
+def test_seconds_milliseconds_and_microseconds_are_told_apart(raw: Raw) -> None:
+    said = parse(raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT)
+    assert said.uncorrected is not None
+    assert dict(said.uncorrected.summary)[0.5] == pytest.approx(0.155)
+    assert dict(said.uncorrected.summary)[0.99] == pytest.approx(4.02)
+    assert dict(said.recorded.summary)[0.9] == pytest.approx(1820)
+
+
+def test_the_run_is_lengthened_by_the_calibration(plan: Plan) -> None:
+    schedule = Wrk2().schedule(plan(concurrency=5000, duration_s=15), Path())
+    assert schedule.window_offset_s == 22.5
+    assert schedule.run_s == 38  # 37.5 rounded up: -d takes whole seconds
+    assert schedule.window_s == 15.5
+    assert "-d38s" in schedule.argv
+    assert "-U" in schedule.argv
+    assert schedule.argv[schedule.argv.index("--timeout") + 1] == "30s"
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "cores", "threads"),
+    [(100, 2, 2), (1, 8, 1), (7, 2, 1), (9, 4, 3), (5000, 64, 8), (3, 64, 3)],
+)
+def test_threads_divide_the_connections(
+    plan: Plan, concurrency: int, cores: int, threads: int
+) -> None:
+    schedule = Wrk2().schedule(plan(concurrency=concurrency, cores=cores), Path())
+    assert f"-t{threads}" in schedule.argv
+
+
+def test_a_longer_warm_up_is_a_run_before(plan: Plan) -> None:
+    schedule = Wrk2().schedule(plan(concurrency=100, warmup_s=30, duration_s=15), Path())
+    assert schedule.warm_up is not None
+    assert "-d20s" in schedule.warm_up
+    assert schedule.total_s == 46
+
+
+def test_a_warm_up_below_the_calibration_is_refused(plan: Plan) -> None:
+    with pytest.raises(WordError, match=r"WARMUP=5s.*allowed: 11s or more"):
+        Wrk2().schedule(plan(warmup_s=5), Path())
+
+
+def test_closed_load_offers_more_than_any_capacity(plan: Plan) -> None:
+    closed = dataclasses.replace(plan(offered_rps=None), concurrency=100)
+    assert "-R10000000" in Wrk2().schedule(closed, Path()).argv
+
+
+@pytest.mark.parametrize(
+    ("connections", "rate", "pause"),
+    [
+        # A round takes 40 / 120 = 333 ms; 20 connections of a thread begin within 100 ms.
+        (40, 120, 0.2333),
+        # 1000 connections begin within 5 s, a round takes 0.2 s: no pause between rounds.
+        (2000, 9000, 0.0),
+        (40, None, 0.0),
+    ],
+)
+def test_few_connections_send_in_bursts(
+    plan: Plan, connections: int, rate: int | None, pause: float
+) -> None:
+    made = plan(concurrency=connections, offered_rps=rate)
+    assert pause_s(made, 2) == pytest.approx(pause, abs=0.001)
+
+
+def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
+    # Half a second after a good start each of two threads has opened 100 of its 200.
+    check = start_check(400, 2)
+    assert (check.after_s, check.least_sockets) == (0.5, 150)
+    # Fewer connections than are opened in that time: all of them, and half of one thread's.
+    assert start_check(40, 2).least_sockets == 30
+    assert start_check(7, 1).least_sockets == 4
+
+
+def test_curves_are_the_printed_rows_up_to_ten_answers_from_the_end(raw: Raw, plan: Plan) -> None:
+    trial = plan(concurrency=100, offered_rps=2000, duration_s=9)
+    curves = Wrk2().curves(trial, raw("wrk2-01b-healthy-U.txt", OUTPUT))
+    assert curves.corrected is not None
+    assert curves.raw is not None
+    assert curves.corrected.count == curves.raw.count == 19500
+    assert dict(curves.corrected.points)[0.5] == 6.547
+    # 10 of 19,500 are beyond 99.949 %.
+    assert 0.999 < curves.corrected.points[-1][0] <= 1 - 10 / 19500
+    assert curves.corrected.points[-1][1] < 11.864
+
+
+def test_curves_of_what_was_not_told_are_none(raw: Raw, plan: Plan) -> None:
+    assert Wrk2().curves(plan(), raw("wrk2-01-healthy-latency.txt", OUTPUT)).raw is None
+    closed = plan(offered_rps=None)
+    assert Wrk2().curves(closed, raw("wrk2-01b-healthy-U.txt", OUTPUT)).corrected is None

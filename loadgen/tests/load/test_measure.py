@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from lab.errors import RawDataError
+from lab.load.measure import RECORD, measure, needed_samples, supported
+from lab.store.records import write_json
+from support.fakes import FakeEngine, reading, record
+
+
+def test_ten_samples_must_lie_beyond_a_percentile() -> None:
+    assert needed_samples(0.95) == 200
+    assert needed_samples(0.99) == 1000
+
+
+@pytest.mark.parametrize(
+    ("samples", "p95", "p99"), [(1000, True, True), (999, True, False), (199, False, False)]
+)
+def test_percentiles_without_support_are_left_out(samples: int, p95: bool, p99: bool) -> None:
+    said = supported(reading(100.0, samples=samples))
+    for latency in (said.corrected, said.raw):
+        assert latency is not None
+        assert (latency.p95_ms is not None, latency.p99_ms is not None) == (p95, p99)
+    assert bool(said.notes) == (not p99)
+
+
+def test_a_trial_is_measured_from_its_folder_alone(tmp_path: Path, engine: FakeEngine) -> None:
+    write_json(tmp_path / RECORD, record())
+    measurement = measure(tmp_path, [engine])
+    assert measurement.record == record()
+    assert measurement.reading is not None
+    assert measurement.reading.achieved_rps == 450
+
+
+def test_unreadable_output_is_a_measurement_without_reading(
+    tmp_path: Path, engine: FakeEngine
+) -> None:
+    write_json(tmp_path / RECORD, record())
+    engine.broken = "ends before the spectrum"
+    measurement = measure(tmp_path, [engine])
+    assert measurement.reading is None
+    assert measurement.problem == "fake.txt:7: ends before the spectrum"
+
+
+def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
+    write_json(tmp_path / RECORD, record())
+    with pytest.raises(RawDataError, match="no engine is called wrk2"):
+        measure(tmp_path, [])

@@ -1,0 +1,145 @@
+"""Warm-up on a fake lab: what the server shows of itself is a function of time."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.errors import Interrupted
+from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, prove_warm, steady
+from lab.model import WarmCycle, Warmth
+from lab.system.stack import Stack
+from support.fakes import FakeEngine, FakeLab, FakeSystem
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return tmp_path / "warm-up"
+
+
+def warm_up(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path, seen: list[float] | None = None
+) -> Warmth:
+    def progress(elapsed_s: float) -> None:
+        if seen is not None:
+            seen.append(elapsed_s)
+
+    url = "http://a:8080/downstream"
+    return prove_warm("a", url, "/downstream", 100, engine, stack, system, raw, 2, progress)
+
+
+def test_a_jvm_that_stands_still_takes_three_cycles(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
+) -> None:
+    seen: list[float] = []
+    warmth = warm_up(stack, system, engine, raw, seen)
+    assert warmth.steady
+    assert warmth.problem is None
+    assert [cycle.rps for cycle in warmth.cycles] == [500.0] * 3
+    # All requests took from 200 to 210 ms; the other phase and the other routes do not count.
+    assert [cycle.p50_ms for cycle in warmth.cycles] == [205.0] * 3
+    assert system.elapsed_s == pytest.approx(3 * CYCLE_S, abs=1)
+    assert system.processes[0].stopped_early
+    assert not raw.exists()
+    assert seen[0] == 0
+    assert len(seen) > 20
+
+
+def test_the_compiler_must_have_calmed_down(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
+) -> None:
+    # 0.5 s of compilation a second for 10 s, then just below what is allowed.
+    fake_lab.compiled_s = lambda at: 0.5 * min(at, 10) + (JIT_STEADY - 0.01) * max(0.0, at - 10)
+    warmth = warm_up(stack, system, engine, raw)
+    assert warmth.steady
+    assert [cycle.jit_share for cycle in warmth.cycles[:4]] == [pytest.approx(0.5)] * 4
+    assert [cycle.jit_share for cycle in warmth.cycles[-3:]] == [pytest.approx(0.09)] * 3
+    assert system.elapsed_s == pytest.approx(16, abs=2.5)
+
+
+def test_one_that_never_calms_down_is_cold_and_says_how_it_was(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
+) -> None:
+    fake_lab.compiled_s = lambda at: 0.3 * at
+    warmth = warm_up(stack, system, engine, raw)
+    assert not warmth.steady
+    assert warmth.problem is not None
+    assert "not steady within 60 s" in warmth.problem
+    assert "500 req/s, p50 205 ms, JIT 30%" in warmth.problem
+    assert system.elapsed_s == pytest.approx(MAX_WARM_S, abs=3)
+    assert len(warmth.cycles) >= 27
+
+
+def test_a_jvm_restarted_in_its_warm_up_is_cold(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
+) -> None:
+    fake_lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
+    warmth = warm_up(stack, system, engine, raw)
+    assert warmth.problem == "its JVM restarted meanwhile"
+    assert system.processes[0].stopped_early
+
+
+def test_load_that_ends_by_itself_proves_nothing(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
+) -> None:
+    system.at(3.0, lambda: setattr(system.processes[0], "_length_s", 0.0))
+    warmth = warm_up(stack, system, engine, raw)
+    assert warmth.problem == "its load ended by itself: fake"
+
+
+def test_a_server_that_tells_nothing_is_cold(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
+) -> None:
+    fake_lab.no_exporter = True
+    warmth = warm_up(stack, system, engine, raw)
+    assert warmth.problem == "not steady within 60 s: the server told nothing of itself"
+
+
+def test_an_interrupt_ends_the_load(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
+) -> None:
+    system.interrupt_at = 3.0
+    with pytest.raises(Interrupted):
+        warm_up(stack, system, engine, raw)
+    assert system.processes[0].stopped_early
+    assert not raw.exists()
+
+
+def test_a_folder_left_by_a_killed_driver_is_no_obstacle(
+    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
+) -> None:
+    raw.mkdir()
+    (raw / "answers.sqlite").write_text("half")
+    assert warm_up(stack, system, engine, raw).steady
+
+
+def cycles(*shown: tuple[float, float | None, float]) -> tuple[WarmCycle, ...]:
+    return tuple(
+        WarmCycle(at_s=2.0 * number, length_s=2.0, rps=rps, p50_ms=p50_ms, jit_share=jit)
+        for number, (rps, p50_ms, jit) in enumerate(shown, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_steady"),
+    [
+        (((500, 200, 0.0), (500, 200, 0.0)), False),  # only two
+        (((500, 200, 0.0), (500, 219, 0.1), (500, 200, 0.0)), True),
+        (((500, 200, 0.0), (500, 221, 0.0), (500, 200, 0.0)), False),  # p50 by more than 10 %
+        (((500, 200, 0.0), (500, 200, 0.0), (500, 200, 0.11)), False),  # the compiler
+        (((9000, 0.5, 0.0), (9000, 1.4, 0.0), (9000, 0.5, 0.0)), True),  # below a bucket
+        # 40 connections, 300 ms: 6 or 7 bursts of 40 in 2 s.
+        (((120, 303, 0.0), (140, 303, 0.0), (140, 303, 0.0)), True),
+        # A burst every 5 s: two cycles see none.
+        (((0, None, 0.0), (20, 5000, 0.0), (0, None, 0.0)), True),
+        (((0, None, 0.0), (0, None, 0.0), (0, None, 0.0)), False),  # nothing was answered
+        # An engine that still opens connections, or code that gets quicker: 1000 × 1.1 + 20.
+        (((1000, 200, 0.0), (1100, 200, 0.0), (1130, 200, 0.0)), False),
+        (((1000, 200, 0.0), (1100, 200, 0.0), (1110, 200, 0.0)), True),
+    ],
+)
+def test_what_stands_still(
+    shown: tuple[tuple[float, float | None, float], ...], is_steady: bool
+) -> None:
+    assert steady(cycles(*shown), 40) is is_steady
+    # What was before does not matter.
+    assert steady(cycles((9, 900, 2.0), *shown), 40) is (is_steady and len(shown) > 2)

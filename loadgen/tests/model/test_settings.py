@@ -1,0 +1,170 @@
+"""How a run is run again: the verb, its words, and the settings that its servers had."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.model import Experiment, Explain, Snapshot, ToxicState
+from lab.report import markdown, settings, words
+from lab.report.words import Content
+from lab.store import manifest
+from support.fakes import IDENTITY, SETTINGS, snapshot
+from support.repo import REPO
+from support.runs import EXPERIMENT, write_manifest
+
+USUAL = dataclasses.replace(IDENTITY, jvm_flags=tuple(settings.JVM_FLAGS.split()))
+BENCH = dataclasses.replace(EXPERIMENT, words=("CONC=100",), question="", hypothesis="")
+EXPLAIN = dataclasses.replace(
+    BENCH,
+    kind="explain",
+    servers=("a",),
+    explain=Explain(6, 4),
+    launches=0,
+    words=("CONC=400", "SUSPECT=worker pool"),
+)
+
+
+def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -> Snapshot:
+    return snapshot(
+        identity=dataclasses.replace(USUAL, model=model),
+        settings={**SETTINGS, **changes},
+        toxics=toxics or ToxicState(),
+    )
+
+
+def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
+    run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
+    return Content(manifest.read(run_dir), of, (), (), (), (), (), ())
+
+
+def again(of: Content) -> tuple[str | None, tuple[str, ...]]:
+    changed = settings.changed(of.manifest)
+    return words.command(of, changed.words), changed.others
+
+
+def test_the_defaults_are_those_of_the_file() -> None:
+    of_file = dict(re.findall(r"^(\w+)=(.*)$", (REPO / ".env").read_text(), re.MULTILINE))
+    ours = {word: settings.text(default) for word, default in settings.DEFAULTS.values()}
+    ours["SERVER_JVM_FLAGS"] = settings.JVM_FLAGS
+    ours["SERVER_MEMORY"] = settings.SERVER_MEMORY
+    ours |= {"SERVER_CPUS": "0", "SERVER_CPUSET": ""}
+    ours["DOWNSTREAM_DELAY_MS"] = str(settings.DOWNSTREAM_DELAY_MS)
+    assert ours == {name: of_file[name] for name in ours}
+    assert of_file["LOOPS"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("of", "command"),
+    [
+        (BENCH, "make bench CONC=100"),
+        (EXPERIMENT, "make run EXP=aa LAUNCHES=6"),
+        (EXPLAIN, "make explain CONC=400 'SUSPECT=worker pool'"),
+        (
+            dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",)),
+            "make run EXP=next-bottleneck",
+        ),
+        (dataclasses.replace(BENCH, words=()), None),
+    ],
+)
+def test_the_verb_is_the_one_it_was_started_with(
+    tmp_path: Path, of: Experiment, command: str | None
+) -> None:
+    assert again(content(tmp_path, of)) == (command, ())
+
+
+def test_settings_that_all_servers_had_are_words(tmp_path: Path) -> None:
+    flags = ("--enable-preview", "-Xms40m", "-Xmx40m", "-Dsun.net.httpserver.nodelay=true",
+             "-javaagent:/lab/jmx-exporter.jar=9404:/lab/jmx-exporter.yaml")  # fmt: skip
+    small = dataclasses.replace(
+        server(), identity=dataclasses.replace(IDENTITY, jvm_flags=flags), downstream_delay_ms=50.0
+    )
+    assert again(content(tmp_path, a=small)) == (
+        "make bench CONC=100 'SERVER_JVM_FLAGS=-Xms40m -Xmx40m' DOWNSTREAM_DELAY_MS=50",
+        (),
+    )
+    # A model that has no such setting is not asked for it.
+    loops = server("event-loop", pool_size=None, loops=1, block_the_loop=True)
+    assert again(content(tmp_path, a=server(pool_size=20, backlog=4096), b=loops)) == (
+        "make bench CONC=100 SERVER_POOL_SIZE=20 BLOCK_THE_LOOP=true",
+        (),
+    )
+
+
+def test_as_many_loops_as_a_model_has_by_itself_are_no_setting(tmp_path: Path) -> None:
+    of = content(tmp_path, a=server("event-loop", loops=1), b=server("netty", loops=2))
+    assert again(of)[0] == "make bench CONC=100"
+    of = content(tmp_path, a=server("event-loop", loops=2), b=server("netty", loops=2))
+    assert again(of)[0] == "make bench CONC=100 LOOPS=2"
+
+
+def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
+    toxic = ToxicState(("downstream/slow latency latency=500",), 500.0)
+    of = content(
+        tmp_path,
+        a=server(pool_size=20, virtual_thread_parallelism=1, toxics=toxic),
+        b=server(pool_size=200, virtual_thread_parallelism=2, toxics=toxic),
+    )
+    command, others = again(of)
+    assert command == "make bench CONC=100"
+    assert others == (
+        "SERVER_POOL_SIZE=20 (a)",
+        "virtual_thread_parallelism=1 (a)",
+        "the toxic downstream/slow latency latency=500",
+    )
+    assert "not brought back by these words: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words_of"),
+    [
+        ({}, ""),
+        ({"cpu_quota": 1.5}, " SERVER_CPUS=1.5"),
+        ({"memory_limit_bytes": 3 * 2**29}, " SERVER_MEMORY=1536m"),
+        ({"memory_limit_bytes": None}, " SERVER_MEMORY=0"),
+        ({"cpuset": "1"}, " SERVER_CPUSET=1"),
+        ({"cpuset": "0,3"}, ""),
+        ({"cpuset": None}, ""),
+    ],
+)
+def test_limits_of_the_container_are_words(
+    tmp_path: Path, limits: dict[str, Any], words_of: str
+) -> None:
+    usual = {"cpu_quota": None, "memory_limit_bytes": 2**31, "cpuset": "0-1"}
+    of = content(tmp_path, a=server(**{**usual, **limits}))
+    assert again(of) == (f"make bench CONC=100{words_of}", ())
+
+
+def test_older_servers_only_tell_the_cpus_of_their_jvm(tmp_path: Path) -> None:
+    one = dataclasses.replace(server(), identity=dataclasses.replace(USUAL, cpus=1))
+    assert again(content(tmp_path, a=one))[1] == ("CPUs its JVM sees=1 (a)",)
+
+
+def test_what_was_given_and_is_not_read_back_is_a_word(tmp_path: Path) -> None:
+    of = content(tmp_path)
+    given = dataclasses.replace(of.manifest, settings=("NOFILE=300",))
+    assert again(dataclasses.replace(of, manifest=given))[0] == "make bench CONC=100 NOFILE=300"
+
+
+def test_of_a_service_that_is_not_the_lab_s_nothing_is_known(tmp_path: Path) -> None:
+    foreign = snapshot(identity=None, settings={"url": "http://a:80"}, toxics=ToxicState(("x",)))
+    assert again(content(tmp_path, a=foreign)) == ("make bench CONC=100", ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "question"),
+    [
+        ({"servers": ("a",)}, "What does a do at 100 connections?"),
+        ({"concurrencies": (1,)}, "What do a, b do at 1 connection?"),
+        ({"concurrencies": (1, 5000)}, "What do a, b do at 1, 5,000 connections?"),
+        ({"question": "\nWhy?\n"}, "Why?"),
+    ],
+)
+def test_a_question_that_nobody_wrote(changes: dict[str, Any], question: str) -> None:
+    assert words.question(dataclasses.replace(BENCH, **changes)) == question
+
+
+def test_the_question_of_an_explanation() -> None:
+    assert words.question(EXPLAIN) == "What limits a at 100 connections?"

@@ -1,0 +1,405 @@
+"""report.html: complete, self-contained, safe with any text, the same every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.campaign.derive import derive
+from lab.judge.gates import judge
+from lab.judge.grouping import loads
+from lab.load.measure import measure
+from lab.model import NONE, Case, Curves, Evidence, Fairness, Finding, Planted, Standing, Verdict
+from lab.report import markdown, verdicts
+from lab.report.page.html import html
+from lab.report.page.markup import long_table, table
+from lab.report.page.trials import Shown, trials
+from lab.report.words import Content
+from lab.store import manifest
+from lab.system import panels
+from support.drawn import Drawing, answered
+from support.fakes import FakeEngine, judged_row
+from support.runs import EXPERIMENT, plans, write_manifest, write_raw
+
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """Elements in order, with their attributes; refuses what is not closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def all(self, *tags: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def made(run_dir: Path) -> str:
+    derive(run_dir, [Drawing()])
+    return (run_dir / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans())
+    return folder
+
+
+def test_nothing_is_fetched_and_nothing_runs(run_dir: Path) -> None:
+    text = made(run_dir)
+    page = Page(text)
+    assert not page.all("script", "img", "iframe", "object", "embed")
+    assert [link["href"] for link in page.all("link")] == ["data:,"]
+    assert all(str(link["href"]).startswith("#") for link in page.all("a"))
+    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    ids = [value for _, attributes in page.elements if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    wanted = {str(link["href"])[1:] for link in page.all("a")}
+    for _, attributes in page.elements:
+        wanted |= set(str(attributes.get("aria-labelledby") or "").split())
+    assert wanted <= set(ids)
+
+
+def test_headings_are_in_order(run_dir: Path) -> None:
+    write_panels(run_dir)
+    page = Page(made(run_dir))
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    ids = [str(one["id"]) for one in page.all("h2")]
+    assert ids == [
+        "question", "results", "prediction", "loads", "percentiles", "trials", "validity",
+        "fairness", "run", "again",
+    ]  # fmt: skip
+    assert "Does a differ from b?" in page.text
+    assert "No: N / 0.2 s bounds both." in page.text
+    assert "make run EXP=aa LAUNCHES=6" in page.text
+    assert "4 × no difference" in page.text
+
+
+def test_every_figure_and_table_says_what_it_is(run_dir: Path) -> None:
+    page = Page(made(run_dir))
+    assert len(page.all("svg")) == len(page.all("desc")) == len(page.all("figure")) == 6
+    for box in page.all("div"):
+        if box.get("class") == "scroll":
+            assert box["aria-label"]
+            assert box["tabindex"] == "0"
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+
+
+def test_the_same_run_gives_the_same_bytes_wherever_it_lies(run_dir: Path, tmp_path: Path) -> None:
+    write_panels(run_dir)
+    first = made(run_dir)
+    figures = {path.name: path.read_bytes() for path in (run_dir / "figures").iterdir()}
+    assert derive(run_dir, [Drawing()]).changed == ()
+    moved = tmp_path / "elsewhere"
+    run_dir.rename(moved)
+    (moved / "report.html").unlink()
+    (moved / "figures" / "trial-01-a-closed.png").unlink()
+    assert made(moved) == first
+    assert {path.name: path.read_bytes() for path in (moved / "figures").iterdir()} == figures
+    assert derive(moved, [Drawing()]).changed == ()
+
+
+def test_a_figure_is_there_as_svg_and_png(run_dir: Path) -> None:
+    made(run_dir)
+    names = {path.name for path in (run_dir / "figures").iterdir()}
+    assert {"throughput-closed-downstream-wrk2.svg", "throughput-closed-downstream-wrk2.png"} < (
+        names
+    )
+    assert len(names) == 12
+    for name in names:
+        content = (run_dir / "figures" / name).read_bytes()
+        if name.endswith(".png"):
+            assert content.startswith(b"\x89PNG")
+        else:
+            assert b"var(--" not in content
+            assert b"<style>" in content
+
+
+def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
+    made(run_dir)
+    (run_dir / "figures" / "old.svg").write_text("")
+    (run_dir / "figures" / "mine.txt").write_text("")
+    derived = derive(run_dir, [Drawing()])
+    assert derived.changed == ("figures",)
+    assert not (run_dir / "figures" / "old.svg").exists()
+    assert (run_dir / "figures" / "mine.txt").exists()
+
+
+def test_a_quick_look_and_a_run_cut_short_are_marked_loudly(tmp_path: Path) -> None:
+    quick = dataclasses.replace(EXPERIMENT, scale=0.1)
+    run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    [loud] = [one for one in page.all("div") if one.get("role") == "note"]
+    assert loud["class"] == "loud"
+    assert "SCALE=0.1: every duration was multiplied by 0.1." in page.text
+    assert "The run is interrupted, not complete:" in page.text
+
+
+def test_an_invalid_trial_is_told_at_the_top_and_with_its_reason(run_dir: Path) -> None:
+    told = run_dir / "raw" / "01-a-closed" / "trial.json"
+    trial = json.loads(told.read_text())
+    told.write_text(json.dumps(trial | {"toxic_changes": ["downstream at 12:00:01"]}))
+    page = Page(made(run_dir))
+    assert "1 of 24 trials is invalid" in page.text
+    assert page.text.count("toxics changed during the trial: downstream at 12:00:01") == 2
+
+
+def test_unequal_limits_are_told_at_the_top(tmp_path: Path) -> None:
+    unequal = Fairness({"backlog": 4096}, {}, {"max_heap_bytes": {"a": 2**30, "b": 2**29}})
+    run_dir = write_manifest(tmp_path, fairness=unequal)
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    assert "max_heap_bytes is not equal for all servers:" in page.text
+    assert "512 MiB" in page.text
+
+
+def test_no_text_can_become_markup(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)> & \"quoted\" 'too' `a<b`"
+    run_dir = write_manifest(
+        tmp_path,
+        experiment=dataclasses.replace(EXPERIMENT, question=evil, hypothesis=evil, words=(evil,)),
+        notes=(evil,),
+        host={"cpu_model": evil, "images": {evil: {"id": evil}}},
+        fairness=Fairness({evil: evil}, {evil: {"a": evil, "b": evil}}, {}),
+    )
+    write_raw(run_dir, plans(1))
+    page = Page(made(run_dir))
+    assert not page.all("img")
+    assert page.text.count("onerror") >= 8
+
+
+def write_panels(run_dir: Path) -> None:
+    """Of the first four trials."""
+    for raw in sorted((run_dir / "raw").iterdir())[:4]:
+        answered(raw)
+
+
+def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path) -> None:
+    write_panels(run_dir)
+    text = made(run_dir)
+    page = Page(text)
+    assert len(page.all("svg")) == 6 + 4 * 2
+    assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
+    assert "Load and latency" in page.text
+    assert len(text) < 200_000
+
+
+def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:
+    write_panels(run_dir)
+    told = run_dir / "raw" / "01-a-closed" / "trial.json"
+    trial = json.loads(told.read_text())
+    peaks = [{"started_s": trial["window_offset_s"] + 1, "ended_s": trial["window_offset_s"] + 2}]
+    changes = {"toxic_changes": ["downstream at 12:00:01"], "peaks": peaks}
+    told.write_text(json.dumps(trial | changes))
+    page = Page(made(run_dir))
+    assert "marked in its figures 1 at 1.0 s: spike of 0 connections begins; 2 at 2.0 s" in (
+        page.text
+    )
+    wrong = (run_dir / "figures" / "trial-01-a-closed.svg").read_text()
+    assert ">01-a-closed (invalid)</text>" in wrong
+    assert ">2 at 2.0 s: spike ends</text>" in wrong
+    assert 'class="mark"' in wrong
+    right = (run_dir / "figures" / "trial-02-b-closed.svg").read_text()
+    assert ">02-b-closed</text>" in right
+    assert 'class="mark"' not in right
+
+
+def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
+    assert "nothing is drawn over time" in Page(made(run_dir)).text
+    answered(run_dir / "raw" / "02-b-closed")
+    page = Page(made(run_dir))
+    assert "there is nothing to draw over time" in page.text
+    assert len(page.all("svg")) == 6 + 2
+    assert panels.load(run_dir / "raw" / "01-a-closed") is None
+
+
+def test_a_trial_without_figures_does_not_stop_the_page(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path)
+    write_raw(run_dir, plans(1))
+    engine = FakeEngine()
+    engine.broken = "no such line"
+    derive(run_dir, [engine])
+    page = Page((run_dir / "report.html").read_text())
+    assert "4 of 4 trials are invalid" in page.text
+    assert "No trial gave figures." in page.text
+    assert not (run_dir / "figures").exists()
+
+
+def predict_a_closed(folder: Path, **changes: object) -> None:
+    """Gives the first trial bounds, and what they follow from."""
+    path = folder / "raw" / "01-a-closed" / "trial.json"
+    record = json.loads(path.read_text())
+    record["bounds"] = [
+        {"resource": "host CPU", "rps": 490.0, "formula": "2 / 4.08 ms", "estimate": True},
+        {"resource": "connections", "rps": 500.0, "formula": "100 / 0.2 s", "estimate": False},
+    ]
+    record["demand"] = {
+        "connections": 100, "requests": 2000, "server_cpu_s": 0.001, "host_cpu_s": 0.00408,
+    }  # fmt: skip
+    record["expected_p95_ms"] = 204.1
+    path.write_text(json.dumps(record | changes))
+
+
+def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    predict_a_closed(folder)
+    text = made(folder)
+    page = Page(text)
+    assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
+    assert "What limited a, closed" in page.text
+    assert "unknown: no series of its window were stored" in page.text
+    assert "≈ 490 host CPU (2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
+    assert "1 ms of the server's CPU, 4.08 ms of the host's CPU (2,000 requests" in page.text
+    report = (folder / "REPORT.md").read_text()
+    assert report.index("## What limited") < report.index("## Predicted and measured")
+    row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
+    assert row in report
+
+
+def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(1, ("a",))[:1])
+    predict_a_closed(folder, toxic_changes=["at 12:00"])
+    derived = derive(folder, [Drawing()])
+    assert derived.rows[0].achieved_rps
+    console = io.StringIO()
+    verdicts.render(Console(file=console, width=120), derived.said)
+    report = (folder / "REPORT.md").read_text()
+    page = Page((folder / "report.html").read_text()).text
+    for text in (console.getvalue(), report, page):
+        assert "(no valid trial)" in text
+        assert ", measured" not in text
+    row = "| a, closed 100 | 500 | 490 | host CPU | no valid trial | – | 204 | – | 0 of 1 |"
+    assert row in report
+    assert "a, closed 100 500 490 host CPU no valid trial – 204 – 0 of 1" in page
+
+
+def test_answers_stand_under_the_question(run_dir: Path) -> None:
+    found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
+    derived = derive(run_dir, [Drawing()])
+    none = Verdict(NONE, 0.9, "none: the load itself")
+    of = Content(
+        manifest=manifest.read(run_dir),
+        experiment=EXPERIMENT,
+        rows=derived.rows,
+        loads=loads(derived.rows),
+        comparisons=derived.comparisons,
+        findings=(found,),
+        notes=(),
+        unfinished=(),
+        verdicts=tuple((row.trial, none) for row in derived.rows),
+    )
+    whole = html(of, (), (), (), ())
+    parts = ("Does a differ from b?", "breaks at 400", ">What limited<", ">Comparisons<",
+             ">At a glance<", 'id="prediction"')  # fmt: skip
+    places = [whole.index(part) for part in parts]
+    assert places[0] < whole.index("No: N / 0.2 s bounds both.") < places[1]
+    assert places == sorted(places)
+    titles = re.findall(r"^## (.*)$", markdown.text(of), re.MULTILINE)
+    assert titles[:3] == ["Findings", "What limited", "Comparisons"]
+
+
+def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    for trial in ("02-b-closed", "04-b-open"):
+        path = folder / "raw" / trial / "trial.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"toxic_changes": ["at 12:00"]}))
+    text = Page(made(folder)).text
+    assert "b no valid trial – – – no valid trial –" in text
+    assert "unknown: no series of its window were stored (no valid trial)" in text
+    report = (folder / "REPORT.md").read_text()
+    assert "> **2 of 4 trials are invalid** and in no median: see Invalid trials." in report
+
+
+def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:
+    said = "Only one server was measured"
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(1, ("a",)))
+    assert said in made(folder)
+    in_kind = dataclasses.replace(
+        EXPERIMENT,
+        kind="planted",
+        servers=("a",),
+        planted=Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),)),
+    )
+    other = write_manifest(tmp_path, "20260131T120000Z-planted", experiment=in_kind)
+    write_raw(other, plans(1, ("a",)))
+    assert said not in made(other)
+    empty = write_manifest(tmp_path, "20260131T120000Z-empty")
+    (empty / "raw").mkdir()
+    assert said not in (text := made(empty))
+    assert "No trial ended: nothing came out." in text
+
+
+def test_a_long_table_is_behind_its_name() -> None:
+    rows = [(f"load {number}", "1") for number in range(13)]
+    assert long_table("Loads", ("load", "req/s"), rows[:12]).startswith('<div class="scroll"')
+    long = long_table("Loads", ("load", "req/s"), rows)
+    assert long.startswith('<details class="open-in-print"><summary>Loads: 13 rows</summary>')
+    # A text among numbers leaves them on the right.
+    of = (("a", "99"), ("b", "no valid trial"))
+    assert table("Loads", ("load", "req/s"), of).count('<td class="n">') == 2
+
+
+def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
+    pool = Standing("worker pool", 1.0, 1800.0, "requests", None, 0.97, "the pool", (evidence,))
+    verdict = Verdict("worker pool", 0.97, "the pool", (pool,), ("Prometheus did not see jvm",))
+    judged = judge(record)
+    row = judged_row("r", record)
+    one = Shown(row, record, judged, Curves(None, None), None, verdict)
+    page = Page(trials([one], [()]))
+    assert "Verdict : the pool (confidence 0.97)" in page.text
+    assert "1 worker pool 100% 1,800 requests – 0.97 the pool" in page.text
+    assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
+    assert "Prometheus did not see jvm" in page.text

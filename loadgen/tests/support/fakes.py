@@ -1,0 +1,497 @@
+"""A lab made of fakes: HTTP answers, an engine, and a system whose time is a number."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import httpx
+
+from lab.errors import Interrupted, RawDataError
+from lab.judge.gates import judge
+from lab.judge.verdict import verdict_of
+from lab.load.engines import Schedule
+from lab.load.engines.base import StartCheck
+from lab.model import (
+    Counts,
+    Curves,
+    Identity,
+    Latency,
+    Measurement,
+    Mode,
+    Observation,
+    Reading,
+    Row,
+    Series,
+    Snapshot,
+    ToxicState,
+    TrialPlan,
+    TrialRecord,
+    Usage,
+    Warmth,
+)
+from lab.model.routes import ROUTES
+from lab.store.csv import row_of
+from lab.system.host import HostCpu, Turns
+
+JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
+START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
+USAGE = Usage(
+    run_cpu_s=5.0,
+    window_cpu_s=3.0,
+    host_busy=0.5,
+    host_steal=0.0,
+    window_wait_s=0.1,
+    window_slices=10_000,
+    window_throttled_s=0.0,
+)
+SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
+
+
+@dataclasses.dataclass
+class FakeLab:
+    """What the parts of the lab answer; tests change it while a trial runs."""
+
+    identities: dict[str, Identity]
+    pool_sizes: dict[str, int | None]
+    settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
+    delay_ms: int = 200
+    toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
+    enabled: bool = True
+    toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
+    toxiproxy_stuck: bool = False
+    # Its descriptors, and whether its proxy accepts nothing any more.
+    proxy_files: int = 12
+    proxy_deaf: bool = False
+    in_flight: int = 0
+    agent_up: bool = True
+    down: set[str] = dataclasses.field(default_factory=set)
+    route_status: int = 200
+    answering_model: str | None = None
+    toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    # When the agent first looked at the toxics, in seconds since START (None: no look was ever
+    # answered), and when it could not.
+    first_look_s: float | None = -3600.0
+    blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
+    marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    probe_rates: set[float | None] = dataclasses.field(default_factory=set)
+    marked_routes: set[str] = dataclasses.field(default_factory=set)
+    targets_down: bool = False
+    restarts: list[str] = dataclasses.field(default_factory=list)
+    comes_back: bool = True
+    heap_bytes: Callable[[str], int] = lambda server: 10_000_000
+    resident_bytes: Callable[[str], int] = lambda server: 100_000_000
+    open_files: Callable[[str], int] = lambda server: 40
+    clock: Callable[[], float] = lambda: 0.0
+    # What a server shows of itself after so many seconds: JIT compile time, requests of a
+    # route (each took from 200 to 210 ms).
+    compiled_s: Callable[[float], float] = lambda at: 5.0
+    answered: Callable[[float], float] = lambda at: 500 * at
+    failed: Callable[[float], float] = lambda at: 0.0
+    cpu_s: Callable[[float], float] = lambda at: 0.1 * at
+    no_exporter: bool = False
+    # Hosts of services that are not the lab's, and those whose JMX exporter Prometheus reads.
+    foreign: set[str] = dataclasses.field(default_factory=set)
+    scraped_jvms: set[str] = dataclasses.field(default_factory=set)
+    foreign_started_s: float = 1000.0
+    asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
+    patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    # What Prometheus scraped, as (labels, value at a time in seconds since START).
+    scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
+        default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
+    )
+    scraped_until: float = 1e9
+    queries: list[str] = dataclasses.field(default_factory=list)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        host, port, path = request.url.host, request.url.port, request.url.path
+        self.asked.append((host, port))
+        if host in self.down:
+            raise httpx.ConnectError("refused", request=request)
+        if host == "toxiproxy":
+            return self._toxiproxy(request)
+        if host == "downstream":
+            return httpx.Response(200, json={"delay_ms": self.delay_ms})
+        if host == "prometheus":
+            return httpx.Response(200, json=self._prometheus(request))
+        if host == "loadgen":
+            return self._agent(request)
+        if port == 8081 and request.method == "POST":
+            return self._told(host, path)
+        if port == 8081 and request.method == "PATCH":
+            return self._change(host, json.loads(request.content))
+        if port == 8081:
+            return self._management(host, path)
+        if port == 9404:
+            if self.no_exporter:
+                raise httpx.ReadTimeout("slow", request=request)
+            text = (
+                f"jvm_compilation_time_seconds_total {self.compiled_s(self.clock())}\n"
+                f"process_resident_memory_bytes {float(self.resident_bytes(host))}\n"
+                f"process_cpu_seconds_total {self.cpu_s(self.clock())}\n"
+                f"process_open_fds {float(self.open_files(host))}\nprocess_max_fds 20000.0\n"
+                f"process_start_time_seconds {self.foreign_started_s}\n"
+                'jvm_runtime_info{runtime="x",vendor="y",version="21.0.1"} 1\n'
+                'jvm_memory_max_bytes{area="heap"} 1.048576E9\n'
+                'lab_worker_pool_size{connector="http-nio-8080"} 200.0\n'
+            )
+            return httpx.Response(200, text=text)
+        if host in self.foreign:
+            return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
+        model = self.answering_model or self.identities[host].model
+        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
+
+    def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
+        if request.url.port == 8666:
+            if self.proxy_deaf:
+                raise httpx.ReadTimeout("slow", request=request)
+            return httpx.Response(200)
+        if request.url.path == "/metrics":
+            text = f"process_open_fds {self.proxy_files}\nprocess_max_fds 20000\n"
+            return httpx.Response(200, text=text)
+        if request.method != "GET":
+            self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
+            if self.toxiproxy_stuck:
+                raise httpx.ReadTimeout("slow", request=request)
+        body = json.loads(request.content or b"{}")
+        name = request.url.path.rpartition("/")[2]
+        if request.method == "DELETE":
+            self.toxics = [toxic for toxic in self.toxics if toxic["name"] != name]
+        elif request.method == "POST" and name == "toxics":
+            self.toxics.append(body)
+        elif request.method == "POST" and "enabled" in body:
+            self.enabled = body["enabled"]
+            if not self.enabled:
+                self.proxy_files, self.proxy_deaf = 12, False
+        elif request.method == "POST":
+            self.toxics = [
+                toxic | body if toxic["name"] == name else toxic for toxic in self.toxics
+            ]
+        proxy = {
+            "name": "downstream",
+            "listen": ":8666",
+            "upstream": "downstream:8080",
+            "enabled": self.enabled,
+            "toxics": self.toxics,
+        }
+        return httpx.Response(200, json={"downstream": proxy})
+
+    def _told(self, server: str, path: str) -> httpx.Response:
+        if path == "/gc":
+            return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
+        self.restarts.append(server)
+        if self.comes_back:
+            identity = self.identities[server]
+            self.identities[server] = dataclasses.replace(
+                identity, start_time_ms=identity.start_time_ms + 1
+            )
+        return httpx.Response(202, json={"restarting": True})
+
+    def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
+        self.patches.append((server, wanted))
+        for name, value in wanted.items():
+            if name == "pool_size" and self.pool_sizes[server] is None:
+                error = f"'{name}' cannot be changed while this server runs; what can: []"
+                return httpx.Response(400, json={"error": error})
+            if name == "pool_size":
+                self.pool_sizes[server] = value
+            else:
+                self.settings.setdefault(server, {})[name] = value
+        return self._management(server, "/settings")
+
+    def _management(self, server: str, path: str) -> httpx.Response:
+        identity = self.identities[server]
+        if path == "/identity":
+            return httpx.Response(200, json=dataclasses.asdict(identity))
+        if path == "/settings":
+            settings = {**SETTINGS, "pool_size": self.pool_sizes[server]}
+            settings.update(self.settings.get(server, {}))
+            return httpx.Response(200, json={"model": identity.model, "settings": settings})
+        name = "lab_http_requests_in_flight"
+        answered = float(self.answered(self.clock()))
+        failed = float(self.failed(self.clock()))
+        text = (
+            f"# HELP {name} Requests being handled\n# TYPE {name} gauge\n"
+            f'{name}{{route="/downstream"}} {float(self.in_flight)}\n{name}{{route="/"}} 0.0\n'
+        )
+        for route in ROUTES:
+            for outcome, count in (("ok", answered - failed), ("downstream_error", failed)):
+                labels = f'outcome="{outcome}",route="{route.path}"'
+                text += f"lab_http_requests_total{{{labels}}} {count}\n"
+            for le, count in (("0.2", 0.0), ("0.21", answered), ("+Inf", answered)):
+                for phase, times in (("queue", 0.5), ("total", 1)):
+                    labels = f'route="{route.path}",phase="{phase}",le="{le}"'
+                    text += f"lab_http_request_seconds_bucket{{{labels}}} {count * times}\n"
+        return httpx.Response(200, text=text)
+
+    def _agent(self, request: httpx.Request) -> httpx.Response:
+        if not self.agent_up:
+            raise httpx.ConnectError("refused", request=request)
+        if request.method == "PUT":
+            mark = json.loads(request.content)
+            self.marks.append((mark["trial"], mark["phase"]))
+            self.probe_rates.add(mark["probe_rps"])
+            self.marked_routes.add(mark["route"])
+        elif request.method == "DELETE":
+            self.marks.append(("", "end"))
+        elif request.url.path == "/toxics":
+            return httpx.Response(200, json=self._toxics_seen())
+        return httpx.Response(200, json={})
+
+    def _toxics_seen(self) -> dict[str, object]:
+        """As told by lab.live.agent.watch."""
+
+        def span(first_s: float, last_s: float) -> dict[str, object]:
+            first, last = (START + timedelta(seconds=at) for at in (first_s, last_s))
+            return {"from": first.isoformat(), "to": last.isoformat()}
+
+        if self.first_look_s is None:
+            return {"changes": [], "history": [], "first_look": None, "watched": None}
+        now_s = self.clock()
+        blind = next((gap for gap in self.blind_s if gap[0] <= now_s < gap[1]), None)
+        gaps = [span(*gap) for gap in self.blind_s if gap[1] <= now_s]
+        watched = span(self.first_look_s, blind[0] if blind else now_s)
+        return {"changes": [], "history": self.toxic_changes, "watched": {**watched, "gaps": gaps}}
+
+    def _prometheus(self, request: httpx.Request) -> dict[str, object]:
+        path = request.url.path
+        if path.endswith("query"):
+            asked = parse_qs(request.content.decode())
+            query, until = asked["query"][0], float(asked["time"][0]) - START.timestamp()
+            self.queries.append(query)
+            return {"status": "success", "data": {"result": self._samples(query, until)}}
+        if path.endswith("buildinfo"):
+            return {"data": {"version": "2.53.3"}}
+        health = "down" if self.targets_down else "up"
+        target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
+        jvms = [
+            {"labels": {"job": "jvm", "instance": f"{name}:9404"}, "health": health}
+            for name in sorted(self.scraped_jvms)
+        ]
+        return {"data": {"activeTargets": [target, *jvms]}}
+
+    def _samples(self, query: str, until: float) -> list[dict[str, object]]:
+        """Scraped every second on the second; a query is known by its name, job and range."""
+        jobs = re.findall(r'job=~?"([^"]*)"', query)
+        called = query.partition("{")[0] or "".join(re.findall(r'__name__=~"([^"]*)"', query))
+        length = re.findall(r"\[(\d+)(ms|s|m)[\]:]", query)[0]
+        first = until - int(length[0]) * {"ms": 0.001, "s": 1, "m": 60}[length[1]]
+        times = [at for at in range(-600, 600) if first <= at <= min(until, self.scraped_until)]
+        return [
+            {
+                "metric": labels,
+                "values": [[START.timestamp() + at, str(value(at))] for at in times],
+            }
+            for labels, value in self.scraped
+            if (not jobs or labels.get("job") in jobs[0].split("|"))
+            and re.fullmatch(called or ".+", labels["__name__"])
+        ]
+
+
+class FakeProcess:
+    """Runs for `length_s` of the system's time, using one core."""
+
+    def __init__(self, system: FakeSystem, length_s: float) -> None:
+        self._system = system
+        self._from = system.monotonic()
+        self._length_s = length_s
+        self.stopped_early = False
+
+    def poll(self) -> int | None:
+        return 0 if self._system.monotonic() - self._from >= self._length_s else None
+
+    def cpu_s(self) -> float:
+        return (self._system.monotonic() - self._from) * self._system.engine_cores
+
+    def turns(self) -> Turns:
+        for_s = self._system.monotonic() - self._from
+        return Turns(for_s * self._system.wait_ms, round(for_s * 1000))
+
+    def sockets(self) -> int | None:
+        return self._system.sockets.pop(0) if self._system.sockets else 1000
+
+    def stop(self) -> None:
+        if self.poll() is None:
+            self.stopped_early = True
+            self._length_s = 0.0
+
+
+class FakeSystem:
+    """Time that moves only by sleeping; `at` calls something when a time is reached."""
+
+    def __init__(self) -> None:
+        self.elapsed_s = 0.0
+        self.engine_cores = 0.5
+        self.busy = 0.5
+        self.wait_ms = 0.05
+        self.throttled = 0.0
+        self.interrupt_at: float | None = None
+        self.processes: list[FakeProcess] = []
+        self.sockets: list[int | None] = []
+        self.started: list[tuple[str, ...]] = []
+        self._idle_before_s = self._since_s = 0.0
+        self._due: list[tuple[float, Callable[[], None]]] = []
+
+    def at(self, seconds: float, do: Callable[[], None]) -> None:
+        self._due.append((seconds, do))
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.elapsed_s)
+
+    def monotonic(self) -> float:
+        return self.elapsed_s
+
+    def sleep(self, seconds: float) -> None:
+        if self.interrupt_at is not None and self.elapsed_s >= self.interrupt_at:
+            raise Interrupted("stopped by SIGINT")
+        self.elapsed_s = round(self.elapsed_s + seconds, 6)
+        for due in [due for due in self._due if due[0] <= self.elapsed_s]:
+            self._due.remove(due)
+            due[1]()
+
+    def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+        output.write_text("fake\n")
+        process = FakeProcess(self, float(argv[1]))
+        self.processes.append(process)
+        self.started.append(tuple(argv))
+        return process
+
+    def use(self, busy: float) -> None:
+        """From now on this share of the host is busy."""
+        self._idle_before_s += (self.elapsed_s - self._since_s) * (1 - self.busy)
+        self._since_s, self.busy = self.elapsed_s, busy
+
+    def host_cpu(self) -> HostCpu:
+        idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
+        return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
+
+    def throttled_s(self) -> float:
+        return self.elapsed_s * self.throttled
+
+
+class FakeEngine:
+    """Warm-up 10 s, then the duration; its reading is what the test gives it."""
+
+    name = "wrk2"
+    modes: frozenset[Mode] = frozenset(("open", "closed"))
+
+    def __init__(self) -> None:
+        self.here = True
+        self.broken: str | None = None
+        self.warm_up_s = 0
+        self.start_check: StartCheck | None = None
+        self.condensed: list[Path] = []
+
+    def version(self) -> str | None:
+        return "fake 1.0" if self.here else None
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        run_s = 10 + plan.duration_s
+        return Schedule(
+            warm_up=("fake", str(self.warm_up_s)) if self.warm_up_s else None,
+            warm_up_s=self.warm_up_s,
+            argv=("fake", str(run_s)),
+            output="fake.txt",
+            run_s=run_s,
+            window_offset_s=10,
+            window_s=plan.duration_s,
+            start_check=self.start_check,
+        )
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:
+        self.condensed.append(raw)
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        if self.broken is not None:
+            raise RawDataError(raw / "fake.txt", 7, self.broken)
+        rate = plan.offered_rps or plan.concurrency * 5
+        return reading(achieved_rps=float(rate), window_s=plan.duration_s)
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        return Curves(None, None)
+
+
+def latency(p50_ms: float = 200.0) -> Latency:
+    return Latency(p50_ms, p50_ms, p50_ms + 10, p50_ms + 20, p50_ms + 30)
+
+
+def reading(achieved_rps: float = 450.0, window_s: float = 15.0, **changes: object) -> Reading:
+    samples = round(achieved_rps * window_s)
+    whole = Reading(
+        window_s=window_s,
+        samples=samples,
+        achieved_rps=achieved_rps,
+        corrected=latency(),
+        raw=latency(),
+        counts=Counts(None, samples, 0, 0, None, None, window_s),
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def observation(*more: Series) -> Observation:
+    """The window of `record()`, with every job scraped around it."""
+    opens = START.timestamp() + 10.5
+    ups = [
+        Series({"__name__": "up", "job": job}, (opens - 1, opens + 16), (1.0, 1.0)) for job in JOBS
+    ]
+    return Observation((opens, opens + 15), (*ups, *more))
+
+
+def plan(mode: Mode = "open", **changes: object) -> TrialPlan:
+    whole = TrialPlan(
+        trial="01-a",
+        server="a",
+        url="http://a:8080/downstream",
+        route="/downstream",
+        engine="wrk2",
+        mode=mode,
+        concurrency=100,
+        offered_rps=450 if mode == "open" else None,
+        predicted_rps=450.0 if mode == "open" else 500.0,
+        duration_s=15,
+        warmup_s=None,
+        cores=2,
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def snapshot(**changes: object) -> Snapshot:
+    return dataclasses.replace(
+        Snapshot(IDENTITY, SETTINGS, ToxicState(), 200.0),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def record(of: TrialPlan | None = None, **changes: object) -> TrialRecord:
+    whole = TrialRecord(
+        plan=of or plan(),
+        engine_version="fake 1.0",
+        argv=("fake",),
+        status=0,
+        run_started_at=START,
+        run_s=26.0,
+        window_offset_s=10.5,
+        before=snapshot(),
+        after=snapshot(),
+        after_problem=None,
+        usage=USAGE,
+        warmth=Warmth(True, ()),
+        jit_share=0.02,
+    )
+    return dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> Measurement:
+    return Measurement(of or record(), said or reading())
+
+
+def judged_row(run: str, whole: Measurement) -> Row:
+    """The row of a measurement of whose window nothing was stored."""
+    judgement = judge(whole)
+    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))

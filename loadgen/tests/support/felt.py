@@ -1,0 +1,43 @@
+"""Seconds of a run whose recovery is known by hand, and a raw folder that holds them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.oha import ANSWERS
+
+# A warm-up of 10 s, then 40 s that are measured.
+WINDOW = (10.0, 50.0)
+
+
+def second(ms: float, count: int = 400) -> Histogram:
+    histogram = Histogram()
+    histogram.add(round(ms * 1000), count)
+    return histogram
+
+
+def felt(changes: Mapping[int, float | None] | None = None) -> dict[int, Histogram]:
+    """200 ms in every second but those; None: no answer in it."""
+    at = dict.fromkeys(range(10, 50), 200.0) | dict(changes or {})
+    return {s: second(ms) for s, ms in at.items() if ms is not None}
+
+
+def keep_answers(
+    raw: Path, seconds: Mapping[int, Histogram], statuses: Mapping[int, str] | None = None
+) -> None:
+    """Write the seconds as oha's answers; all of a second have one status."""
+    with gzip.open(raw / ANSWERS, "wt") as file:
+        file.write(json.dumps({"format": 1, "unit": "us"}) + "\n")
+        for at, histogram in seconds.items():
+            packed = {
+                "sum": histogram.sum_us,
+                "max": histogram.max_us,
+                "buckets": sorted(histogram.buckets.items()),
+            }
+            status = (statuses or {}).get(at, "200")
+            line = {"second": at, "statuses": {status: histogram.buckets.total()}, "lag": 0}
+            file.write(json.dumps({**line, "raw": packed, "corrected": packed}) + "\n")

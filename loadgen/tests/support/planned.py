@@ -1,0 +1,42 @@
+"""Experiments and rows for tests of designs, and a design run to its end without any load."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from lab.experiments.order import Design
+from lab.model import Experiment, Row, TrialPlan
+
+
+def experiment(**changes: Any) -> Experiment:
+    whole = Experiment(
+        name="x",
+        servers=("a", "b"),
+        routes=("/downstream",),
+        concurrencies=(100,),
+        modes=("closed", "open"),
+        rate_rps=None,
+        duration_s=15,
+        warmup_s=None,
+    )
+    return dataclasses.replace(whole, **changes)
+
+
+def row(plan: TrialPlan, **changes: Any) -> Row:
+    empty = dict.fromkeys(Row.columns())
+    whole = Row(**{**empty, "run": "r", "valid": True, "invalid_reasons": ""})  # type: ignore[arg-type]
+    known = ("trial", "server", "route", "engine", "mode", "concurrency", "offered_rps",
+             "launch", "arm")  # fmt: skip
+    same = {name: getattr(plan, name) for name in known}
+    return dataclasses.replace(whole, **{**same, **changes})
+
+
+def all_of(order: Design) -> list[TrialPlan]:
+    """Every trial, as if each were done when the next is asked for."""
+    done: list[Row] = []
+    plans = []
+    while (plan := order.next(done)) is not None:
+        plans.append(plan)
+        done.append(row(plan))
+    return plans

@@ -1,0 +1,107 @@
+"""Runs on disk, as the lab leaves them: manifest.json, and raw/<trial>/trial.json."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.model import Experiment, Fairness, Json, Reading, Row, TrialPlan
+from lab.store import csv, manifest
+from lab.store.records import write_json
+from support.fakes import IDENTITY, START, FakeEngine, plan, reading, record, snapshot
+
+IMAGES: dict[str, Json] = {
+    f"project/{name}:local": {"id": f"sha256:{name}"}
+    for name in ("a", "b", "downstream", "loadgen", "elsewhere")
+}
+HOST: dict[str, Json] = {
+    "cpu_model": "Abacus", "cores": 2, "memory_bytes": 2**33, "kernel": "6.1",
+    "docker_version": "26.1", "cpusets": {"loadgen": "", "toxiproxy": "", "downstream": "0"},
+    "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
+}  # fmt: skip
+VERSIONS: dict[str, Json] = {
+    "lab": "0.1.0", "commit": "c0ffee", "commit_dirty": False, "engine": "fake 1.0",
+    "engines": {"wrk2": "fake 1.0"},
+}  # fmt: skip
+NAME = "20260131T120000Z-aa"
+EXPERIMENT = Experiment(
+    name="aa",
+    servers=("a", "b"),
+    routes=("/downstream",),
+    concurrencies=(100,),
+    modes=("closed", "open"),
+    rate_rps=450,
+    duration_s=15,
+    warmup_s=None,
+    words=("EXP=aa", "LAUNCHES=6"),
+    question="Does a differ from b?",
+    hypothesis="No: N / 0.2 s bounds both.",
+    launches=6,
+)
+
+
+def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
+    """A run's folder with a manifest of these values; `servers` as snapshots by name."""
+    run_dir = results / name
+    run_dir.mkdir(parents=True, exist_ok=True)
+    whole = manifest.Manifest(
+        run=name,
+        status="complete",
+        started_at=START,
+        ended_at=START,
+        experiment=EXPERIMENT,
+        versions=VERSIONS,
+        host=HOST,
+        limits={"open_files": 20_000, "generator_cores": 2},
+        servers={
+            server: snapshot(identity=dataclasses.replace(IDENTITY, model=server))
+            for server in ("a", "b")
+        },
+        fairness=Fairness({"backlog": 4096}, {}, {}),
+    )
+    manifest.write(run_dir, dataclasses.replace(whole, **changes))  # type: ignore[arg-type]
+    return run_dir
+
+
+def plans(launches: int = 6, servers: Sequence[str] = ("a", "b")) -> list[TrialPlan]:
+    """Closed and open, launch by launch, servers innermost."""
+    loads = [
+        (launch, mode, server)
+        for launch in range(1, launches + 1)
+        for mode in ("closed", "open")
+        for server in servers
+    ]
+    return [
+        plan(
+            mode,  # type: ignore[arg-type]
+            trial=f"{number:02d}-{server}-{mode}",
+            server=server,
+            launch=launch,
+        )
+        for number, (launch, mode, server) in enumerate(loads, start=1)
+    ]
+
+
+def write_raw(run_dir: Path, of: Sequence[TrialPlan]) -> None:
+    """What is left of trials that ended."""
+    for one in of:
+        raw = run_dir / "raw" / one.trial
+        raw.mkdir(parents=True)
+        at = snapshot(identity=dataclasses.replace(IDENTITY, model=one.server))
+        write_json(raw / "trial.json", record(one, before=at, after=at))
+
+
+def write_rows(run_dir: Path, rows: Sequence[Row]) -> None:
+    """Its trials.csv."""
+    for row in rows:
+        csv.append(run_dir / csv.NAME, dataclasses.replace(row, run=run_dir.name))
+
+
+class Jittery(FakeEngine):
+    """Answers with a throughput a little different for every trial, but the same every time."""
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        rate = plan.offered_rps or plan.concurrency * 5
+        number = int(plan.trial.partition("-")[0])
+        return reading(achieved_rps=rate * (1 - number % 5 / 1000), window_s=plan.duration_s)

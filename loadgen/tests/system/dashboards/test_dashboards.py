@@ -1,0 +1,352 @@
+"""The checked-in dashboards: as their code says, explained, and asking for what exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lab_dashboards.build import build
+from prometheus_client import CollectorRegistry
+
+from lab.live.agent.metrics import OUTCOMES, ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.trial import PHASES
+from lab.live.control.live import EXPRESSIONS
+from lab.model.routes import ROUTES
+from lab.system import dashboards
+
+# Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
+TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}
+BUILT_IN = {"up"}
+KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "bool"}
+KEYWORDS |= {"and", "or", "unless"}
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
+
+
+@pytest.fixture(scope="session")
+def boards(repo: Path) -> tuple[dashboards.Dashboard, ...]:
+    return dashboards.load(repo / "grafana" / "dashboards")
+
+
+@pytest.fixture(scope="session")
+def rules(repo: Path) -> dict[str, str]:
+    """Recorded name to expression."""
+    files = sorted((repo / "prometheus" / "rules").glob("*.yml"))
+    groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
+    return {rule["record"]: rule["expr"] for group in groups for rule in group["rules"]}
+
+
+@pytest.fixture(scope="session")
+def vocabulary(repo: Path) -> dict[str, dict[str, Any]]:
+    """Every metric the lab exports: name to its type and labels."""
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    return {name: metric for metrics in by_job.values() for name, metric in metrics.items()}
+
+
+@pytest.fixture(scope="session")
+def series(vocabulary: dict[str, dict[str, Any]], rules: dict[str, str]) -> set[str]:
+    """Every series name that a query may use."""
+    names = BUILT_IN | set(rules)
+    for name, metric in vocabulary.items():
+        suffixes = SUFFIXES.get(metric["type"], ("",))
+        names |= {name + suffix for suffix in suffixes}
+    return names
+
+
+def expressions(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    for board in boards:
+        for panel, query in board.queries():
+            yield f"{board.uid}/{panel.title}", query.expr
+        for mark in board.annotations:
+            yield f"{board.uid}, marks {mark.ref}", mark.expr
+        for question in board.questions:
+            yield f"{board.uid}, variable {question.variable}", asked_by(question.query)
+    for name, expr in EXPRESSIONS.items():
+        yield f"control page, {name}", expr
+    yield from rules.items()
+
+
+def asked_by(query: str) -> str:
+    """The PromQL of a variable's query: a chooser's label_values(SELECTOR, LABEL) as an
+    expression of the series it looks at, by that label."""
+    chooser = re.fullmatch(r"label_values\((.+), (\w+)\)", query)
+    if chooser is None:
+        return query
+    several = re.fullmatch(r'\{__name__=~"([\w|]+)"\}', chooser[1])
+    series = several[1].replace("|", " or ") if several else chooser[1]
+    return f"count by ({chooser[2]}) ({series})"
+
+
+def names_in(expr: str) -> set[str]:
+    """The series names of a PromQL expression: identifiers that are no function, keyword,
+    label, variable or window."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    bare = re.sub(r"\boffset\s+-?(?:\d+\w|\$\{\w+\}s)", " ", bare)
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", bare)
+    bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
+    words = re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()", bare)
+    return set(words) - KEYWORDS
+
+
+def labels_in(expr: str) -> set[str]:
+    """The label names of an expression's matchers and groupings."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    found: set[str] = set()
+    for matchers in re.findall(r"\{([^}]*)\}", bare):
+        found |= set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", matchers))
+    grouped = r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)"
+    for group in re.findall(grouped, bare):
+        found |= set(re.findall(r"\w+", group))
+    return found
+
+
+def values_in(expr: str) -> set[tuple[str, str, str]]:
+    """Series, label and value of an expression's matchers; patterns, variables and "" are none."""
+    found: set[tuple[str, str, str]] = set()
+    for name, matchers in re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expr):
+        for label, how, text in re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers):
+            values = text.split("|") if "~" in how else [text]
+            found |= {(name, label, one) for one in values if re.fullmatch(r"[\w-]+", one)}
+    return found
+
+
+def test_the_names_of_an_expression_are_found() -> None:
+    expr = (
+        'sum by (server, le) (rate(a_bucket{x="b", y=~"$c"}[$__rate_interval])) '
+        'or on () label_replace(vector(0), "d", "e", "", "") / p:q:r5s > 0'
+        " and on () max(f[100y] offset -50y) + g offset ${shift}s"
+    )
+    assert names_in(expr) == {"a_bucket", "p:q:r5s", "f", "g"}
+    assert labels_in(expr) == {"server", "le", "x", "y"}
+
+
+def test_the_values_of_an_expression_are_found() -> None:
+    expr = 'rate(a{x="b", y=~"$c", z=~"d|e"}[5s]) / p:q{x!="", z!~".*f"} * on (x) g'
+    assert values_in(expr) == {("a", "x", "b"), ("a", "z", "d"), ("a", "z", "e")}
+
+
+def test_the_files_are_what_the_code_builds(repo: Path) -> None:
+    folder = repo / "grafana" / "dashboards"
+    on_disk = {file.name: file.read_text() for file in folder.glob("*.json")}
+    assert on_disk == dict(build()), "run `make dashboards` and commit the result"
+
+
+def test_every_panel_has_a_unit_and_says_what_it_shows(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    panels = [panel for board in boards for panel in board.panels]
+    assert panels
+    assert [panel.title for panel in panels if not panel.unit] == []
+    assert [panel.title for panel in panels if len(panel.description) < 40] == []
+    assert [panel.title for panel in panels if not panel.queries] == []
+
+
+def test_every_line_has_a_name(boards: tuple[dashboards.Dashboard, ...]) -> None:
+    nameless = [p.title for b in boards for p, query in b.queries() if not query.legend]
+    assert nameless == []
+
+
+def test_uids_are_readable_stable_and_name_the_file(repo: Path) -> None:
+    for file in (repo / "grafana" / "dashboards").glob("*.json"):
+        uid = json.loads(file.read_text())["uid"]
+        assert re.fullmatch(r"[a-z][a-z-]{1,39}", uid)
+        assert file.name == f"{uid}.json"
+
+
+def test_every_panel_has_its_own_id_and_the_provisioned_data_source(repo: Path) -> None:
+    provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
+    source = yaml.safe_load(provisioned.read_text())["datasources"][0]
+    expected = {"type": source["type"], "uid": source["uid"]}
+    for file in (repo / "grafana" / "dashboards").glob("*.json"):
+        board = json.loads(file.read_text())
+        ids = [panel["id"] for panel in board["panels"]]
+        assert len(set(ids)) == len(ids)
+        panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+        asked = [panel["datasource"] for panel in panels]
+        asked += [target["datasource"] for panel in panels for target in panel["targets"]]
+        asked += [mark["datasource"] for mark in board["annotations"]["list"]]
+        asked += [v["datasource"] for v in board["templating"]["list"] if v["type"] == "query"]
+        assert all(source == expected for source in asked)
+
+
+def test_the_reader_counts_on_the_interval_that_is_provisioned(repo: Path) -> None:
+    provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
+    source = yaml.safe_load(provisioned.read_text())["datasources"][0]
+    assert source["jsonData"]["timeInterval"] == f"{dashboards.DATA_SOURCE_INTERVAL_S:g}s"
+
+
+def test_every_metric_of_a_panel_mark_or_rule_exists(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str], series: set[str]
+) -> None:
+    unknown = {
+        where: missing
+        for where, expr in expressions(boards, rules)
+        if (missing := names_in(expr) - series)
+    }
+    assert unknown == {}
+
+
+def test_every_label_of_a_panel_mark_or_rule_exists(
+    boards: tuple[dashboards.Dashboard, ...],
+    rules: dict[str, str],
+    vocabulary: dict[str, dict[str, Any]],
+) -> None:
+    known = TARGET_LABELS.union(*(metric["labels"] for metric in vocabulary.values()))
+    unknown = {
+        where: missing
+        for where, expr in expressions(boards, rules)
+        if (missing := labels_in(expr) - known)
+    }
+    assert unknown == {}
+
+
+def test_every_recorded_series_is_tested(repo: Path, rules: dict[str, str]) -> None:
+    tests = "".join(f.read_text() for f in (repo / "prometheus" / "rule-tests").glob("*.yml"))
+    assert [name for name in rules if name not in tests] == []
+
+
+def test_the_route_that_a_page_opens_with_is_one_and_is_always_offered(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    (lab,) = (board for board in boards if board.uid == "lab")
+    (route,) = (question for question in lab.questions if question.variable == "route")
+    opens = lab.variables["route"]
+    assert opens in [known.path for known in ROUTES]
+    # Of a lab that nobody has asked for anything it is the only one.
+    assert f'or label_replace(vector(0), "route", "{opens}", "", "")' in route.query
+    # A service of the user's own has a route of its own.
+    assert re.findall(route.regex, '{route="/wait.jsp"} 1 1300000') == ["/wait.jsp"]
+
+
+def test_the_series_of_gone_containers_end(repo: Path) -> None:
+    # Without it Prometheus draws what cAdvisor, which sends times, last said for five minutes.
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    (cadvisor,) = (job for job in config["scrape_configs"] if job["job_name"] == "cadvisor")
+    assert cadvisor["track_timestamps_staleness"] is True
+
+
+def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histograms(
+    boards: tuple[dashboards.Dashboard, ...], rules: dict[str, str]
+) -> None:
+    # cAdvisor tells the machine's CPUs and memory only every few minutes: the rules keep them.
+    machine = {"machine_cpu_cores", "machine_memory_bytes"}
+    raw = {
+        (where, name)
+        for where, expr in expressions(boards, {})
+        for name in names_in(expr)
+        if name in machine or name.endswith("_bucket")
+    }
+    assert raw == set()
+    assert [name for name, expr in rules.items() if names_in(expr) & machine] == [
+        f"machine:{name}:max" for name in sorted(machine)
+    ]
+
+
+def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
+    repo: Path, boards: tuple[dashboards.Dashboard, ...]
+) -> None:
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    every = {
+        job["job_name"]: job.get("scrape_interval", config["global"]["scrape_interval"])
+        for job in config["scrape_configs"]
+    }
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    scraped_s: dict[str, float] = {}
+    for job, metrics in by_job.items():
+        for name, metric in metrics.items():
+            for suffix in SUFFIXES.get(metric["type"], ("",)):
+                interval_s = float(every[job].removesuffix("s"))
+                scraped_s[name + suffix] = max(interval_s, scraped_s.get(name + suffix, 0))
+    rates = [
+        (panel.title, query, max(scraped_s[name] for name in names_in(query.expr) & set(scraped_s)))
+        for board in boards
+        for panel, query in board.queries()
+        if "$__rate_interval" in query.expr
+    ]
+    assert {slowest_s for _, _, slowest_s in rates} == {1, 2}
+    narrow = [
+        (title, query.ref)
+        for title, query, slowest_s in rates
+        if (query.min_step_s or dashboards.DATA_SOURCE_INTERVAL_S) < slowest_s
+    ]
+    assert narrow == []
+
+
+def test_what_draws_zero_for_nothing_is_known_to_the_reader(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    # Such a query always answers: only what it asks without its zero shows a wrong name.
+    zeros = [query for b in boards for _, query in b.queries() if "vector(0)" in query.expr]
+    assert len(zeros) > 4
+    assert [query.expr for query in zeros if query.bare is None] == []
+    assert not any("vector(0)" in (query.bare or "") for query in zeros)
+
+
+def test_every_label_value_of_a_panel_mark_or_rule_exists(
+    repo: Path,
+    boards: tuple[dashboards.Dashboard, ...],
+    rules: dict[str, str],
+    vocabulary: dict[str, dict[str, Any]],
+) -> None:
+    compose = yaml.safe_load((repo / "compose.yaml").read_text())
+    config = yaml.safe_load((repo / "prometheus" / "prometheus.yml").read_text())
+    everywhere = {
+        "service": set(compose["services"]),
+        "job": {job["job_name"] for job in config["scrape_configs"]},
+    }
+
+    def known(name: str, label: str) -> set[str]:
+        """The values that a label has in a series, also one that is recorded of others."""
+        if label in everywhere:
+            return everywhere[label]
+        if name in rules:
+            return set().union(*(known(of, label) for of in names_in(rules[name])))
+        for of, metric in vocabulary.items():
+            if name in {of + suffix for suffix in SUFFIXES.get(metric["type"], ("",))}:
+                return set(metric.get("values", {}).get(label, ()))
+        return set()
+
+    wrong = {
+        (where, name, label, value)
+        for where, expr in expressions(boards, rules)
+        for name, label, value in values_in(expr)
+        if value not in known(name, label)
+    }
+    assert wrong == set()
+
+
+def test_the_values_of_a_label_are_those_of_its_code(
+    repo: Path, vocabulary: dict[str, dict[str, Any]]
+) -> None:
+    def constants(enum: str) -> list[str]:
+        code = repo / "servers/contract/src/main/java/lab/contract" / f"{enum}.java"
+        names = re.findall(r"^  ([A-Z_]+)[,;]$", code.read_text(), re.MULTILINE)
+        return [name.lower() for name in names]
+
+    def values(name: str, label: str) -> list[str]:
+        found: list[str] = vocabulary[name]["values"][label]
+        return found
+
+    assert values("lab_http_requests_total", "outcome") == constants("Outcome")
+    assert values("lab_downstream_calls_total", "outcome") == constants("DownstreamOutcome")
+    assert values("lab_probe_requests_total", "outcome") == list(OUTCOMES)
+    assert values("lab_trial_info", "phase") == list(PHASES)
+
+
+def test_the_agent_exports_what_the_vocabulary_says(repo: Path) -> None:
+    registry = CollectorRegistry()
+    ProbeMetrics(registry)
+    registry.register(TrialCollector(lambda: None))
+    registry.register(ToxicsCollector(lambda: None))
+    exported = {
+        family.name + ("_total" if family.type == "counter" else ""): family.type
+        for family in registry.collect()
+    }
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    assert exported == {name: metric["type"] for name, metric in by_job["loadgen"].items()}

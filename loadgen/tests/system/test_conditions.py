@@ -1,0 +1,225 @@
+"""The lab is changed for a trial, only as far as it differs, and found again as it was."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lab.errors import Interrupted, LabError
+from lab.model import AS_IT_IS, Condition
+from lab.system.conditions import Conditions, at_start
+from lab.system.host import Clock
+from lab.system.host_changes import HostChanges
+from lab.system.stack import Stack
+from support.fakes import FakeLab, FakeSystem
+
+SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
+
+
+class FakeHostChanges(HostChanges):
+    """Does what is asked: another JVM where it takes one. `refuses` is the host's answer."""
+
+    def __init__(self, lab: FakeLab) -> None:
+        super().__init__(None)
+        self.lab = lab
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.refuses: str | None = None
+        self._had: dict[str, dict[str, str]] = {}
+
+    def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
+        self.asked.append((server, dict(settings)))
+        if self.refuses is not None:
+            raise LabError(self.refuses)
+        starts = {name: value for name, value in settings.items() if name != "SERVER_CPUS"}
+        if server != "generator" and starts != self._had.get(server, {}):
+            self._had[server] = starts
+            identity = self.lab.identities[server]
+            self.lab.identities[server] = dataclasses.replace(
+                identity, start_time_ms=identity.start_time_ms + 1
+            )
+            self.lab.pool_sizes[server] = int(settings.get("SERVER_POOL_SIZE", 200))
+
+
+@pytest.fixture
+def host_changes(fake_lab: FakeLab) -> FakeHostChanges:
+    return FakeHostChanges(fake_lab)
+
+
+@pytest.fixture
+def conditions(stack: Stack, host_changes: FakeHostChanges, system: FakeSystem) -> Conditions:
+    return Conditions(stack, host_changes, system, FakeSystem())
+
+
+def names(lab: FakeLab) -> list[object]:
+    return [toxic["name"] for toxic in lab.toxics]
+
+
+def test_as_it_is_asks_and_changes_nothing(conditions: Conditions, fake_lab: FakeLab) -> None:
+    fake_lab.down |= {"a", "toxiproxy"}
+    conditions.bring("a", AS_IT_IS)
+    assert conditions.as_it_is
+    assert conditions.restore() == []
+
+
+def test_knobs_are_turned_and_turned_back_to_what_they_were(
+    conditions: Conditions, fake_lab: FakeLab
+) -> None:
+    fake_lab.pool_sizes["a"] = 123
+    conditions.bring("a", Condition(knobs={"pool_size": 20}))
+    assert fake_lab.pool_sizes["a"] == 20
+    conditions.bring("a", Condition(knobs={"downstream_connections": 30}))
+    assert fake_lab.pool_sizes["a"] == 123
+    assert fake_lab.settings["a"]["downstream_connections"] == 30
+    assert conditions.restore() == []
+    assert fake_lab.settings["a"]["downstream_connections"] == 20_000
+    assert conditions.as_it_is
+
+
+def test_what_is_in_force_is_not_brought_again(conditions: Conditions, fake_lab: FakeLab) -> None:
+    condition = Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
+    conditions.bring("a", condition)
+    patched, called = len(fake_lab.patches), len(fake_lab.toxic_calls)
+    conditions.bring("a", condition)
+    assert (len(fake_lab.patches), len(fake_lab.toxic_calls)) == (patched, called)
+
+
+def test_another_server_finds_the_first_as_it_was(
+    conditions: Conditions, fake_lab: FakeLab, host_changes: FakeHostChanges
+) -> None:
+    conditions.bring("a", Condition(knobs={"pool_size": 20}, host={"SERVER_CPUS": "0.5"}))
+    conditions.bring("b", AS_IT_IS)
+    assert fake_lab.pool_sizes["a"] == 200
+    assert host_changes.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
+
+
+def test_a_knob_the_model_does_not_have_is_the_servers_own_words(
+    conditions: Conditions, fake_lab: FakeLab
+) -> None:
+    with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
+        conditions.bring("b", Condition(knobs={"pool_size": 20}))
+    assert conditions.restore() == []
+
+
+def test_toxics_come_and_go_and_those_of_the_user_stay(
+    conditions: Conditions, fake_lab: FakeLab
+) -> None:
+    own = {
+        "name": "own",
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": 1.0,
+        "attributes": {"latency": 5, "jitter": 0},
+    }
+    fake_lab.toxics.append(own)
+    conditions.bring("a", Condition(toxics=(SLOW,)))
+    assert names(fake_lab) == ["own", "planted"]
+    # One of the user's is changed by its name, and then as it was.
+    conditions.bring("a", Condition(toxics=({"NAME": "own", "LATENCY": "100"},)))
+    assert [toxic["attributes"] for toxic in fake_lab.toxics] == [{"latency": 100, "jitter": 0}]
+    assert conditions.restore() == []
+    assert fake_lab.toxics == [own]
+
+
+def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, fake_lab: FakeLab) -> None:
+    condition = Condition(host={"SERVER_CPUS": "0.5"})
+    before = fake_lab.identities["a"]
+    assert not conditions.recreates("a", condition)
+    assert at_start(condition) == AS_IT_IS
+    conditions.bring("a", condition)
+    assert fake_lab.identities["a"] == before
+
+
+def test_other_settings_take_another_jvm_whose_knobs_are_turned_again(
+    conditions: Conditions, fake_lab: FakeLab, system: FakeSystem
+) -> None:
+    fake_lab.pool_sizes["a"] = 123
+    condition = Condition(host={"SERVER_BACKLOG": "1"}, toxics=(SLOW,))
+    assert conditions.recreates("a", condition)
+    assert at_start(condition) == Condition(host=condition.host)
+    conditions.bring("a", condition)
+    assert not conditions.recreates("a", condition)
+    assert fake_lab.identities["a"].start_time_ms == 1001
+    assert fake_lab.pool_sizes["a"] == 123
+    assert system.elapsed_s > 0
+    assert conditions.restore() == []
+    assert (fake_lab.identities["a"].start_time_ms, fake_lab.pool_sizes["a"]) == (1002, 123)
+
+
+def test_a_knob_that_the_container_sets_is_left_as_the_jvm_has_it(
+    conditions: Conditions, fake_lab: FakeLab
+) -> None:
+    conditions.bring("a", Condition(host={"SERVER_POOL_SIZE": "50"}))
+    assert fake_lab.pool_sizes["a"] == 50
+    assert conditions.restore() == []
+    assert fake_lab.pool_sizes["a"] == 200
+
+
+def test_the_generator_is_limited_and_freed(
+    conditions: Conditions, host_changes: FakeHostChanges
+) -> None:
+    conditions.bring("a", Condition(generator_cpus=0.05))
+    conditions.free_generator()
+    conditions.free_generator()
+    assert host_changes.asked == [("generator", {"GENERATOR_CPUS": "0.05"}), ("generator", {})]
+    assert conditions.as_it_is
+
+
+def test_what_cannot_be_put_back_is_said_and_the_rest_is(
+    conditions: Conditions, fake_lab: FakeLab, host_changes: FakeHostChanges
+) -> None:
+    conditions.bring(
+        "a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
+    )
+    host_changes.refuses = "no engine"
+    assert conditions.restore() == ["the lab could not be put back as it was: no engine"]
+    assert fake_lab.toxics == []
+
+
+def test_putting_back_is_not_cut_short(
+    conditions: Conditions, fake_lab: FakeLab, system: FakeSystem
+) -> None:
+    conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
+    system.interrupt_at = 0.0
+    assert conditions.restore() == []
+    assert fake_lab.identities["a"].start_time_ms == 1002
+
+
+def test_a_change_can_be_interrupted(conditions: Conditions, system: FakeSystem) -> None:
+    system.interrupt_at = 0.0
+    with pytest.raises(Interrupted):
+        conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
+    assert conditions.restore() == []
+
+
+def test_without_hands_a_setting_of_the_host_is_refused(stack: Stack, system: FakeSystem) -> None:
+    alone = Conditions(stack, HostChanges(None), system, FakeSystem())
+    with pytest.raises(LabError, match="host settings need `make`: nobody on the host answers"):
+        alone.bring("a", Condition(host={"SERVER_CPUS": "0.5"}))
+
+
+def test_hands_are_asked_by_files(tmp_path: Path, system: FakeSystem) -> None:
+    asked = []
+
+    def host(number: int, answer: str) -> None:
+        request = tmp_path / f"{number}.request.json"
+        asked.append(request.read_text())
+        request.unlink()
+        (tmp_path / f"{number}.answer.json").write_text(answer)
+
+    host_changes = HostChanges(tmp_path)
+    system.at(0.1, lambda: host(1, '{"ok":true}'))
+    host_changes.change("a", {"SERVER_CPUS": "0.5", "NOFILE": "300"}, system)
+    assert asked == ['{"server":"a","settings":{"SERVER_CPUS":"0.5","NOFILE":"300"}}']
+    # Half of an answer is none yet.
+    system.at(0.5, lambda: host(2, '{"ok":fal'))
+    system.at(1.0, lambda: (tmp_path / "2.answer.json").write_text('{"ok":false,"error":"no"}'))  # type: ignore[arg-type, return-value]
+    with pytest.raises(LabError, match="the host refused a with its defaults: no"):
+        host_changes.change("a", {}, system)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hands_that_say_nothing_are_given_up(tmp_path: Path, system: FakeSystem) -> None:
+    with pytest.raises(LabError, match="the host did not answer within 90 s: a with NOFILE=300"):
+        HostChanges(tmp_path).change("a", {"NOFILE": "300"}, system)
+    assert list(tmp_path.iterdir()) == []

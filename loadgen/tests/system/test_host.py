@@ -1,0 +1,153 @@
+"""Real, tiny processes: they end by themselves or are ended at once."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.errors import EngineError, Interrupted
+from lab.system.host import HostCpu, Linux, interrupt_at_once
+from lab.system.lock import claimed, is_claimed
+
+
+def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    script = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
+    system = Linux()
+    process = system.start([sys.executable, "-c", script], output)
+    while (status := process.poll()) is None:
+        system.sleep(0.01)
+    assert status == 3
+    assert output.read_text() == "out\nerr\n"
+    assert process.cpu_s() > 0
+
+
+def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
+    with claimed(tmp_path, lambda: None) as held:
+        process = Linux(held=held).start(["sleep", "60"], tmp_path / "out.txt")
+    try:
+        # As of a driver that was killed: its engine goes on.
+        assert is_claimed(tmp_path)
+    finally:
+        process.stop()
+    assert is_claimed(tmp_path) is False
+
+
+def test_stop_ends_the_whole_process_group(tmp_path: Path) -> None:
+    child = "import time; print('ready', flush=True); time.sleep(60)"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    output = tmp_path / "out.txt"
+    system = Linux()
+    process = system.start([sys.executable, "-c", script], output)
+    while "ready" not in output.read_text():
+        system.sleep(0.01)
+    process.stop()
+    assert process.poll() == -signal.SIGTERM
+    process.stop()
+
+
+def test_a_missing_engine_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot start no-such-engine"):
+        Linux().start(["no-such-engine"], tmp_path / "out.txt")
+
+
+def test_a_signal_is_heard_at_the_next_wait() -> None:
+    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        system = Linux()
+        system.catch_signals()
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            system.sleep(60)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def test_at_once_means_in_the_middle_and_only_once() -> None:
+    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        interrupt_at_once()
+        with pytest.raises(Interrupted, match="SIGINT"):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def test_shares_of_the_host() -> None:
+    before = HostCpu(total=100, idle=50, steal=1)
+    assert HostCpu(total=200, idle=60, steal=6).shares_since(before) == (0.9, 0.05)
+    assert before.shares_since(before) is None
+
+
+def test_the_hosts_counters_can_be_read() -> None:
+    cpu = Linux().host_cpu()
+    assert cpu is not None
+    assert cpu.total >= cpu.idle > 0
+
+
+def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    script = (
+        "import threading, time\n"
+        "def work():\n"
+        "    for _ in range(20): threading.Event().wait(0.001)\n"
+        "go = threading.Event()\n"
+        "ts = [threading.Thread(target=lambda: (work(), go.wait())) for _ in range(3)]\n"
+        "[t.start() for t in ts]\n"
+        "time.sleep(0.3); print('ready', flush=True)\n"
+        "time.sleep(0.5)\n"
+        "go.set(); [t.join() for t in ts]; print('joined', flush=True); time.sleep(60)\n"
+    )
+    system = Linux()
+    process = system.start([sys.executable, "-c", script], output)
+    while "ready" not in output.read_text():
+        system.sleep(0.01)
+    with_threads = process.turns()
+    while "joined" not in output.read_text():
+        system.sleep(0.01)
+    without = process.turns()
+    process.stop()
+    assert with_threads is not None
+    assert without is not None
+    # Three threads of some twenty turns each.
+    assert without.slices >= with_threads.slices >= 60
+    assert without.wait_s >= with_threads.wait_s >= 0
+
+
+def test_throttling_is_known_or_not_but_never_below_zero() -> None:
+    throttled_s = Linux().throttled_s()
+    assert throttled_s is None or throttled_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("usage_usec 5\nnr_periods 9\nthrottled_usec 2500000\nnr_bursts 0\n", 2.5),
+        ("nr_periods 9\nnr_throttled 3\nthrottled_time 1500000000\n", 1.5),
+        ("usage_usec 5\n", None),
+    ],
+)
+def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: float | None) -> None:
+    file = tmp_path / "cpu.stat"
+    file.write_text(text)
+    assert Linux((tmp_path / "none", file)).throttled_s() == seconds
+
+
+def test_open_sockets_are_counted(tmp_path: Path) -> None:
+    opens = (
+        "import socket, time; kept = [socket.socket() for _ in range(7)]; "
+        "print('ready', flush=True); time.sleep(60)"
+    )
+    output = tmp_path / "out.txt"
+    system = Linux()
+    process = system.start([sys.executable, "-c", opens], output)
+    while "ready" not in output.read_text():
+        system.sleep(0.01)
+    assert process.sockets() == 7
+    process.stop()
+    assert process.sockets() is None

@@ -1,0 +1,89 @@
+"""The lab is claimed by one, however that one ends."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lab.errors import LabError
+from lab.system.lock import PAUSE_S, claimed, is_claimed
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from lab.system.lock import claimed
+with claimed(Path(sys.argv[1]), lambda: None):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_claim_is_refused_and_names_the_run_if_it_is_known(tmp_path: Path) -> None:
+    with claimed(tmp_path, lambda: None):
+        assert is_claimed(tmp_path)
+        for known, said in (("20250701T120000Z-sweep", r" \(results/20250701T.*\);"), (None, ";")):
+            with (
+                pytest.raises(LabError, match=f"another measurement is under way{said} wait"),
+                claimed(tmp_path, lambda known=known: known),  # type: ignore[misc]
+            ):
+                pass
+    assert is_claimed(tmp_path) is False
+
+
+def test_without_the_folder_nothing_is_held_and_nothing_refused(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    with claimed(gone, lambda: None) as held, claimed(gone, lambda: None):
+        assert held == ()
+        assert is_claimed(gone) is None
+
+
+def test_a_folder_that_cannot_be_written_can_be_claimed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        with claimed(tmp_path, lambda: None):
+            assert is_claimed(tmp_path)
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_who_only_looks_refuses_nobody(tmp_path: Path) -> None:
+    looking = threading.Event()
+    over = threading.Event()
+
+    def look() -> None:
+        with claimed(tmp_path, lambda: None):
+            looking.set()
+            over.wait(1.5 * PAUSE_S)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    looking.wait()
+    with claimed(tmp_path, lambda: None) as held:
+        assert held
+    thread.join()
+
+
+def test_two_who_only_look_do_not_take_each_other_for_a_measurement(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        assert is_claimed(tmp_path) is False
+    finally:
+        os.close(descriptor)
+
+
+def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    with holder, holder.stdout:
+        assert holder.stdout.readline() == "held\n"
+        assert is_claimed(tmp_path)
+        holder.kill()
+        holder.wait()
+    assert is_claimed(tmp_path) is False

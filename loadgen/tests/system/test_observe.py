@@ -1,0 +1,222 @@
+"""Series of a window: fetched from a fake Prometheus, stored, read back, asked."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.errors import RawDataError
+from lab.model import Observation, Series
+from lab.system.observe import MACHINE, SERIES, load, load_or_none, observe, selectors
+from lab.system.stack import Stack
+from support.fakes import START, FakeLab, FakeSystem, plan, record
+
+# The fake trial's window: from 10.5 s after the run began, for 15 s.
+OPENS, CLOSES = START.timestamp() + 10.5, START.timestamp() + 25.5
+REQUESTS = {"__name__": "lab_http_requests_total", "job": "server", "server": "a"}
+
+
+def observed(stack: Stack, system: FakeSystem, raw: Path) -> str | None:
+    return observe(record(), 15.0, raw, stack, system)
+
+
+def test_exactly_the_window_can_be_told_from_what_was_stored(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
+    assert observed(stack, system, tmp_path) is None
+    observation = load(tmp_path)
+    assert observation.window == (OPENS, CLOSES)
+    # 100 a second for 15 s; both edges lie between two scrapes.
+    assert observation.increase("lab_http_requests_total", server="a") == pytest.approx(1500)
+    points = observation.points("lab_http_requests_total")
+    # 5 s more on both sides: scrapes at 6 … 30 s.
+    assert points[0] == (START.timestamp() + 6, 1600)
+    assert points[-1] == (START.timestamp() + 30, 4000)
+    assert observation.covers("server")
+    assert observation.covers("cadvisor")
+
+
+def test_what_the_machine_has_is_kept_as_a_rule_says(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped.append(({"__name__": "machine:machine_cpu_cores:max"}, lambda at: 2.0))
+    assert observed(stack, system, tmp_path) is None
+    assert {value for _, value in load(tmp_path).points("machine:machine_cpu_cores:max")} == {2}
+    assert MACHINE in selectors("my-service", "/x", foreign=True)
+
+
+def test_the_file_is_the_same_whenever_it_is_written(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped.append((REQUESTS, lambda at: 0.1 * at))
+    observed(stack, system, tmp_path)
+    first = (tmp_path / SERIES).read_bytes()
+    fake_lab.scraped.reverse()
+    observed(stack, system, tmp_path)
+    assert (tmp_path / SERIES).read_bytes() == first
+    header = json.loads(gzip.decompress(first).splitlines()[0])
+    assert header["window"] == [round(OPENS * 1000), round(CLOSES * 1000)]
+    assert header["prometheus"] == "2.53.3"
+
+
+def test_samples_that_are_not_numbers_are_left_out(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped.append((REQUESTS, lambda at: float("nan") if at < 20 else at))
+    fake_lab.scraped.append(({**REQUESTS, "outcome": "x"}, lambda at: float("inf")))
+    observed(stack, system, tmp_path)
+    points = load(tmp_path).points("lab_http_requests_total")
+    assert len(points) == 11
+
+
+def test_it_waits_until_prometheus_has_seen_the_end(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped_until = 25.0
+    system.at(4.0, lambda: setattr(fake_lab, "scraped_until", 1e9))
+    assert observed(stack, system, tmp_path) is None
+    assert system.elapsed_s == pytest.approx(4, abs=1)
+
+
+def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped_until = 25.0
+    fake_lab.scraped.append((REQUESTS, lambda at: at))
+    problem = observed(stack, system, tmp_path)
+    assert problem is not None
+    assert "did not scrape past the window in time: server, jvm" in problem
+    observation = load(tmp_path)
+    assert not observation.covers("server")
+    assert observation.increase("lab_http_requests_total") is None
+
+
+def test_without_prometheus_nothing_is_stored(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.down.add("prometheus")
+    problem = observed(stack, system, tmp_path)
+    assert problem is not None
+    assert problem.startswith("no series were stored: prometheus")
+    assert load_or_none(tmp_path) is None
+
+
+def test_a_long_window_is_thinned(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    # 1801 s: every 4 s, and twice that on both sides.
+    observe(record(plan(duration_s=1801)), 1801.0, tmp_path, stack, system)
+    assert all(query.endswith("[1817s:4s]") for query in fake_lab.queries if "up{" not in query)
+
+
+def test_only_the_trials_own_route_keeps_its_histogram() -> None:
+    asked = selectors("a", "/block?wait_ms=5")
+    assert 'lab_http_request_seconds_bucket{job="server",server="a",route="/block"}' in asked
+    assert '{job="server",server="a",__name__!="lab_http_request_seconds_bucket"}' in asked
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no gzip",
+        gzip.compress(b""),
+        gzip.compress(b'{"format":2}\n'),
+        gzip.compress(b'{"format":1,"window":[1000,2000]}\n{"labels":{},"t":[1],"v":[]}\n'),
+        gzip.compress(b'{"format":1,"window":[2000,1000]}\n'),
+        gzip.compress(b'{"format":1,"window":[1000,2000]}\n')[:-9],
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / SERIES).write_bytes(content)
+    with pytest.raises(RawDataError, match=r"series\.jsonl\.gz"):
+        load_or_none(tmp_path)
+
+
+def counter(*points: tuple[float, float], job: str = "server", **labels: str) -> Series:
+    times, values = zip(*points, strict=True)
+    return Series({"__name__": "n", "job": job, **labels}, times, values)
+
+
+def up(*times: float, failed: tuple[float, ...] = ()) -> Series:
+    values = tuple(0.0 if at in failed else 1.0 for at in times)
+    return Series({"__name__": "up", "job": "server"}, times, values)
+
+
+def test_a_counter_that_began_again() -> None:
+    # 8 at the window's start; 10, then 4 of a new process: +2 and +4; 1 more by its end.
+    seen = Observation((9.0, 16.0), (counter((8, 6), (10, 10), (14, 4), (18, 6)),))
+    assert seen.increase("n") == pytest.approx(2 + 4 + 1)
+
+
+def test_a_counter_born_in_the_window_began_at_zero() -> None:
+    born = counter((12, 5), (20, 9), outcome="error")
+    assert Observation((9.0, 16.0), (born, up(8, 12, 20))).increase("n") == pytest.approx(7)
+    # Whether it is new is not known where its job was not seen before.
+    assert Observation((9.0, 16.0), (born, up(12, 20))).increase("n") is None
+
+
+def test_a_counter_that_first_shows_after_a_failed_scrape_has_no_known_rise() -> None:
+    # The scrapes at 10 and 12 failed: nobody knows what it had risen to when the window began.
+    born = counter((14, 50_000), (20, 50_006))
+    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 16, 20, failed=(10, 12))))
+    assert seen.increase("n") is None
+    # One that failed earlier says nothing of it.
+    seen = Observation((9.0, 16.0), (born, up(8, 10, 12, 14, 20, failed=(8,))))
+    assert seen.increase("n") == pytest.approx(50_002)
+
+
+def test_a_scrape_that_failed_has_not_seen_the_window() -> None:
+    assert Observation((9.0, 16.0), (up(8, 12, 20),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(8,)),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 12, 20, failed=(20,)),)).covers("server")
+    assert not Observation((9.0, 16.0), (up(8, 20, failed=(8, 20)),)).covers("server")
+
+
+def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
+    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+) -> None:
+    fake_lab.scraped = [
+        (labels, lambda at: float(at < 20)) if labels["job"] == "jvm" else (labels, value)
+        for labels, value in fake_lab.scraped
+    ]
+    problem = observed(stack, system, tmp_path)
+    assert problem == "Prometheus did not scrape past the window in time: jvm"
+    assert system.elapsed_s == pytest.approx(15, abs=1)
+    observation = load(tmp_path)
+    assert observation.covers("server")
+    assert not observation.covers("jvm")
+
+
+def test_counters_are_summed_and_one_that_is_not_covered_spoils_the_sum() -> None:
+    whole = counter((8, 0), (18, 10), outcome="ok")
+    ended = counter((8, 0), (15, 10), outcome="error")
+    seen = Observation((9.0, 16.0), (whole, ended))
+    assert seen.increase("n", outcome="ok") == pytest.approx(7)
+    assert seen.increase("n") is None
+    assert seen.increase("other") is None
+
+
+def test_points_of_several_series_are_not_mixed() -> None:
+    seen = Observation((9.0, 16.0), (counter((8, 0), a="1"), counter((8, 0), a="2")))
+    assert seen.points("n", a="1") == ((8, 0),)
+    with pytest.raises(ValueError, match="2 series"):
+        seen.points("n")
+
+
+def test_a_quantile_of_the_window() -> None:
+    def bucket(le: str, before: float, after: float) -> Series:
+        labels = {"__name__": "h_bucket", "job": "server", "le": le}
+        return Series(labels, (9.0, 16.0), (before, after))
+
+    # In the window: 10 up to 0.1, 80 from there to 0.2, 10 beyond.
+    seen = Observation(
+        (9.0, 16.0),
+        (bucket("0.1", 100, 110), bucket("0.2", 100, 190), bucket("+Inf", 100, 200)),
+    )
+    assert seen.quantile(0.5, "h") == pytest.approx(0.1 + 0.1 * 40 / 80)
+    assert seen.quantile(0.95, "h") == 0.2
+    assert seen.quantile(0.05, "h") == pytest.approx(0.05)
+    assert seen.quantile(0.5, "other") is None

@@ -1,0 +1,153 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.campaign.doctor import examine
+from lab.cli import VERBS, do
+from lab.system.lock import claimed
+from lab.system.stack import Stack
+from support.fakes import FakeEngine, FakeLab
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "servers").mkdir()
+    servers = [{"targets": ["fixed-pool", "virtual-threads"]}]
+    (tmp_path / "servers" / "core.json").write_text(json.dumps(servers))
+    return {"LAB_HOME": str(tmp_path)}
+
+
+def refused(argv: list[str], environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert do(argv, environ) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("lab: ")
+    return said.err
+
+
+@pytest.mark.parametrize("argv", [[], ["bensh"], ["--help"]])
+def test_an_unknown_verb_gets_the_list(
+    argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(argv, home, capsys)
+    assert all(verb in said for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", [["bench"], ["check", "bench"], ["check", "explain"]])
+@pytest.mark.parametrize("word", ["CONC=no", "CONC=10 SPEED=9", "CONC=10 SERVER=tomcat", "CONC"])
+def test_wrong_words_of_bench_are_one_line_and_exit_2(
+    verb: list[str], word: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused([*verb, *word.split()], home, capsys)
+    refused(verb, {**home, "LAB_WORDS": word}, capsys)
+
+
+def test_check_is_silent_about_good_words(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert do(["check", "bench", "CONC=10", "SERVER=fixed-pool"], home) == 0
+    assert do(["check", "toxic", "TYPE=latency", "LATENCY=300"], home) == 0
+    assert do(["check", "explain", "CONC=10", "SUSPECT=worker pool"], home) == 0
+    said = capsys.readouterr()
+    assert said.out == said.err == ""
+
+
+def test_check_refuses_wrong_toxics_and_verbs(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(["check", "toxic", "TYPE=slow"], home, capsys)
+    refused(["check", "up"], home, capsys)
+    refused(["check"], home, capsys)
+
+
+@pytest.mark.parametrize("verb", ["doctor", "servers", "agent", "toxics"])
+def test_verbs_without_words_refuse_words(
+    verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "COLOUR" in refused([verb, "COLOUR=red"], home, capsys)
+
+
+@pytest.mark.parametrize(
+    "argv", [["bench", "CONC=10"], ["explain", "CONC=10"], ["density"], ["executors"]]
+)
+def test_a_second_measurement_is_one_line_and_changes_nothing(
+    argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock, results = (Path(home["LAB_HOME"]) / name for name in ("lock", "results"))
+    lock.mkdir()
+    run = results / "20250701T120000Z-sweep"
+    run.mkdir(parents=True)
+    (run / "manifest.json").write_text('{"status": "running"}')
+    with claimed(lock, lambda: None):
+        assert do(argv, home) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "lab: another measurement is under way (results/20250701T120000Z-sweep); wait for its end\n"
+    )
+    assert [path.name for path in results.iterdir()] == [run.name]
+
+
+def test_servers_lists_them(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert do(["servers"], home) == 0
+    assert capsys.readouterr().out == "fixed-pool\nvirtual-threads\n"
+
+
+def test_a_missing_list_of_servers_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert do(["servers"], {"LAB_HOME": str(tmp_path)}) == 1
+    assert "list of servers" in capsys.readouterr().err
+
+
+def findings(
+    stack: Stack, tmp_path: Path, engine: FakeEngine, limit: int = 20_000
+) -> list[tuple[str, str]]:
+    found = examine(stack, ("a", "b"), tmp_path, limit, 2, [engine])
+    return [(finding.level, finding.text) for finding in found]
+
+
+def test_doctor_is_content_with_a_healthy_lab(
+    stack: Stack, tmp_path: Path, engine: FakeEngine
+) -> None:
+    found = findings(stack, tmp_path, engine)
+    assert {level for level, _ in found} == {"ok"}
+    assert any("prometheus 2.53.3, 1 of 1 targets up" in text for _, text in found)
+
+
+def test_doctor_names_what_is_down(
+    stack: Stack, fake_lab: FakeLab, tmp_path: Path, engine: FakeEngine
+) -> None:
+    fake_lab.down.add("b")
+    fake_lab.agent_up = False
+    fake_lab.targets_down = True
+    engine.here = False
+    found = findings(stack, tmp_path / "gone", engine, limit=4000)
+    failed = " ".join(text for level, text in found if level == "FAIL")
+    for part in ("b: http://b:8081", "target server a is down", "no load engine", "results in"):
+        assert part in failed
+    assert "agent: http://loadgen:9464/health does not answer" in failed
+    assert any(level == "warn" and "CONC=1500" in text for level, text in found)
+
+
+def test_doctor_refuses_another_server_on_the_name(
+    stack: Stack, fake_lab: FakeLab, tmp_path: Path, engine: FakeEngine
+) -> None:
+    fake_lab.identities["b"] = fake_lab.identities["a"]
+    found = findings(stack, tmp_path, engine)
+    assert ("FAIL", "b: a answers under this name") in found
+
+
+def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (Path(home["LAB_HOME"]) / "experiments").mkdir()
+    (Path(home["LAB_HOME"]) / "results").mkdir()
+    assert "EXP=nosuch" in refused(["check", "run", "EXP=nosuch"], home, capsys)
+    assert "RESUME=gone is not a run here" in refused(["run", "RESUME=gone"], home, capsys)
+    said = refused(["run", "RESUME=gone", "CONC=5"], home, capsys)
+    assert "unknown word CONC" in said
+    assert "RUN=gone is not a run here" in refused(["report", "RUN=gone"], home, capsys)
+    assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)
