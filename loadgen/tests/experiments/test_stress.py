@@ -11,16 +11,15 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import stress
-from lab.experiments.order import Design
+from lab.experiments.order import Design, Planner
+from lab.experiments.stress import Objective, Stress
 from lab.judge import fairness
 from lab.judge.gates import NO_ANSWER, NO_SUCCESS, judge
 from lab.model import (
     Counts,
     Experiment,
-    Objective,
     Reading,
     Row,
-    Stress,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -45,11 +44,13 @@ Server = Callable[[TrialPlan], dict[str, Any]]
 
 
 def search_of(**changes: Any) -> Experiment:
-    return experiment(**{"kind": "stress", "modes": ("open",), "stress": STRESS, **changes})
+    return experiment(**{"kind": "stress", "modes": ("open",), "own": STRESS, **changes})
 
 
 def order_of(of: Experiment) -> Design:
-    return stress.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    return stress.design(
+        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    )
 
 
 def holds(most: int) -> Server:
@@ -350,7 +351,7 @@ def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> 
 @pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
 @pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
 def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str, int]) -> None:
-    of = search_of(stress=dataclasses.replace(STRESS, **change), launches=2)
+    of = search_of(own=dataclasses.replace(STRESS, **change), launches=2)
     rows = run(of, {"a": holds(most), "b": holds(2000)})
     said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
     assert all(left >= len(rows) - done for done, left in enumerate(said))

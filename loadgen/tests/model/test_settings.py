@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.model import Experiment, Explain, Snapshot, ToxicState
+from lab.model import Experiment, Snapshot, ToxicState
 from lab.report import markdown, settings, words
 from lab.report.words import Content
 from lab.store import manifest
@@ -21,7 +21,6 @@ EXPLAIN = dataclasses.replace(
     BENCH,
     kind="explain",
     servers=("a",),
-    explain=Explain(6, 4),
     launches=0,
     words=("CONC=400", "SUSPECT=worker pool"),
 )

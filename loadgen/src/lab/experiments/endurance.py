@@ -8,19 +8,20 @@ server's own legs left out.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.order import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
+from lab.experiments.kind import Found, TrialKind, settings_of
+from lab.experiments.order import Design, Listed, Planner, launches, turned
+from lab.experiments.reading import Asked, Key, read_load, rules
+from lab.experiments.reading.file import SHARED
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
-from lab.load.engines import Engine
 from lab.load.measure import RECORD
-from lab.model import Experiment, Finding, Observation, Row, Snapshot, TrialRecord, Warmth
+from lab.model import Experiment, Finding, Observation, Row, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.system import observe
 
@@ -34,31 +35,37 @@ PARTS = 10
 LEAST_LEG_S = 30
 MIB = 2**20
 HOUR_S = 3600
+KEYS = {"leg": Key(rules.seconds(1))}
 Points = tuple[tuple[float, float], ...]
 
 
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """Every leg of every server and launch; arguments as of design.loads. Raises WordError."""
-    assert experiment.endurance is not None  # noqa: S101 - of this kind, says its type
-    planner = Planner(experiment, engines, url_of, cores)
-    mode, concurrency = experiment.modes[0], experiment.concurrencies[0]
-    route = experiment.routes[0]
-    engine = planner.engine_for(mode)
-    rate = None
-    if mode == "open":
-        rate = offered_rps(experiment, route, concurrency, snapshots)
-        if rate is None:
-            raise no_auto_rate(route)
+@dataclass(frozen=True, slots=True)
+class Endurance:
+    """A long constant load, cut into `leg_s` seconds: each leg is a trial of its own on the
+    same JVM, so that an interruption loses one leg. Growth is per hour, over all legs."""
+
+    leg_s: int
+
+    def __post_init__(self) -> None:
+        if self.leg_s < 1:
+            raise ValueError("leg_s starts at 1")
+
+
+def read(asked: Asked) -> Found:
+    """The load and the legs that a file describes. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "concurrency", "modes", "engines"))
+    leg_s = asked.settings.table("endurance", KEYS)["leg"]
+    return load.experiment("endurance", Endurance(min(leg_s, load.duration_s))), load.notes
+
+
+def design(planner: Planner) -> Design:
+    """Every leg of every server and launch. Raises WordError."""
+    experiment = planner.experiment
+    leg_s = settings_of(Endurance, experiment).leg_s
     plans = [
-        planner.plan(server, engine, mode, concurrency, rate, duration_s=leg_s, launch=launch)
+        planner.single(server, duration_s=length_s, launch=launch)
         for launch in launches(experiment)
-        for leg_s in leg_lengths(experiment.duration_s, experiment.endurance.leg_s)
+        for length_s in leg_lengths(experiment.duration_s, leg_s)
         for server in turned(experiment.servers, launch)
     ]
     return Listed(planner.numbered(plans))
@@ -230,3 +237,14 @@ def _old_note(legs: Sequence[Leg]) -> str:
     if len(after) > 1:
         return ""
     return "; the old generation was not collected meanwhile, so what died there is in it"
+
+
+KIND = TrialKind(
+    name="endurance",
+    title="a long constant load",
+    uses=tuple(key for key in SHARED if key != "repeat.arms"),
+    keys=KEYS,
+    read=read,
+    design=design,
+    findings=findings,
+)

@@ -32,7 +32,7 @@ from lab.model import Condition, Snapshot
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
-# The limits of the servers' contract (tests/experiments/test_interventions.py holds the two together).
+# The limits of the servers' contract; tests/experiments/test_interventions.py compares the two.
 MOST = {
     "pool_size": 20_000,
     "downstream_connections": 60_000,

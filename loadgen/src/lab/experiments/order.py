@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
@@ -32,7 +32,8 @@ from lab.model import (
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
-# Of trials that the rows before them no longer ask for: an older version judged those otherwise.
+# Of trials that the rows before them do not ask for: the version that ran them judged those rows
+# otherwise.
 STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
@@ -78,42 +79,14 @@ class Listed:
         return next((plan for plan in self.plans if plan.trial not in names), None)
 
 
-def loads(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """Every cell on every server. `engines` are those of this run, by name.
-
-    On the JVMs that run: route, concurrency, mode, engine, then the servers, so that compared
-    trials are neighbours in time. On fresh JVMs each launch goes through all of that, every
-    other one with engines, servers and arms in reverse (A B B A): what drifts steadily falls
-    on all alike. Arms are outermost in a launch, as two of one server cannot live at once.
-    Raises WordError where an engine cannot do a trial, or nothing would be left to do.
-    """
-    planner = Planner(experiment, engines, url_of, cores)
-    offers, notes = _offers(experiment, snapshots)
-    plans = [
-        planner.plan(
-            server, engine, mode, concurrency, offered, route=route, launch=launch, arm=arm
-        )
-        for launch in launches(experiment)
-        for arm in turned(experiment.arms or (None,), launch)
-        for route, concurrency, mode, offered in offers
-        for engine in turned(tuple(engines.values()), launch)
-        if mode in engine.modes
-        for server in turned(experiment.servers, launch)
-    ]
-    return Listed(planner.numbered(plans), notes)
-
-
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What all trials of a run have in common."""
+    """What all trials of a run have in common: the experiment, the servers as they were read back
+    before the first trial, the load engines of the run by name, and how many CPUs an engine has.
+    """
 
     experiment: Experiment
+    snapshots: Mapping[str, Snapshot]
     engines: Mapping[str, Engine]
     url_of: UrlOf
     cores: int
@@ -155,6 +128,40 @@ class Planner:
             script=script,
             condition=condition,
         )
+
+    def single(self, server: str, concurrency: int | None = None, **changes: Any) -> TrialPlan:
+        """A trial, without a name yet, of an experiment of one route and one mode; its first
+        concurrency if none is given. `changes` as of `plan`. Raises WordError."""
+        mode, route = self.experiment.modes[0], self.experiment.routes[0]
+        concurrency = concurrency or self.experiment.concurrencies[0]
+        rate = None
+        if mode == "open":
+            rate = self.offered_rps(route, concurrency)
+            if rate is None:
+                raise no_auto_rate(route)
+        return self.plan(server, self.engine_for(mode), mode, concurrency, rate, **changes)
+
+    def one_per_launch(self, **changes: Any) -> Listed:
+        """A design with one such trial (see `single`) per server and launch. Raises WordError."""
+        return Listed(
+            self.numbered(
+                [
+                    self.single(server, launch=launch, **changes)
+                    for launch in launches(self.experiment)
+                    for server in turned(self.experiment.servers, launch)
+                ]
+            )
+        )
+
+    def offered_rps(self, route: str, concurrency: int) -> int | None:
+        """What an open load offers; None where RATE=auto has no meaning, as nothing waits.
+
+        It is computed from one server's snapshot, for delay and toxics are the same for all.
+        """
+        experiment = self.experiment
+        if experiment.rate_rps is not None:
+            return experiment.rate_rps
+        return auto_rate_rps(route, concurrency, self.snapshots[experiment.servers[0]])
 
     def engine_for(self, mode: Mode) -> Engine:
         """The first that does this mode. Raises WordError."""
@@ -204,49 +211,6 @@ def turned(values: Sequence[T], launch: int) -> Sequence[T]:
     return values if launch % 2 or not launch else values[::-1]
 
 
-def offered_rps(
-    experiment: Experiment, route: str, concurrency: int, snapshots: Mapping[str, Snapshot]
-) -> int | None:
-    """What an open load offers; None where RATE=auto has no meaning, as nothing waits.
-
-    It is computed from one server's snapshot, for delay and toxics are the same for all.
-    """
-    if experiment.rate_rps is not None:
-        return experiment.rate_rps
-    return auto_rate_rps(route, concurrency, snapshots[experiment.servers[0]])
-
-
 def slug(route: str) -> str:
     """A route as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", route.lower()).strip("-") or "root"
-
-
-_Offer = tuple[str, int, Mode, int | None]
-
-
-def _offers(
-    experiment: Experiment, snapshots: Mapping[str, Snapshot]
-) -> tuple[list[_Offer], tuple[str, ...]]:
-    """Route, connections, mode and rate of every cell that is possible, and what is not."""
-    offers: list[_Offer] = []
-    without_rate: list[str] = []
-    for route in experiment.routes:
-        for concurrency in experiment.concurrencies:
-            for mode in experiment.modes:
-                rate = None
-                if mode == "open":
-                    rate = offered_rps(experiment, route, concurrency, snapshots)
-                if mode == "closed" or rate is not None:
-                    offers.append((route, concurrency, mode, rate))
-                elif route not in without_rate:
-                    without_rate.append(route)
-    if not offers:
-        raise no_auto_rate(without_rate[0])
-    if not without_rate:
-        return offers, ()
-    what = "closed load only" if "closed" in experiment.modes else "left out"
-    does = "does" if len(without_rate) == 1 else "do"
-    return offers, (
-        f"{what}: RATE=auto is a share of connections / wait, and {', '.join(without_rate)} "
-        f"{does} not wait now; RATE=n adds the open load",
-    )

@@ -9,11 +9,15 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from lab.errors import RawDataError
 from lab.judge.intervals import median_of
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.load.measure import needed_samples
-from lab.model import Finding, Peak, Row
+from lab.load.engines.oha import Second, answers
+from lab.load.measure import RECORD, needed_samples
+from lab.model import Experiment, Finding, Peak, Row, TrialRecord
+from lab.store.records import read_json
 
 NAME = "recovery time"
 MEDIAN = "recovery time, median"
@@ -113,7 +117,85 @@ def check_calm(
         )
 
 
-def after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """When it was, and what it was (for people, empty where its name says it)."""
+
+    at: Peak
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a kind watches its disturbances.
+
+    * `name`: what one of them is called; `nothing`: what is said of a trial without any
+    * `of`: the disturbances of a trial, as they really were
+    * `felt`: what the load felt of one, from the seconds from its start to the next one's
+    * `counts`: whether the answers of a second are what a client came for
+    """
+
+    name: str
+    nothing: str
+    steady: Steady
+    of: Callable[[TrialRecord], Sequence[Disturbance]]
+    felt: Callable[[Recovery, Sequence[Second]], str]
+    counts: Callable[[Second], bool] = lambda _: True
+
+
+def findings_of(
+    watch: Watch, experiment: Experiment, rows: Sequence[Row], run_dir: Path
+) -> tuple[Finding, ...]:
+    """The recovery time after each disturbance of each server and launch, and their median: over
+    the disturbances of a launch, then over launches. A trial that is invalid, or whose raw files
+    cannot be read, has none, and the text says why. Raises RawDataError without its trial.json."""
+    found: list[Finding] = []
+    for server in experiment.servers:
+        each: list[tuple[Recovery, ...]] = []
+        for row in rows:
+            if row.server != server:
+                continue
+            told = _of_trial(watch, row, run_dir / "raw" / row.trial)
+            if isinstance(told, str):
+                found.append(_finding(NAME, row, None, told))
+                continue
+            each.append(tuple(one for one, _ in told))
+            for number, (one, text) in enumerate(told, 1):
+                found.append(_finding(f"{NAME}, {watch.name} {number}", row, one.after_s, text))
+        found += median_over_launches(server, each, f"{watch.name}s")
+    return tuple(found)
+
+
+def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] | str:
+    """The recovery from each disturbance of a trial with its text, or why there is none."""
+    if not row.valid:
+        return f"invalid: {row.invalid_reasons}"
+    record = read_json(raw / RECORD, TrialRecord)
+    made = watch.of(record)
+    if not made:
+        return watch.nothing
+    peaks, first = [one.at for one in made], record.window_offset_s
+    window = (first, first + record.plan.duration_s)
+    try:
+        every = {second.second: second for second in answers(raw)}
+        good = {at: one.corrected for at, one in every.items() if watch.counts(one)}
+        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
+        calm_ms, recovered = recoveries(good, window, peaks, watch.steady)
+    except (RawDataError, ValueError) as failure:
+        return str(failure)
+    limits = [peak.started_s for peak in peaks[1:]] + [window[1]]
+    found = []
+    for number, (one, of, until) in enumerate(zip(recovered, made, limits, strict=True), 1):
+        seconds = [every[at] for at in whole_seconds(of.at.started_s, until) if at in every]
+        text = (
+            f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
+            f"{_after_text(one, calm_ms, watch.steady)}{_lost_text(row)}"
+        )
+        found.append((one, text))
+    return found
+
+
+def _after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
     """How long it took, for people."""
     limit = f"{calm_ms:.0f} ms × {1 + steady.tolerance:g}"
     if one.after_s is None:
@@ -121,7 +203,7 @@ def after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
     return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s"
 
 
-def lost_text(row: Row) -> str:
+def _lost_text(row: Row) -> str:
     """The requests of the whole run without an answer, which are in no second; empty without."""
     timeouts, sockets = row.timeouts or 0, row.socket_errors or 0
     if not timeouts and not sockets:
@@ -129,37 +211,8 @@ def lost_text(row: Row) -> str:
     return f"; in the whole run {timeouts} requests timed out, {sockets} lost their connection"
 
 
-def finding(name: str, row: Row, value: float | None, text: str) -> Finding:
-    """A finding of one trial."""
+def _finding(name: str, row: Row, value: float | None, text: str) -> Finding:
     return Finding(name, row.server, row.launch, value, UNIT, None, None, text)
-
-
-# The findings of one trial and its recoveries, or why there are none.
-OfTrial = tuple[list[Finding], tuple[Recovery, ...]] | str
-
-
-def findings_of(
-    servers: Sequence[str],
-    rows: Sequence[Row],
-    of_trial: Callable[[Row], OfTrial],
-    what: str,
-) -> tuple[Finding, ...]:
-    """The findings of every trial of each server, and after them their median: over the
-    disturbances of a launch, then over launches. `what` these are, in the plural."""
-    found: list[Finding] = []
-    for server in servers:
-        each: list[tuple[Recovery, ...]] = []
-        for row in rows:
-            if row.server != server:
-                continue
-            own = of_trial(row)
-            if isinstance(own, str):
-                found.append(finding(NAME, row, None, own))
-                continue
-            found += own[0]
-            each.append(own[1])
-        found += median_over_launches(server, each, what)
-    return tuple(found)
 
 
 def median_over_launches(

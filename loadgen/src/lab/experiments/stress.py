@@ -5,19 +5,19 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.experiments.order import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
+from lab.experiments.kind import COMMON, Found, TrialKind, settings_of
+from lab.experiments.order import STRAYED, Design, Planner, launches, turned
+from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
 from lab.judge.intervals import median_of
-from lab.load.engines import Engine
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share, goodput
+from lab.model import Experiment, Finding, Row, TrialPlan, error_share, goodput
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -25,6 +25,72 @@ UNIT = "connections"
 # An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
 # chance it does once, and not twice in a row.
 TRIES = 2
+_CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
+KEYS = {
+    "first": Key(_CONNECTIONS),
+    "step": Key(_CONNECTIONS),
+    "most": Key(_CONNECTIONS),
+    "resolution": Key(_CONNECTIONS),
+    "p95_ms": Key(rules.decimal(0.001, 1e6)),
+    "error_share": Key(rules.decimal(0, 0.999)),
+    "fall": Key(rules.decimal(0.001, 0.999)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A service level objective (SLO): what a load must keep to count as held.
+
+    `p95_ms` is of the corrected latency in an open load, of the raw one in a closed load;
+    `error_share` is of HTTP errors, socket errors and timeouts among all that ended.
+    """
+
+    p95_ms: float
+    error_share: float
+
+    def __post_init__(self) -> None:
+        if self.p95_ms <= 0 or not 0 <= self.error_share < 1:
+            raise ValueError("p95_ms is above 0, error_share from 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """The search for a breaking point: `first`, + `step`, … up to `most` connections, then
+    bisection until the last held and the first broken load differ by at most `resolution`
+    connections. A load is broken where the objective fails, or where throughput falls below
+    the best so far by more than `fall` (a share)."""
+
+    objective: Objective
+    first: int
+    step: int
+    most: int
+    resolution: int
+    fall: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.most or self.step < 1 or self.resolution < 1:
+            raise ValueError("1 <= first <= most, and step and resolution start at 1")
+        if not 0 < self.fall < 1:
+            raise ValueError("fall is a share between 0 and 1")
+
+
+def read(asked: Asked) -> Found:
+    """The search that a file describes, up to what this machine holds. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "modes", "engines"), with_connections=False)
+    given = asked.settings.table("stress", KEYS)
+    objective = Objective(given.pop("p95_ms"), given.pop("error_share"))
+    first, most, notes = given["first"], given["most"], load.notes
+    bound = asked.settings.get("stress.most")
+    if bound is not None and first > min(most, load.most):
+        raise bound.refuse(
+            f"{most} is less than stress.first={first}"
+            if first > most
+            else f"{most}: this machine does not even hold stress.first={first}, only {load.held}"
+        )
+    if most > load.most:
+        notes = (*notes, f"up to {load.most} of {most} connections: this machine holds {load.held}")
+    stress = Stress(objective, **{**given, "most": min(most, load.most)})
+    return load.experiment("stress", stress, concurrencies=(first,)), notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +232,13 @@ class Ramps:
     the fewest rows next, so that what drifts falls on all alike."""
 
     planner: Planner
-    snapshots: Mapping[str, Snapshot]
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
         """See Design: of all searches that have not ended, the longest way."""
         experiment = self.planner.experiment
-        stress = _stress(experiment)
+        stress = settings_of(Stress, experiment)
         return sum(
             most_left(stress, search(stress, _rows_of(done, server, launch)))
             for launch in launches(experiment)
@@ -184,43 +249,27 @@ class Ramps:
         """The next load of the server that had the fewest trials. Raises LabError for rows that
         are not of its search."""
         experiment = self.planner.experiment
+        stress = settings_of(Stress, experiment)
         for launch in launches(experiment):
             open_searches = []
             for server in turned(experiment.servers, launch):
                 rows = _rows_of(done, server, launch)
-                state = search(_stress(experiment), rows)
+                state = search(stress, rows)
                 if state.strayed:
                     raise LabError(state.strayed)
                 if state.load is not None:
                     open_searches.append((len(rows), server, state.load))
             if open_searches:
                 _, server, load = min(open_searches, key=lambda one: one[0])
-                return self._plan(server, load, launch, len(done) + 1)
+                plan = self.planner.single(server, load, launch=launch)
+                return self.planner.named(plan, len(done) + 1, digits=3)
         return None
 
-    def _plan(self, server: str, load: int, launch: int, number: int) -> TrialPlan:
-        experiment = self.planner.experiment
-        mode, route = experiment.modes[0], experiment.routes[0]
-        rate = None
-        if mode == "open":
-            rate = offered_rps(experiment, route, load, self.snapshots)
-            if rate is None:
-                raise no_auto_rate(route)
-        engine = self.planner.engine_for(mode)
-        plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
-        return self.planner.named(plan, number, digits=3)
 
-
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """The searches of the experiment; arguments as of design.loads. Raises WordError where an
-    engine cannot do the first trial."""
-    ramps = Ramps(Planner(experiment, engines, url_of, cores), snapshots)
+def design(planner: Planner) -> Design:
+    """The searches of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    ramps = Ramps(planner)
     ramps.next([])
     return ramps
 
@@ -230,6 +279,7 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
     smallest load that was not held. Without one `value` is None and the text says why, and up to
     where the load is known to be held; so also where trials, judged again, are of another search
     from some row on."""
+    stress = settings_of(Stress, experiment)
     found: list[Finding] = []
     for server in experiment.servers:
         points = []
@@ -237,8 +287,7 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
             own = _rows_of(rows, server, launch)
             if not own:
                 continue
-            state = search(_stress(experiment), own)
-            found.append(_finding(_stress(experiment), state, server, launch))
+            found.append(_finding(stress, search(stress, own), server, launch))
             points.append(found[-1].value)
         if len(points) > 1:
             found.append(_median(server, points))
@@ -291,10 +340,16 @@ def _median(server: str, points: Sequence[float | None]) -> Finding:
     return Finding(MEDIAN, server, 0, middle.median, UNIT, low, high, text)
 
 
-def _stress(experiment: Experiment) -> Stress:
-    assert experiment.stress is not None  # noqa: S101 - of this kind, says its type
-    return experiment.stress
-
-
 def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
     return [row for row in rows if (row.server, row.launch) == (server, launch)]
+
+
+KIND = TrialKind(
+    name="stress",
+    title="the search for a breaking point",
+    uses=(*COMMON, "load.modes", "load.duration"),
+    keys=KEYS,
+    read=read,
+    design=design,
+    findings=findings,
+)
