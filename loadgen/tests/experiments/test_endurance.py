@@ -11,6 +11,7 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import endurance
 from lab.experiments.endurance import Endurance
+from lab.experiments.kind import Outcome
 from lab.experiments.order import Planner
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
@@ -127,7 +128,7 @@ def legs(count: int = 5, **changes: object) -> list[Row]:
 
 
 def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
-    found = endurance.findings(enduring(servers=("a",)), rows, run_dir)
+    found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
     return {one.name: one for one in found}
 
 

@@ -11,6 +11,7 @@ import pytest
 from lab.errors import LabError, WordError
 from lab.experiments import explain
 from lab.experiments.inquiry import Explain, answer_of
+from lab.experiments.kind import Outcome
 from lab.experiments.order import Design, Planner
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf, ratio_of
@@ -365,7 +366,7 @@ def test_findings_come_from_the_run_s_folder(tmp_path: Path) -> None:
     of = inquiry()
     rows = run(of)
     run_dir = folder_of(tmp_path, of, rows)
-    assert list(explain.findings(of, rows, run_dir)) == told(of, rows)
+    assert list(explain.findings(Outcome(of, rows, run_dir))) == told(of, rows)
 
 
 def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
@@ -384,14 +385,14 @@ def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
     rows = run(of)
     run_dir = folder_of(tmp_path, of, rows)
     rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
-    (only,) = explain.findings(of, rows, run_dir)
+    (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.text == (
         "not to be told from here on, with the verdicts of this version: 003-a-1-after-closed-"
         "c5000 is not of this inquiry: it had pool_size=400, 1-after was next with "
         "downstream_connections=1000"
     )
     rows[0] = dataclasses.replace(rows[0], bottleneck="none")
-    (only,) = explain.findings(of, rows, run_dir)
+    (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.text.endswith("002-a-1-before-closed-c5000 is not of this inquiry: it had ended")
 
 

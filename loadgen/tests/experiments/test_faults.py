@@ -7,6 +7,7 @@ import pytest
 
 from lab.experiments import faults
 from lab.experiments.faults import Faults
+from lab.experiments.kind import Outcome
 from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import Oha
@@ -72,7 +73,7 @@ def keep(
 
 
 def findings(tmp_path: Path, *rows: Row) -> list[Finding]:
-    return list(faults.findings(faulty(servers=("a",)), rows, tmp_path))
+    return list(faults.findings(Outcome(faulty(servers=("a",)), rows, tmp_path)))
 
 
 def trial(**changes: object) -> Row:

@@ -9,7 +9,7 @@ import pytest
 from experiments.reading.test_experiment_files import SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.cases import Case
-from lab.experiments.kind import settings_of
+from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.order import Planner
 from lab.experiments.plans import of_file
 from lab.experiments.planted import KIND, Planted, design, findings
@@ -110,7 +110,7 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
         row(plan, bottleneck=name, confidence=confidence)
         for plan, (name, confidence) in zip(plans(whole), said, strict=True)
     ]
-    pool, calm, every = findings(whole, rows, Path())
+    pool, calm, every = findings(Outcome(whole, rows, Path()))
     assert (pool.name, pool.server, pool.value) == ("planted: pool", "a", 1 / 3)
     assert pool.text == (
         "pool (pool_size=20, /downstream with 200 connections): worker pool named right 1 of 3 "
@@ -124,11 +124,11 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
-    assert [one.name for one in findings(whole, rows, Path())] == [
+    assert [one.name for one in findings(Outcome(whole, rows, Path()))] == [
         "planted: pool",
         "planted: all cases",
     ]
-    assert findings(whole, [], Path()) == ()
+    assert findings(Outcome(whole, [], Path())) == ()
 
 
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments import spike
+from lab.experiments.kind import Outcome
 from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS, Oha, Second, answers
@@ -80,7 +81,7 @@ def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak
 
 
 def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
-    return list(spike.findings(spiky(servers=("a",), **changes), rows, tmp_path))
+    return list(spike.findings(Outcome(spiky(servers=("a",), **changes), rows, tmp_path)))
 
 
 def trial(name: str = "01-a", **changes: object) -> Row:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import RawDataError
+from lab.experiments.kind import Outcome
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
 from lab.judge.gates import judge
@@ -101,7 +102,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
-    findings = kind.findings(experiment, rows, run_dir)
+    findings = kind.findings(Outcome(experiment, rows, run_dir))
     comparisons = () if kind.changes_lab else lanes(rows)
     content = Content(
         manifest=measured,

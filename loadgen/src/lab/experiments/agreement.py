@@ -10,7 +10,6 @@ and p95, in the latency a mode is judged by: corrected in an open load, raw in a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 
 from lab.load.engines import ENGINES
@@ -23,11 +22,7 @@ LEAST_MS = 2.0
 _MODES = {engine.name: engine.modes for engine in ENGINES}
 
 
-def findings(
-    experiment: Experiment,
-    rows: Sequence[Row],
-    run_dir: Path,  # noqa: ARG001 - the shape of every kind's findings
-) -> tuple[Finding, ...]:
+def findings(experiment: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:
     """One finding for each load, percentile and engine of the run besides the first; `value` is by
     which share the engine is above (below: negative) the first, None where that is unknown. Empty
     with fewer than two engines."""

@@ -14,14 +14,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.kind import Found, TrialKind, settings_of
+from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.experiments.reading.file import SHARED
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
 from lab.load.measure import RECORD
-from lab.model import Experiment, Finding, Observation, Row, TrialRecord, Warmth
+from lab.model import Finding, Observation, Row, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.system import observe
 
@@ -94,23 +94,23 @@ class Leg:
     seen: Observation
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """How fast heap and resident memory of each server and launch grew, as a slope with its
     95 % interval. Legs that are invalid, or whose series cannot be read, are left out, and the
     text says so. Raises RawDataError without a trial.json."""
     found: list[Finding] = []
-    for server in experiment.servers:
-        for launch in launches(experiment):
-            own = [row for row in rows if (row.server, row.launch) == (server, launch)]
+    for server in outcome.experiment.servers:
+        for launch in launches(outcome.experiment):
+            own = [row for row in outcome.rows if (row.server, row.launch) == (server, launch)]
             if own:
-                found += _of_jvm(server, launch, own, run_dir)
+                found += _of_jvm(server, launch, own, outcome)
     return tuple(found)
 
 
-def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> list[Finding]:
+def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> list[Finding]:
     legs, problems = [], []
     for row in rows:
-        leg = _leg(row, run_dir / "raw" / row.trial)
+        leg = _leg(row, outcome.raw(row))
         if isinstance(leg, str):
             problems.append(f"{row.trial}: {leg}")
         else:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from lab.errors import LabError
 from lab.experiments.inquiry import Explain, Step, Story, most_left, story
 from lab.experiments.interventions import Present
-from lab.experiments.kind import Found, TrialKind, Verb, settings_of
+from lab.experiments.kind import Found, Outcome, TrialKind, Verb, settings_of
 from lab.experiments.order import STRAYED, Design, Planner
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.experiments.reading.file import SHARED
@@ -104,17 +103,17 @@ def design(planner: Planner) -> Design:
     return inquiries
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """What came of each step and how each inquiry ended. Raises LabError without a manifest or a
     trial.json."""
-    record = manifest.read(run_dir)
+    record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
     conditions = {
-        row.trial: read_json(run_dir / "raw" / row.trial / RECORD, TrialRecord).plan.condition
-        for row in rows
+        row.trial: read_json(outcome.raw(row) / RECORD, TrialRecord).plan.condition
+        for row in outcome.rows
     }
     known = cores if isinstance(cores, int) else 1
-    return told(experiment, rows, record.servers, known, conditions)
+    return told(outcome.experiment, outcome.rows, record.servers, known, conditions)
 
 
 def told(

@@ -11,10 +11,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from lab.experiments import script
-from lab.experiments.kind import COMMON, Found, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -26,7 +25,7 @@ from lab.experiments.reading import (
 )
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.load.engines.oha import Second
-from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep, TrialRecord
+from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
 # A server that refuses at once is quick: with more errors than this, a second is not calm.
 ERROR_SHARE = 0.01
@@ -66,14 +65,14 @@ def design(planner: Planner) -> Design:
     return planner.one_per_launch(script=settings_of(Faults, planner.experiment).steps)
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each fault; see `recovery.findings_of`."""
-    faults = settings_of(Faults, experiment)
+    faults = settings_of(Faults, outcome.experiment)
     nothing = "no toxic of the script came and went"
     watch = Watch(
         "fault", nothing, Steady(faults.tolerance, faults.steady_s), _faults, _felt, _is_good
     )
-    return findings_of(watch, experiment, rows, run_dir)
+    return findings_of(watch, outcome)
 
 
 def disturbances(steps: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...]:

@@ -88,13 +88,26 @@ class Kind:
         return {**shared, **self.words, **scale}
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an experiment: the rows of its trials so far, and the folder of the run."""
+
+    experiment: Experiment
+    rows: Sequence[Row]
+    run_dir: Path
+
+    def raw(self, row: Row) -> Path:
+        """The folder with the raw files of a trial."""
+        return self.run_dir / "raw" / row.trial
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialKind(Kind):
     """A kind whose experiments are made of trials.
 
     * `title`: what the trials are, for the reports
     * `design`: the order of the trials; raises WordError
-    * `findings`: what was found, from an experiment, its rows and its folder; raises LabError
+    * `findings`: what was found; raises LabError
     * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
       runs can be compared
     * `load_name`: what a trial's load is called where trials of one load differ in conditions
@@ -104,7 +117,7 @@ class TrialKind(Kind):
 
     title: str
     design: Callable[[Planner], Design]
-    findings: Callable[[Experiment, Sequence[Row], Path], tuple[Finding, ...]]
+    findings: Callable[[Outcome], tuple[Finding, ...]]
     changes_lab: bool = False
     load_name: Callable[[Row], str] | None = None
     most_to_warm: int | None = None

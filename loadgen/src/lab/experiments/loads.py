@@ -5,7 +5,7 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 
 from __future__ import annotations
 
-from lab.experiments.agreement import findings
+from lab.experiments import agreement
 from lab.experiments.kind import Found, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
@@ -85,5 +85,5 @@ KIND = TrialKind(
     verb=Verb("bench", connections=2000, words={target.WORD: Word(target.KEY)}),
     read=read,
     design=design,
-    findings=findings,
+    findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),
 )

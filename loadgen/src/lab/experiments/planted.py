@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.experiments import cases
 from lab.experiments.cases import Case
-from lab.experiments.kind import Found, TrialKind, settings_of
+from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner
 from lab.experiments.reading import Asked, Word, read_load, rules
 from lab.load.engines import Engine
@@ -109,13 +109,13 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
     return found
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """How often each case was named right, and over all of them; how often a wrong name was
     given with high confidence. A trial without a verdict counts as not named."""
-    by_trial = dict(_trials(experiment))
+    by_trial = dict(_trials(outcome.experiment))
     found: list[Finding] = []
-    judged = [(by_trial[row.trial], row) for row in rows if row.trial in by_trial]
-    for case in settings_of(Planted, experiment).cases:
+    judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
+    for case in settings_of(Planted, outcome.experiment).cases:
         own = [(case, row) for of, row in judged if of == case]
         if own:
             text = f"{case.name} ({_setting(case)}): {' or '.join(case.expected)} {_text(own)}"

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import RawDataError
+from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
 from lab.load.engines.histogram import Histogram, Spectrum
 from lab.load.engines.oha import Second, answers
 from lab.load.measure import RECORD, needed_samples
-from lab.model import Experiment, Finding, Peak, Row, TrialRecord
+from lab.model import Finding, Peak, Row, TrialRecord
 from lab.store.records import read_json
 
 NAME = "recovery time"
@@ -143,19 +144,17 @@ class Watch:
     counts: Callable[[Second], bool] = lambda _: True
 
 
-def findings_of(
-    watch: Watch, experiment: Experiment, rows: Sequence[Row], run_dir: Path
-) -> tuple[Finding, ...]:
+def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each disturbance of each server and launch, and their median: over
     the disturbances of a launch, then over launches. A trial that is invalid, or whose raw files
     cannot be read, has none, and the text says why. Raises RawDataError without its trial.json."""
     found: list[Finding] = []
-    for server in experiment.servers:
+    for server in outcome.experiment.servers:
         each: list[tuple[Recovery, ...]] = []
-        for row in rows:
+        for row in outcome.rows:
             if row.server != server:
                 continue
-            told = _of_trial(watch, row, run_dir / "raw" / row.trial)
+            told = _of_trial(watch, row, outcome.raw(row))
             if isinstance(told, str):
                 found.append(_finding(NAME, row, None, told))
                 continue

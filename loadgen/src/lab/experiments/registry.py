@@ -15,13 +15,13 @@ from lab.model import Experiment
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """All kinds, by name."""
+    """All kinds by name, in the order of the alphabet."""
     modules = (
         import_module(f"{experiments.__name__}.{found.name}")
         for found in iter_modules(experiments.__path__)
     )
     found = [module.KIND for module in modules if hasattr(module, "KIND")]
-    return {kind.name: kind for kind in found}
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name)}
 
 
 def kind_of(experiment: Experiment) -> TrialKind:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-from lab.experiments.kind import COMMON, Found, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -24,7 +23,7 @@ from lab.experiments.reading import (
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines.oha import Second
-from lab.model import Experiment, Finding, Row, Spike, TrialRecord
+from lab.model import Finding, Spike, TrialRecord
 
 KEYS = {
     "extra": Key(rules.number(1, rules.MAX_CONNECTIONS)),
@@ -88,13 +87,13 @@ def design(planner: Planner) -> Design:
     return planner.one_per_launch(duration_s=spike.total_s, spike=spike)
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The recovery time after each spike; see `recovery.findings_of`."""
-    spike = settings_of(Spike, experiment)
+    spike = settings_of(Spike, outcome.experiment)
     watch = Watch(
         "spike", "no spike was run", Steady(spike.tolerance, spike.steady_s), _spikes, _felt
     )
-    return findings_of(watch, experiment, rows, run_dir)
+    return findings_of(watch, outcome)
 
 
 def _spikes(record: TrialRecord) -> list[Disturbance]:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from lab.errors import LabError
-from lab.experiments.kind import COMMON, Found, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import STRAYED, Design, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Experiment, Finding, Row, TrialPlan, error_share, goodput
+from lab.model import Finding, Row, TrialPlan, error_share, goodput
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -274,17 +273,17 @@ def design(planner: Planner) -> Design:
     return ramps
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The breaking point of each server and launch, and over launches the median of those: the
     smallest load that was not held. Without one `value` is None and the text says why, and up to
     where the load is known to be held; so also where trials, judged again, are of another search
     from some row on."""
-    stress = settings_of(Stress, experiment)
+    stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
-    for server in experiment.servers:
+    for server in outcome.experiment.servers:
         points = []
-        for launch in launches(experiment):
-            own = _rows_of(rows, server, launch)
+        for launch in launches(outcome.experiment):
+            own = _rows_of(outcome.rows, server, launch)
             if not own:
                 continue
             found.append(_finding(stress, search(stress, own), server, launch))
