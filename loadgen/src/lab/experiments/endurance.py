@@ -14,10 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
-from lab.experiments.reading.file import SHARED
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
 from lab.load.measure import RECORD

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from lab.errors import LabError
 from lab.experiments.inquiry import Explain, Step, Story, most_left, story
 from lab.experiments.interventions import Present
-from lab.experiments.kind import Found, Outcome, TrialKind, Verb, settings_of
+from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, Verb, settings_of
 from lab.experiments.order import STRAYED, Design, Planner
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
-from lab.experiments.reading.file import SHARED
 from lab.judge.intervals import RatioOf
 from lab.load.measure import RECORD
 from lab.model import (

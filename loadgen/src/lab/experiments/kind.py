@@ -14,13 +14,26 @@ from typing import TypeVar
 from lab.errors import LabError
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word
-from lab.experiments.reading.file import ALWAYS, SHARED
-from lab.experiments.reading.rules import Shape
+from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
 from lab.model import Experiment, Finding, Row
 from lab.model.density import Plan
 from lab.store.records import from_json
 
 T = TypeVar("T")
+ALWAYS: Mapping[str, Shape] = {"question": TEXT, "hypothesis": TEXT, "kind": TEXT}
+# Keys that several kinds read; each kind names its own.
+SHARED: Mapping[str, Shape] = {
+    "load.servers": TEXTS,
+    "load.routes": TEXTS,
+    "load.concurrency": WHOLES,
+    "load.modes": TEXTS,
+    "load.rate": RATE,
+    "load.duration": DURATION,
+    "load.warmup": DURATION,
+    "load.engines": TEXTS,
+    "repeat.launches": WHOLE,
+    "repeat.arms": TEXTS,
+}
 # What is to be measured, and notes of what this machine cannot hold of it and is left out.
 Found = tuple[Experiment | Plan, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.

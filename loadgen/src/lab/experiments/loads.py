@@ -6,10 +6,9 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 from __future__ import annotations
 
 from lab.experiments import agreement
-from lab.experiments.kind import Found, TrialKind, Verb
+from lab.experiments.kind import SHARED, Found, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
-from lab.experiments.reading.file import SHARED
 from lab.model import Mode
 
 

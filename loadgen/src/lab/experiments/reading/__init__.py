@@ -14,7 +14,6 @@ from lab.experiments.reading.load import (
 )
 from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.experiments.reading.settings import Asked, Here, Key, Settings, Word
-from lab.experiments.reading.target import notes as target_notes
 from lab.experiments.reading.target import refuse as refuse_target
 from lab.experiments.reading.words import given_settings, read_servers, read_words, refuse_unknown
 
@@ -36,5 +35,4 @@ __all__ = [
     "read_words",
     "refuse_target",
     "refuse_unknown",
-    "target_notes",
 ]

@@ -48,15 +48,8 @@ class Load:
         """The load as an experiment of a kind; `own` is the record of that kind's settings,
         `changes` are what the kind decides itself."""
         asked = self.asked
-        whole = {
-            "servers": self.servers,
-            "routes": self.routes,
-            "concurrencies": self.concurrencies,
-            "modes": self.modes,
-            "duration_s": self.duration_s,
-            "engines": self.engines,
-            **changes,
-        }
+        fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "duration_s",
+                  "warmup_s", "engines", "launches")  # fmt: skip
         return Experiment(
             name=asked.name,
             question=asked.question,
@@ -64,11 +57,8 @@ class Load:
             words=asked.words,
             kind=kind,
             own={} if own is None else to_json(own),
-            rate_rps=self.rate_rps,
-            warmup_s=self.warmup_s,
-            launches=self.launches,
             scale=asked.settings.scale,
-            **whole,
+            **{name: getattr(self, name) for name in fields} | changes,
         )
 
 

@@ -73,7 +73,7 @@ def target(text: str) -> Target:
 
 def given_target(settings: Settings) -> Target | None:
     """The target, if one was given. Raises WordError."""
-    return settings.one(KEY, target, None) if settings.get(KEY) else None
+    return settings.one(KEY, target, None)
 
 
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:
@@ -101,9 +101,3 @@ def refuse(words: Mapping[str, str], verb: str) -> None:
     """Raises WordError where the word is not for this verb."""
     if WORD in words:
         raise WordError(f"{verb}: {WORD} is not allowed; allowed: make bench {WORD}=…")
-
-
-def notes(words: Mapping[str, str]) -> tuple[str, ...]:
-    """What the target's rule changed of the word, for the user; the words are valid."""
-    note = target(words[WORD]).note if WORD in words else None
-    return (note,) if note else ()
