@@ -1,8 +1,8 @@
 """A constant load for a long time, and how memory grows meanwhile.
 
-The load is cut into legs, trials of their own on the same JVM. Servers take turns leg by leg,
-so that what drifts falls on all alike; growth is per hour of *load*, the time between a
-server's own legs left out.
+The load is cut into legs: trials of their own on the same JVM. Servers take turns leg by leg, so
+that a drift of the machine falls on all alike. Growth is per hour of *load*: the time between a
+server's own legs does not count.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from lab.system import observe
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
 UNIT = "MiB/h"
-# Samples a second apart lean on each other, and Sen's interval supposes that values do not: so
-# the time under load is cut into this many parts, and each part's median is one value.
+# Samples a second apart depend on each other, and Sen's interval supposes independent values. So
+# the time under load is cut into this many parts, and the median of each part is one value.
 PARTS = 10
-# What is left of the duration is a leg of its own, or makes the last one longer where it is less.
+# A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
+# longer.
 LEAST_LEG_S = 30
 MIB = 2**20
 HOUR_S = 3600
@@ -71,7 +72,7 @@ def design(planner: Planner) -> Design:
 
 
 def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
-    """How long each leg is, in seconds: together as long as was asked for."""
+    """The length of each leg in seconds; together they last `duration_s`."""
     whole, rest = divmod(duration_s, leg_s)
     lengths = [leg_s] * whole
     if rest >= LEAST_LEG_S or not lengths:
@@ -83,8 +84,8 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg that counts: which JVM it ran on and how that was proven warm, how long it put load
-    on it before and until the end of the window, and what Prometheus saw."""
+    """A leg that counts: the JVM it ran on and the proof that this JVM was warm, for how long the
+    leg put load on it before the window and until its end, and what Prometheus saw."""
 
     started_ms: int
     warmth: Warmth | None
@@ -114,7 +115,7 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> 
             problems.append(f"{row.trial}: {leg}")
         else:
             legs.append(leg)
-    # Two JVMs have no growth in common: the one that ran longest is looked at.
+    # Two JVMs have no growth in common: the findings are of the JVM with the most legs.
     of_jvm: dict[int, list[Leg]] = {}
     for leg in legs:
         of_jvm.setdefault(leg.started_ms, []).append(leg)
@@ -140,8 +141,8 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> 
 
 
 def _interrupted(legs: Sequence[Leg]) -> str:
-    """Says where a run was interrupted and went on: a JVM is then proven warm once more, and that,
-    and what the unfinished leg did, is load of which nobody knows how much."""
+    """Says that a run was interrupted and went on. The JVM is then proven warm once more. Nobody
+    knows how much load that proof and the unfinished leg were."""
     count = sum(one.warmth != before.warmth for before, one in pairwise(legs))
     if not count:
         return ""
@@ -200,8 +201,8 @@ def _growth(
 
 
 def in_parts(points: Sequence[tuple[float, float]], count: int = PARTS) -> Points:
-    """The medians (of time, of value) of equally long parts of the time; a part without
-    points is left out."""
+    """The medians (of time, of value) of equally long parts of the time. A part without points is
+    left out."""
     if not points:
         return ()
     first, last = points[0][0], points[-1][0]
@@ -225,7 +226,7 @@ def resident(seen: Observation) -> Points:
 
 
 def _old_note(legs: Sequence[Leg]) -> str:
-    """Says where the old generation was never collected in all that time."""
+    """Says that the old generation was never collected in all that time; empty where it was."""
     after = {
         value
         for leg in legs

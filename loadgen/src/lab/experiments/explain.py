@@ -63,7 +63,7 @@ class Inquiries:
     total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
-        """See Design: every step that is left is tried, with all of its pairs."""
+        """See Design; as if every step that is left were tried with all of its pairs."""
         experiment = self.planner.experiment
         return sum(
             most_left(
@@ -103,7 +103,7 @@ def design(planner: Planner) -> Design:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """What came of each step and how each inquiry ended. Raises LabError without a manifest or a
+    """The answer of each step, and how each inquiry ended. Raises LabError without a manifest or a
     trial.json."""
     record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
@@ -122,8 +122,8 @@ def told(
     cores: int,
     conditions: Mapping[str, Condition],
 ) -> tuple[Finding, ...]:
-    """The findings, from rows, the conditions of their trials, and what was read back of the
-    servers before the run."""
+    """The findings, from rows, the conditions of their trials, and the servers as they were before
+    the run."""
     found: list[Finding] = []
     for server in experiment.servers:
         own = [row for row in rows if row.server == server]

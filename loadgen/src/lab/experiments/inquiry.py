@@ -46,7 +46,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A trial that is wanted. `arm` names its part: 1-named, 1-before, 1-after, 2-named …"""
+    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …"""
 
     condition: Condition
     arm: str
@@ -54,9 +54,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One resource tried. `before` and `after` are valid trials without and with the change;
-    `goodput` and `p95` are after / before, None where there is none; `least`: of a goodput of 0
-    before only a lower bound is known. `why` says why `answer` is that."""
+    """One resource that was tried. `before` and `after` are the valid trials without and with the
+    change. `goodput` and `p95` are the ratios after / before, None where there is no ratio. `least`
+    says that the ratio is a lower bound, because the goodput before was 0. `why` is the reason for
+    the answer."""
 
     number: int
     resource: str
@@ -74,10 +75,12 @@ class Step:
 
 @dataclass(slots=True)
 class Story:
-    """What the rows of one server say. `wanted` is the next trial (None: no more), `steps` are
-    those that were decided, `refused` (number, resource, reason) of suspects that cannot be
-    changed, `end` the last sentence, where it has ended. `strayed`: the first row that is not the
-    trial that was wanted, and which was; nothing after it counts."""
+    """What the rows of one server say.
+
+    `wanted` is the next trial (None: the inquiry is over). `steps` are the resources that were
+    decided, `refused` the suspects that cannot be changed as (number, resource, reason), and `end`
+    is the last sentence. `strayed` names the first row that is not the trial that was wanted, and
+    the one that was; nothing after it counts."""
 
     wanted: Ask | None = None
     steps: list[Step] = field(default_factory=list)
@@ -92,9 +95,11 @@ def story(
     rows: Sequence[Row],
     conditions: Mapping[str, Condition] | None = None,
 ) -> Story:
-    """Where the inquiry stands after these rows of one server, in their order. `present` is how
-    the server was before the first; `conditions` by trial those that were in force, where known:
-    judged by another version, a verdict may ask for another change than the one that was made."""
+    """Where the inquiry stands after these rows of one server, in the order of time.
+
+    `present` is the server as it was before the first trial. `conditions` are the conditions that
+    were in force, by trial, as far as they are known: another version of the lab may give another
+    verdict and ask for another change than the one that was made."""
     told = Story()
     asking = _inquiry(explain, present, told)
     told.wanted = next(asking)
@@ -110,7 +115,7 @@ def story(
 
 
 def most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
-    """At most how many trials an inquiry has left after these rows of its server."""
+    """The most trials that an inquiry can have left after these rows of its server."""
     if of.wanted is None:
         return 0
     number, _, part = of.wanted.arm.partition("-")
@@ -124,7 +129,7 @@ def most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
 
 
 def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
-    """Why a row is not the trial that was wanted; empty where it is."""
+    """Why a row is not the trial that was wanted; empty where it is that trial."""
     if wanted is None:
         return f"{row.trial} is not of this inquiry: it had ended"
     if row.arm != wanted.arm:
@@ -139,7 +144,7 @@ def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) 
 
 
 def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row, None]:
-    """Asks for one trial after the other, and writes down what they say."""
+    """Asks for one trial after the other, and writes their answers into `told`."""
     suspect, named, number = explain.suspect, None, 1
     while True:
         if named is None:
@@ -172,13 +177,13 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row,
             elif suspect is None or suspect == named.bottleneck:
                 told.end = f"unknown: {resource} was named, and is {step.answer}: {step.why}"
                 return
-        # What was only suspected is left behind, and the verdict of the same trial is next.
+        # The suspect was not the limit: the verdict of the same trial is next.
         suspect = None
         number += 1
 
 
 def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
-    """A valid trial, or the last of TRIES that are not."""
+    """A valid trial, or the last of TRIES invalid ones."""
     for _ in range(TRIES - 1):
         row = yield ask
         if usable(row):
@@ -187,13 +192,13 @@ def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
 
 
 def usable(row: Row) -> bool:
-    """Goodput needs no latencies: where every answer was an error it is 0, and known."""
+    """Whether the goodput of a trial is known. Where every answer was an error it is 0."""
     return row.valid or row.invalid_reasons == NO_SUCCESS
 
 
 def _machine_or_invalid(named: Row) -> str:
-    """Why nothing follows from an invalid trial; empty for a valid one. A machine that is too
-    small makes trials invalid, and then its verdict is why."""
+    """Why nothing follows from an invalid trial; empty for a valid trial. A machine that is too
+    small makes trials invalid; the verdict then names the machine."""
     if usable(named):
         return ""
     if named.bottleneck in MACHINE:
@@ -234,7 +239,7 @@ def _tried(
     change: Lever,
     now: Present,
 ) -> Generator[Ask, Row, Step]:
-    """The pairs of one step, A B B A A B …, and what they say."""
+    """Makes the pairs of one step, A B B A A B …, and decides on its resource."""
     sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
     problem = ""
@@ -275,8 +280,8 @@ def _tried(
 
 
 def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
-    """How many times the goodput before the change the load could have at all: the rate offered,
-    or N / R0. None where it cannot be told, or where the change is one of R0 itself."""
+    """The most that the load allows, as a multiple of the goodput before the change: the offered
+    rate, or N / R0. None where it is unknown, and where the change is a change of R0."""
     known = [value for value in map(goodput, before) if value]
     if not known or resource in ("downstream", "downstream timeout", "Toxiproxy"):
         return None
@@ -292,7 +297,7 @@ def _where(arm: str) -> str:
 
 
 def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
-    """What after / before of the goodput says of the resource that was changed, and why."""
+    """The answer that the ratio after / before of the goodput gives of a resource, and why."""
     interval = ratio.interval
     if interval is None:
         return "inconclusive", (
@@ -307,8 +312,8 @@ def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
 
 
 def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
-    """After / before, and whether it is only a lower bound: a goodput of 0 has no ratio, so one
-    answer in the window, the least that could have been seen, stands for it."""
+    """The ratio after / before, and whether it is only a lower bound. A goodput of 0 has no ratio.
+    We then use one answer in the window, the least that could have been seen."""
     without, changed = _goodputs(before), _goodputs(after)
     if not without or not changed:
         return None, False
@@ -318,7 +323,7 @@ def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf
 
 
 def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """(goodput, one answer in the window) of each; none where one cannot be told."""
+    """(goodput, one answer in the window) of each row; empty where one of them is unknown."""
     found = []
     for row in rows:
         value = goodput(row)

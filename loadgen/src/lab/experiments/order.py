@@ -1,7 +1,7 @@
 """The order of an experiment's trials.
 
-A design is a function of what is done so far: asked again with the same rows it plans the same
-trial, which is how an interrupted run goes on.
+A design is a function of the rows so far. With the same rows it plans the same trial again, which
+is how an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -18,14 +18,10 @@ from lab.experiments.reading import no_auto_rate
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Engine
 from lab.model import (
-    AS_IT_IS,
-    Condition,
     Experiment,
     Mode,
     Row,
     Snapshot,
-    Spike,
-    ToxicStep,
     TrialPlan,
 )
 
@@ -42,39 +38,39 @@ class Design(Protocol):
 
     @property
     def total(self) -> int | None:
-        """How many trials there will be; None where that depends on what they find."""
+        """How many trials there will be; None where their number depends on their findings."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, for the user."""
+        """For the user: what the design leaves out."""
 
     def left(self, done: Sequence[Row]) -> int:
-        """How many trials there will be after these; where `total` is None at most so many,
-        those that are invalid and run once more not counted."""
+        """How many trials are left after these rows. Where `total` is None this is the most there
+        can be, not counting invalid trials that run once more."""
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The trial after those that are done, in the order they were; None: no more."""
+        """The trial after these rows, which are in the order of time; None: the run is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A design that knows all its trials beforehand."""
+    """A design that knows all its trials before the first one."""
 
     plans: tuple[TrialPlan, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> int | None:
-        """All of them."""
+        """The number of all trials."""
         return len(self.plans)
 
     def left(self, done: Sequence[Row]) -> int:
-        """Those that are not done."""
+        """The number of trials without a row."""
         names = {row.trial for row in done}
         return sum(plan.trial not in names for plan in self.plans)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The first that is not done."""
+        """The first trial without a row."""
         names = {row.trial for row in done}
         return next((plan for plan in self.plans if plan.trial not in names), None)
 
@@ -101,13 +97,10 @@ class Planner:
         *,
         route: str | None = None,
         duration_s: int | None = None,
-        launch: int = 0,
-        arm: str | None = None,
-        spike: Spike | None = None,
-        script: tuple[ToxicStep, ...] = (),
-        condition: Condition = AS_IT_IS,
+        **changes: Any,
     ) -> TrialPlan:
-        """A trial without a name yet; route and duration are the experiment's if not given."""
+        """A trial without a name yet. Route and duration are the experiment's if not given;
+        `changes` are further fields of TrialPlan."""
         route = route or self.experiment.routes[0]
         return TrialPlan(
             trial="",
@@ -122,11 +115,7 @@ class Planner:
             duration_s=duration_s or self.experiment.duration_s,
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
-            launch=launch,
-            arm=arm,
-            spike=spike,
-            script=script,
-            condition=condition,
+            **changes,
         )
 
     def single(self, server: str, concurrency: int | None = None, **changes: Any) -> TrialPlan:
@@ -154,9 +143,9 @@ class Planner:
         )
 
     def offered_rps(self, route: str, concurrency: int) -> int | None:
-        """What an open load offers; None where RATE=auto has no meaning, as nothing waits.
+        """The rate of an open load; None where RATE=auto has no meaning because nothing waits.
 
-        It is computed from one server's snapshot, for delay and toxics are the same for all.
+        One server's snapshot is enough: delay and toxics are the same for all servers.
         """
         experiment = self.experiment
         if experiment.rate_rps is not None:
@@ -164,23 +153,23 @@ class Planner:
         return auto_rate_rps(route, concurrency, self.snapshots[experiment.servers[0]])
 
     def engine_for(self, mode: Mode) -> Engine:
-        """The first that does this mode. Raises WordError."""
+        """The first engine that does this mode. Raises WordError."""
         for engine in self.engines.values():
             if mode in engine.modes:
                 return engine
         raise self._no_engine(mode)
 
     def numbered(self, plans: Sequence[TrialPlan]) -> tuple[TrialPlan, ...]:
-        """The trials with their names. Raises WordError where an engine cannot do one, or
-        there is none."""
+        """The trials with their names. Raises WordError where an engine cannot do a trial, or
+        there is no trial."""
         if not plans:
             raise self._no_engine(*self.experiment.modes)
         digits = max(2, len(str(len(plans))))
         return tuple(self.named(plan, at, digits) for at, plan in enumerate(plans, 1))
 
     def named(self, plan: TrialPlan, number: int, digits: int) -> TrialPlan:
-        """The trial with its name, as 01-server-mode-c100: beside that only what there are
-        several of. Raises WordError where its engine cannot do it."""
+        """The trial with its name, as 01-server-mode-c100. Arm, route, engine and launch are in
+        the name only where the run has several. Raises WordError where its engine cannot do it."""
         experiment = self.experiment
         parts = [
             f"{number:0{digits}d}",
@@ -202,12 +191,12 @@ class Planner:
 
 
 def launches(experiment: Experiment) -> Sequence[int]:
-    """The launches, from 1; or only 0, the JVMs that run."""
+    """The numbers of the launches, from 1; only 0 where trials use the JVMs that run."""
     return range(1, experiment.launches + 1) if experiment.launches else (0,)
 
 
 def turned(values: Sequence[T], launch: int) -> Sequence[T]:
-    """The values, in reverse in every other launch."""
+    """The values; every other launch has them in reverse."""
     return values if launch % 2 or not launch else values[::-1]
 
 

@@ -1,7 +1,7 @@
 """Bottlenecks planted one after the other: does the verdict name them?
 
-A verdict that is wrong and sure of itself is the worst: it would be believed. So that is counted
-beside how often the right name came out.
+A wrong verdict with high confidence is the worst, because people would believe it. So the findings
+count such verdicts too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lab.model import HIGH, UNKNOWN, Experiment, Finding, Row, Spike, TrialPlan
 NAME = "planted"
 ALL = "all cases"
 UNIT = "share named right"
-# A burst of connections in the middle of the window, and what is left of it around that.
+# How long the extra connections last, in the middle of the window.
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
 WARM_CONNECTIONS = 50
@@ -81,7 +81,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
     spike = None
     if case.peak_extra:
         calm_s = max(1, (planner.experiment.duration_s - PEAK_S) // 2)
-        # Nothing is found of a recovery: the peak is there to be met.
+        # No recovery is measured: tolerance and steady seconds have no meaning here.
         spike = Spike(case.peak_extra, None, calm_s, PEAK_S, 1, 0.25, 1)
     return planner.plan(
         case.server,
@@ -98,7 +98,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
 
 
 def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
-    """The trials by name, as 03-slow-downstream-r2: which case each is of follows from this."""
+    """The names of the trials, as 03-slow-downstream-r2, each with its case."""
     every, rounds = settings_of(Planted, experiment).cases, max(1, experiment.launches)
     digits = max(2, len(str(rounds * len(every))))
     found: list[tuple[str, Case]] = []
@@ -110,8 +110,8 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """How often each case was named right, and over all of them; how often a wrong name was
-    given with high confidence. A trial without a verdict counts as not named."""
+    """For each case and for all of them: how often the verdict named it right, and how often a
+    wrong name came with high confidence. A trial without a verdict counts as not named."""
     by_trial = dict(_trials(outcome.experiment))
     found: list[Finding] = []
     judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
@@ -131,7 +131,7 @@ def right(case: Case, row: Row) -> bool:
 
 
 def wrong_and_sure(case: Case, row: Row) -> bool:
-    """Whether it names something else, with a confidence to rely on."""
+    """Whether the verdict of this trial names something else with high confidence."""
     named = row.bottleneck not in (None, UNKNOWN)
     return named and not right(case, row) and (row.confidence or 0.0) >= HIGH
 

@@ -14,9 +14,9 @@ from lab.model.toxic_words import YES, Put, parse_toxic
 from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
 
 KEY = "toxics"
-# Of `make toxic`; in a file they are in small letters, and `remove` names what is removed.
+# Keys besides the words of `make toxic`; `remove` names the toxic that is removed.
 OTHER_KEYS = ("at", "remove")
-# Toxiproxy 2.12 does not answer while such a toxic waits; the driver must not wait with it.
+# Toxiproxy 2.12 does not answer while such a toxic waits, and the driver must not wait for it.
 LONGEST_RESET_MS = 1000
 
 
@@ -37,9 +37,9 @@ def read(asked: Asked) -> tuple[Step, ...]:
 def checked(
     steps: Sequence[Step], scaled: Callable[[int], int], duration_s: int, steady_s: int
 ) -> tuple[ToxicStep, ...]:
-    """The steps with their times scaled, played through in thought: every one possible, in the
-    order of time, with calm before the first, and after the last nothing left and time to
-    recover. Raises WordError."""
+    """The steps with their times scaled, after playing them through: each is possible, they are in
+    the order of time, there is calm before the first, and after the last no toxic is left and there
+    is time to recover. `duration_s` and `steady_s` are scaled already. Raises WordError."""
     begins = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
     now = begins
     found: list[ToxicStep] = []

@@ -21,8 +21,8 @@ from lab.model import Finding, Row, TrialPlan, error_share, goodput
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
-# An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
-# chance it does once, and not twice in a row.
+# An invalid trial runs once more. It says nothing of the server, or it says that the server gave
+# way. A server may give way once by chance, but not twice in a row.
 TRIES = 2
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
@@ -94,9 +94,12 @@ def read(asked: Asked) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the rows of one server and launch say. `load` is to be tried next (None: nothing
-    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing.
-    `strayed`: the first row that is not the trial that was next; nothing after it counts."""
+    """What the rows of one server and launch say.
+
+    `load` is the next one to try (None: the search is over). `held` is the largest load that was
+    held, `broken` the smallest that was not, and `why` is the reason. `stuck` is the smallest load
+    of which TRIES rows tell nothing. `strayed` names the first row that is not the trial that was
+    next; nothing after it counts."""
 
     load: int | None
     held: Row | None = None
@@ -107,13 +110,13 @@ class Search:
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
-    """Where the search stands after these rows of one server and launch, in their order.
+    """Where the search stands after these rows of one server and launch, in the order of time.
 
-    first, first + step, … up to most while loads are held; then the middle between the
-    largest held load and the smallest that is broken, or that cannot be told, until they differ
-    by at most `resolution`; a number of connections that any number of an engine's threads can
-    share, if there is one. Ends at the first row that is not of this search: judged by another
-    version, a trial may ask for another next one than the one that was made.
+    It tries first, first + step, … up to most while loads are held. Then it tries the middle
+    between the largest held load and the smallest load that is broken or cannot be told, until
+    these differ by at most `resolution`. The middle is a number of connections that any number of
+    an engine's threads can share, if there is one. The search ends at the first row that is not its
+    own: another version of the lab may judge a trial otherwise and ask for another next load.
     """
     load: int | None = stress.first
     held: Row | None = None
@@ -150,7 +153,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
 
 
 def gave_way(row: Row) -> str | None:
-    """Why an invalid trial shows that the server did not hold the load; None where it does not."""
+    """The reason why an invalid trial shows that the server did not hold the load, else None."""
     if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
@@ -177,8 +180,8 @@ def _middle(low: int, high: int) -> int:
 
 
 def most_left(stress: Stress, state: Search) -> int:
-    """At most how many trials a search has left, invalid ones not counted: what is left of the
-    ramp, and of the halving after it."""
+    """The most trials that a search can have left, without invalid ones: the rest of the ramp, and
+    the halving after it."""
     if state.load is None:
         return 0
     low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
@@ -199,8 +202,8 @@ def _halvings(stress: Stress, low: int, top: int) -> int:
 
 
 def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
-    """Why a load is not held, with the numbers; None where it is. `before` are valid rows of
-    the same server and launch: throughput must not fall below that of a smaller load."""
+    """Why a load is not held, with the numbers; None where it is held. `before` are valid rows of
+    the same server and launch: goodput must not fall below the goodput of a smaller load."""
     objective, problems = stress.objective, []
     p95_ms = p95_of(row)
     if p95_ms is None:
@@ -221,21 +224,21 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
 
 
 def p95_of(row: Row) -> float | None:
-    """Corrected in an open load; the raw one in a closed load, which has no other."""
+    """The p95 in ms: corrected in an open load, raw in a closed load, which has no other."""
     return row.p95_ms if row.mode == "open" else row.raw_p95_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Ramps:
-    """One search per launch and server; within a launch the servers take turns, the one with
-    the fewest rows next, so that what drifts falls on all alike."""
+    """One search per launch and server. Within a launch the server with the fewest rows is next, so
+    that a drift of the machine falls on all servers alike."""
 
     planner: Planner
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
-        """See Design: of all searches that have not ended, the longest way."""
+        """See Design; the longest way of every search that has not ended."""
         experiment = self.planner.experiment
         stress = settings_of(Stress, experiment)
         return sum(
@@ -274,10 +277,9 @@ def design(planner: Planner) -> Design:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The breaking point of each server and launch, and over launches the median of those: the
-    smallest load that was not held. Without one `value` is None and the text says why, and up to
-    where the load is known to be held; so also where trials, judged again, are of another search
-    from some row on."""
+    """The breaking point of each server and launch, which is the smallest load that was not held,
+    and the median over launches. `value` is None without a breaking point, and where trials that
+    were judged again are not of this search. The text then says why, and which load was held."""
     stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
     for server in outcome.experiment.servers:
@@ -295,7 +297,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
 
 def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
     held, broken, stuck = "no load was held", "", state.stuck
-    # What cannot be told above a load that is broken leaves nothing open.
+    # A load above a broken one may stay unknown: the breaking point is below it.
     if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
         stuck = None
     if state.held is not None:

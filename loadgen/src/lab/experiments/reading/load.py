@@ -26,8 +26,8 @@ EVERY_SECOND = "oha"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the settings of [load] and [repeat] say. `most` is how many connections the
-    machine holds on the route where it holds the fewest; `notes` what was left out."""
+    """The settings of [load] and [repeat]. `most` is how many connections the machine holds on the
+    route where it holds the fewest, `notes` say which connections were left out."""
 
     asked: Asked
     servers: tuple[str, ...]
@@ -126,7 +126,7 @@ def check_tells_every_second(load: Load) -> None:
 
 
 def no_auto_rate(path: str) -> WordError:
-    """Why there is no RATE=auto on a path without a wait, and what to do."""
+    """The refusal of RATE=auto on a path without a wait."""
     return WordError(
         f"RATE=auto is a share of connections / wait, and {path} does not wait now; "
         "allowed: RATE=n requests per second, or MODE=closed"
@@ -168,7 +168,7 @@ def _modes(settings: Settings) -> tuple[Mode, ...]:
 
 
 def _possible(settings: Settings, load: Load) -> Load:
-    """What one setting makes of another. Raises WordError."""
+    """The load, where its settings go together. Raises WordError."""
     engines, rate, modes = (settings.get(f"load.{key}") for key in ("engines", "rate", "modes"))
     if engines is not None and load.engines == (CLOSED_ONLY,) and "open" in load.modes:
         raise engines.refuse(

@@ -151,7 +151,7 @@ def max_concurrency(route: Route, file_limit: int) -> int:
 
 
 def connections(most: int) -> Rule[int]:
-    """A number of connections. Whether the machine holds them is another question."""
+    """A number of connections. `read_load` checks whether the machine holds them."""
 
     def rule(text: str) -> int:
         if not re.fullmatch(r"[1-9][0-9]{0,6}", text):
@@ -162,7 +162,7 @@ def connections(most: int) -> Rule[int]:
 
 
 def held(route: Route, file_limit: int) -> str:
-    """What this machine holds on the route and why, for a message."""
+    """For a message: how many connections this machine holds on the route, and why."""
     each = "one" if route.descriptors == 1 else f"two, as each opens a {route.opens},"
     return (
         f"1..{max_concurrency(route, file_limit)} on {route.path} ({file_limit} open files per "

@@ -24,12 +24,12 @@ class Given:
     by_user: bool
 
     def refuse(self, problem: str) -> WordError:
-        """What is wrong with it; the problem begins with what was given."""
+        """The refusal; `problem` begins with the given value."""
         return WordError(f"{self.place}={problem}")
 
     @property
     def text(self) -> str:
-        """As one text."""
+        """The texts as one text."""
         return ",".join(self.texts)
 
 
@@ -50,9 +50,9 @@ class Word:
 
 
 class Settings:
-    """Settings by name, read with rules. What a rule refuses becomes a WordError.
+    """Settings by name, read with rules. The refusal of a rule becomes a WordError.
 
-    `place` is what stands before the name of a setting that is missing.
+    `place` stands before the name of a setting that is missing.
     """
 
     def __init__(self, place: str, given: Mapping[str, Given]) -> None:
@@ -60,7 +60,7 @@ class Settings:
         self._given = dict(given)
 
     def get(self, key: str) -> Given | None:
-        """What was given, if anything."""
+        """The given texts of a setting, if there are any."""
         return self._given.get(key)
 
     def each(self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:
@@ -85,7 +85,7 @@ class Settings:
         return self._read(given, given.texts[0], rule)
 
     def missing(self, what: str) -> WordError:
-        """That something is not there, and what it would be."""
+        """The refusal for a setting that must be given."""
         return WordError(f"{self.place}: {what} is missing")
 
     @property
