@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab.experiments.registry import kind_of
 from lab.model import Experiment, Snapshot, ToxicState
 from lab.report import markdown, settings, words
 from lab.report.words import Content
@@ -36,7 +37,9 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 
 def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
     run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
-    return Content(manifest.read(run_dir), of, (), (), (), (), (), ())
+    verb = kind_of(of).verb
+    assert verb is not None
+    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=verb.name)
 
 
 def again(of: Content) -> tuple[str | None, tuple[str, ...]]:

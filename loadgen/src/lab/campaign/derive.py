@@ -115,6 +115,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         unfinished=unfinished,
         verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
         title=kind.title,
+        verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
     )
     texts = {

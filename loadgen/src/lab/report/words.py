@@ -30,8 +30,9 @@ LOADS_LEGEND = (
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended. `title` says what the trials are,
-    `load_name` what a trial's load is called where conditions differ."""
+    `unfinished` are raw folders of trials that never ended. Of the kind: `title` says what its
+    trials are, `verb` measures it without a file, and `load_name` is what a trial's load is called
+    where conditions differ."""
 
     manifest: Manifest
     experiment: Experiment
@@ -43,6 +44,7 @@ class Content:
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
     title: str = "trials"
+    verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
 
     @property
@@ -180,9 +182,7 @@ def command(of: Content, settings: Sequence[str]) -> str | None:
     experiment = of.experiment
     if not experiment.words:
         return None
-    verb = "explain" if experiment.kind == "explain" else "bench"
-    if any(word.startswith("EXP=") for word in experiment.words):
-        verb = "run"
+    verb = "run" if any(word.startswith("EXP=") for word in experiment.words) else of.verb
     return f"make {verb} {' '.join(map(shlex.quote, (*experiment.words, *settings)))}"
 
 
