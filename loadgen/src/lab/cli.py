@@ -22,20 +22,11 @@ from lab.campaign.doctor import examine
 from lab.campaign.rejudge import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.run import Place, resume, run
 from lab.errors import LabError, WordError
-from lab.experiments.reading import (
-    DensityFile,
-    bench_experiment,
-    explain_experiment,
-    given_settings,
-    read_servers,
-    read_words,
-    refuse_unknown,
-    run_experiment,
-    target_notes,
-)
-from lab.experiments.reading.density import density_plan, file_plan, source_ports
+from lab.experiments.density import source_ports
+from lab.experiments.kind import Found
+from lab.experiments.plans import of_file, of_verb, verbs
+from lab.experiments.reading import Here, given_settings, read_servers, read_words, refuse_unknown
 from lab.load.engines.base import cores
-from lab.model import Experiment
 from lab.model.density import Plan as DensityPlan
 from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
 from lab.report.density import is_density
@@ -71,24 +62,13 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         return 130
 
 
-def _bench(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
-    experiment = bench_experiment(words, _servers(environ), _file_limit())
-    notes = target_notes(words)
-    return _in_lab(
-        environ,
-        lambda place, stack, system: run(
-            experiment, place, stack, system, _console(environ), notes
-        ),
-    )
+def _measure(verb: str) -> Callable[[Sequence[str], Environ], int]:
+    """A verb that measures what its words ask for."""
 
+    def do(argv: Sequence[str], environ: Environ) -> int:
+        return _start(of_verb(verb, read_words(argv, environ), _here(environ)), environ)
 
-def _explain(argv: Sequence[str], environ: Environ) -> int:
-    experiment = explain_experiment(read_words(argv, environ), _servers(environ), _file_limit())
-    return _in_lab(
-        environ,
-        lambda place, stack, system: run(experiment, place, stack, system, _console(environ)),
-    )
+    return do
 
 
 def _run(argv: Sequence[str], environ: Environ) -> int:
@@ -106,25 +86,23 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
         return _in_lab(
             environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
         )
-    plan, notes = _experiment(words, environ)
+    return _start(_of_file(words, environ), environ)
+
+
+def _start(found: Found, environ: Environ) -> int:
+    """Measure what was asked for: trials, or density, which has none."""
+    plan, notes = found
+    console = _console(environ)
     if isinstance(plan, DensityPlan):
-        return _measure_density(plan, environ)
+        return _in_lab(
+            environ,
+            lambda place, stack, system: density(
+                plan, _density_place(place), stack, system, console
+            ),
+        )
     return _in_lab(
         environ, lambda place, stack, system: run(plan, place, stack, system, console, notes)
     )
-
-
-def _density(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
-    plan = density_plan(words, _servers(environ), _file_limit(), source_ports())
-    return _measure_density(plan, environ)
-
-
-def _measure_density(plan: DensityPlan, environ: Environ) -> int:
-    def measure(place: Place, stack: Stack, system: Linux) -> int:
-        return density(plan, _density_place(place), stack, system, _console(environ))
-
-    return _in_lab(environ, measure)
 
 
 def _density_place(place: Place) -> DensityPlace:
@@ -174,12 +152,8 @@ def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     return lock.claimed(home / lock.FOLDER, other)
 
 
-def _experiment(words: Words, environ: Environ) -> tuple[Experiment | DensityPlan, tuple[str, ...]]:
-    servers, limit = _servers(environ), _file_limit()
-    plan, notes = run_experiment(words, servers, limit, _home(environ) / "experiments")
-    if isinstance(plan, DensityFile):
-        return file_plan(plan, servers, limit, source_ports()), notes
-    return plan, notes
+def _of_file(words: Words, environ: Environ) -> Found:
+    return of_file(words, _here(environ), _home(environ) / "experiments")
 
 
 def _resumed(words: Words, environ: Environ) -> Path:
@@ -204,23 +178,19 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
     verb, *rest = argv or [""]
     words = read_words(rest, environ)
-    if verb == "bench":
-        bench_experiment(words, _servers(environ), _file_limit())
-    elif verb == "explain":
-        explain_experiment(words, _servers(environ), _file_limit())
+    if verb in verbs():
+        of_verb(verb, words, _here(environ))
     elif verb == "run":
         if "RESUME" in words:
             _resumed(words, environ)
         else:
-            _experiment(words, environ)
+            _of_file(words, environ)
     elif verb in OF_RESULTS:
         OF_RESULTS[verb](words, _home(environ) / "results")
-    elif verb == "density":
-        density_plan(words, _servers(environ), _file_limit(), source_ports())
     elif verb in CHECKS:
         CHECKS[verb](words)
     else:
-        allowed = ", ".join(("bench", "run", "explain", "density", *OF_RESULTS, *CHECKS))
+        allowed = ", ".join(("run", *verbs(), *OF_RESULTS, *CHECKS))
         raise WordError(f"check: '{verb}' is not allowed; allowed: {allowed}")
     return 0
 
@@ -286,12 +256,10 @@ CHECKS: Mapping[str, Callable[[Words], object]] = {
     "toxics-reset": parse_reset,
 }
 VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
-    "bench": _bench,
+    **{verb: _measure(verb) for verb in verbs()},
     "run": _run,
-    "explain": _explain,
     "report": _report,
     "compare": _compare,
-    "density": _density,
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),
@@ -309,6 +277,10 @@ def _home(environ: Environ) -> Path:
 
 def _servers(environ: Environ) -> tuple[str, ...]:
     return read_servers(_home(environ) / "servers")
+
+
+def _here(environ: Environ) -> Here:
+    return Here(_servers(environ), _file_limit(), source_ports())
 
 
 def _file_limit() -> int:

@@ -11,7 +11,10 @@ import pytest
 from browser.conftest import Browser
 from lab.campaign.derive import derive
 from lab.experiments import planted
-from lab.model import Case, Condition, Planted, TrialPlan
+from lab.experiments.cases import Case
+from lab.experiments.order import Planner
+from lab.experiments.planted import Planted
+from lab.model import Condition, TrialPlan
 from lab.report.page.palette import DARK, LIGHT
 from support.drawn import Drawing, answered
 from support.fakes import FakeEngine, snapshot
@@ -34,7 +37,7 @@ CONDITIONS = Planted(
     )
 )  # fmt: skip
 PLANTED = experiment(
-    kind="planted", modes=("closed",), concurrencies=(100, 200), launches=2, planted=CONDITIONS
+    kind="planted", modes=("closed",), concurrencies=(100, 200), launches=2, own=CONDITIONS
 )
 
 
@@ -42,11 +45,13 @@ def planted_plans() -> list[TrialPlan]:
     """Two rounds of conditions with long names."""
     return all_of(
         planted.design(
-            PLANTED,
-            dict.fromkeys(PLANTED.servers, snapshot()),
-            {"wrk2": FakeEngine()},
-            lambda server, route: f"http://{server}:8080{route}",
-            2,
+            Planner(
+                PLANTED,
+                dict.fromkeys(PLANTED.servers, snapshot()),
+                {"wrk2": FakeEngine()},
+                lambda server, route: f"http://{server}:8080{route}",
+                2,
+            )
         )
     )
 

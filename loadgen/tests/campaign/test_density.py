@@ -13,7 +13,9 @@ from rich.console import Console
 from lab.campaign.density import Place, density, rebuild, resume
 from lab.cli import do
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
-from lab.experiments.reading.density import density_plan, source_ports
+from lab.experiments.density import source_ports
+from lab.experiments.plans import of_verb
+from lab.experiments.reading import Here
 from lab.model import Fairness
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
@@ -26,7 +28,13 @@ SERVERS = ("a", "b")
 
 
 def plan(**words: str) -> Plan:
-    return density_plan(words, SERVERS, 20_000, 55_536)
+    return asked(words, 20_000, 55_536)
+
+
+def asked(words: dict[str, str], file_limit: int, ports: int | None) -> Plan:
+    found, _ = of_verb("density", words, Here(SERVERS, file_limit, ports))
+    assert isinstance(found, Plan)
+    return found
 
 
 def test_no_word_is_needed() -> None:
@@ -40,9 +48,9 @@ def test_fewer_connections_than_asked_have_a_reason() -> None:
     files = plan(CONNECTIONS="50000")
     assert (files.asked, files.connections) == (50_000, 19_000)
     assert files.why_fewer == "20000 open files per process"
-    ports = density_plan({"CONNECTIONS": "60000"}, SERVERS, 1_000_000, 55_536)
+    ports = asked({"CONNECTIONS": "60000"}, 1_000_000, 55_536)
     assert (ports.connections, ports.why_fewer) == (55_036, "55536 source ports")
-    assert density_plan({}, SERVERS, 4000, None).connections == 3000
+    assert asked({}, 4000, None).connections == 3000
 
 
 @pytest.mark.parametrize(
@@ -54,7 +62,7 @@ def test_fewer_connections_than_asked_have_a_reason() -> None:
         ({"SERVER": "c"}, "SERVER=c is not a server of the lab; allowed: a, b"),
         ({"SERVER": "a,a"}, "names the same twice"),
         ({"NAME": "../x"}, "NAME=../x is not allowed"),
-        ({"CONC": "5"}, "unknown word CONC; allowed: CONNECTIONS"),
+        ({"CONC": "5"}, "unknown word CONC; allowed: SERVER, LAUNCHES, NAME, CONNECTIONS, KIND"),
     ],
 )
 def test_a_wrong_word_gets_one_line(words: dict[str, str], says: str) -> None:
@@ -310,14 +318,14 @@ def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
 
 
 def test_a_report_has_question_and_hypothesis_of_its_file() -> None:
-    asked = dataclasses.replace(
-        density_plan({}, SERVERS, 20_000, None),
+    file = dataclasses.replace(
+        asked({}, 20_000, None),
         question="How much?\n",
         hypothesis="Little.",
         words=("EXP=d",),
     )
     whole = manifest.Manifest(
-        run="r", status="complete", started_at=START, ended_at=START, experiment=asked,
+        run="r", status="complete", started_at=START, ended_at=START, experiment=file,
         versions={}, host={}, limits={}, servers={}, fairness=Fairness({}, {}, {}),
     )  # fmt: skip
     text = report.text(whole, ())

@@ -7,10 +7,11 @@ import pytest
 
 from lab.campaign.derive import derive, read_trial
 from lab.errors import LabError, RawDataError
+from lab.experiments.stress import Objective, Stress
 from lab.load.engines import ENGINES
-from lab.model import Objective, Row, Stress, ToxicState
+from lab.model import Row, ToxicState
 from lab.store import csv, manifest
-from lab.store.records import write_json
+from lab.store.records import to_json, write_json
 from support.fakes import IDENTITY, FakeEngine, plan, record, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
@@ -224,7 +225,7 @@ def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
     # The first 100 was invalid once, and so made again.
     stress = Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
-    changes = {"kind": "stress", "stress": stress, "servers": ("a",), "launches": 0}
+    changes = {"kind": "stress", "own": to_json(stress), "servers": ("a",), "launches": 0}
     of = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
     run_dir = write_manifest(tmp_path, experiment=of)
     write_raw(run_dir, [plan(trial="001-a"), plan(trial="002-a")])

@@ -16,21 +16,21 @@ from lab.campaign.derive import Trial, derive, read_trial
 from lab.campaign.run import Place, Stages, choose_engines, resume, run
 from lab.campaign.sides import read_pools
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
+from lab.experiments.cases import Case
+from lab.experiments.explain import Explain
+from lab.experiments.planted import Planted
+from lab.experiments.stress import Objective, Stress
 from lab.model import (
     AS_IT_IS,
-    Case,
     Condition,
     Demand,
     Experiment,
-    Explain,
-    Objective,
-    Planted,
     Row,
-    Stress,
     TrialPlan,
     WarmCycle,
     Warmth,
 )
+from lab.store.records import to_json
 from lab.system.jvm import fresh_jvm
 from lab.system.observe import SERIES, observe
 from lab.system.stack import Stack
@@ -509,7 +509,7 @@ def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
 
 def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
     of = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
-    ready.run(kind="stress", stress=of, concurrencies=(100,), modes=("open",), servers=("b",))
+    ready.run(kind="stress", own=to_json(of), concurrencies=(100,), modes=("open",), servers=("b",))
     text = ready.text.getvalue()
     # 100, 200, 300, and one more should 300 not be held.
     assert "at most 4 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
@@ -794,7 +794,12 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
 
     monkeypatch.setattr("lab.campaign.derive.read_trial", names_the_pool)
     monkeypatch.setattr("lab.campaign.run.read_trial", names_the_pool)
-    changes = {"kind": "explain", "explain": Explain(1, 1), "servers": ("a",), "modes": ("closed",)}
+    changes = {
+        "kind": "explain",
+        "own": to_json(Explain(1, 1)),
+        "servers": ("a",),
+        "modes": ("closed",),
+    }
     ready.system.interrupt_at = 60.0
     with pytest.raises(Interrupted):
         ready.run(**changes)
@@ -832,7 +837,7 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
     monkeypatch.setattr("lab.campaign.run.read_trial", names_what_was_seen)
     ready.observe = stopped
     with pytest.raises(Interrupted):
-        ready.run(kind="explain", explain=Explain(1, 1), servers=("a",), modes=("closed",))
+        ready.run(kind="explain", own=to_json(Explain(1, 1)), servers=("a",), modes=("closed",))
     assert ready.rows == []
     ready.observe = observe
     assert ready.resume() == 0
@@ -851,7 +856,7 @@ def planted(*conditions: Condition, server: str = "a") -> dict[str, object]:
         Case(f"c{at}", server, "/downstream", 100, ("none",), condition)
         for at, condition in enumerate(conditions, 1)
     ]
-    return {"kind": "planted", "modes": ("closed",), "planted": Planted(tuple(cases))}
+    return {"kind": "planted", "modes": ("closed",), "own": to_json(Planted(tuple(cases)))}
 
 
 def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(

@@ -6,7 +6,9 @@ import pytest
 
 from lab.campaign.sides import Paired, pair, read_pools
 from lab.errors import LabError, WordError
-from lab.model import Explain, Fairness, Row, ToxicState
+from lab.experiments.explain import Explain
+from lab.model import Fairness, Row, ToxicState
+from lab.store.records import to_json
 from support.fakes import IDENTITY, judged_row, measurement, record, snapshot
 from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_rows
 
@@ -291,6 +293,8 @@ def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> 
 
 
 def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> None:
-    changed = dataclasses.replace(EXPERIMENT, kind="explain", launches=0, explain=Explain(6, 4))
+    changed = dataclasses.replace(
+        EXPERIMENT, kind="explain", launches=0, own=to_json(Explain(6, 4))
+    )
     write_rows(write_manifest(results, THREE, experiment=changed), rows())
     assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

@@ -15,12 +15,8 @@ from judge.test_verdict import CLOSES, OPENS, counter, gauge
 from lab.campaign.doctor import examine
 from lab.campaign.run import Place
 from lab.errors import LabError, LabUnreachable, WordError
-from lab.experiments.reading import (
-    bench_experiment,
-    explain_experiment,
-    run_experiment,
-    target_notes,
-)
+from lab.experiments.plans import of_file, of_verb
+from lab.experiments.reading import Here
 from lab.judge.fairness import compare
 from lab.judge.gates import judge
 from lab.judge.predict import predict
@@ -68,7 +64,13 @@ UNPROVEN = Warmth(False, (), "nothing tells", provable=False)
 
 def bench(**words: str) -> Experiment:
     given = {"TARGET": f"{URL}/x?a=1&b=2", "CONC": "200", **words}
-    return bench_experiment(given, ("fixed-pool",), 20_000)
+    found, _ = of_verb("bench", given, Here(("fixed-pool",), 20_000))
+    assert isinstance(found, Experiment)
+    return found
+
+
+def notes(target: str) -> tuple[str, ...]:
+    return of_verb("bench", {"TARGET": target, "CONC": "5"}, Here(("fixed-pool",), 20_000))[1]
 
 
 # --- words ---------------------------------------------------------------------------------
@@ -95,9 +97,10 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
     experiment = bench(TARGET=f"http://{host}:3000/x")
     assert experiment.target == "http://host.docker.internal:3000"
     assert experiment.servers == ("host.docker.internal",)
-    (note,) = target_notes({"TARGET": f"http://{host}:3000/x"})
+    (note,) = notes(f"http://{host}:3000/x")
     assert "loaded as http://host.docker.internal:3000" in note
-    assert target_notes({"TARGET": f"{URL}/"}) == target_notes({"CONC": "5"}) == ()
+    without = of_verb("bench", {"CONC": "5"}, Here(("fixed-pool",), 20_000))
+    assert notes(f"{URL}/") == without[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -134,9 +137,9 @@ def test_what_cannot_be_is_refused_in_one_line(words: dict[str, str], says: str)
 def test_only_a_bench_takes_a_target(tmp_path: Path) -> None:
     words = {"TARGET": f"{URL}/", "CONC": "5"}
     with pytest.raises(WordError, match="explain: TARGET is not allowed; allowed: make bench"):
-        explain_experiment(words, ("a",), 20_000)
+        of_verb("explain", words, Here(("a",), 20_000))
     with pytest.raises(WordError, match="run: TARGET is not allowed; allowed: make bench"):
-        run_experiment({**words, "EXP": "x"}, ("a",), 20_000, tmp_path)
+        of_file({**words, "EXP": "x"}, Here(("a",), 20_000), tmp_path)
 
 
 # --- the lab as it is reached --------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Several engines on one load: who agrees with whom."""
 
 import dataclasses
-from pathlib import Path
 
 from lab.experiments.agreement import findings
 from lab.model import Experiment, Mode, Row
@@ -32,7 +31,7 @@ def row(
 
 
 def said(*rows: Row) -> list[str]:
-    return [finding.text for finding in findings(EXPERIMENT, rows, Path())]
+    return [finding.text for finding in findings(EXPERIMENT, rows)]
 
 
 def test_engines_within_the_tolerance_agree_and_the_difference_is_said() -> None:
@@ -66,7 +65,7 @@ def test_launches_count_by_their_median_and_invalid_trials_not_at_all() -> None:
 
 def test_a_percentile_that_an_engine_does_not_tell_is_unknown() -> None:
     found = findings(
-        EXPERIMENT, (row("wrk2", "closed", 200.0, None), row("oha", "closed", 200.0, 9.0)), Path()
+        EXPERIMENT, (row("wrk2", "closed", 200.0, None), row("oha", "closed", 200.0, 9.0))
     )
     assert found[1].value is None
     assert "agree on p95 is unknown: wrk2 has no raw_p95_ms" in found[1].text
@@ -74,7 +73,7 @@ def test_a_percentile_that_an_engine_does_not_tell_is_unknown() -> None:
 
 def test_an_engine_without_a_valid_trial_is_not_passed_over() -> None:
     rows = (row("wrk2", "open", 9.0, 9.9, False, "cold JVM"), row("oha", "open", 200.0, 210.0))
-    found = findings(EXPERIMENT, rows, Path())
+    found = findings(EXPERIMENT, rows)
     assert [one.value for one in found] == [None, None]
     assert found[0].text == (
         "/downstream open 400: whether oha and wrk2 agree on p50 is unknown: no valid trial of "
@@ -88,7 +87,7 @@ def test_an_engine_that_was_left_out_of_the_run_is_no_reference() -> None:
         row("wrk", "closed", 201.0, 211.0),
         row("oha", "open", 200.0, 210.0),
     )
-    assert [one.text.partition(" agree on p")[0] for one in findings(THREE, rows, Path())] == [
+    assert [one.text.partition(" agree on p")[0] for one in findings(THREE, rows)] == [
         "/downstream closed 400: wrk and oha"
     ] * 2
 
@@ -100,7 +99,7 @@ def test_the_reference_never_changes_within_a_run() -> None:
         row("oha", "closed", 200.0, 210.0),
         row("wrk", "closed", 201.0, 211.0),
     )
-    closed = [one.text for one in findings(THREE, rows, Path()) if " closed " in one.text]
+    closed = [one.text for one in findings(THREE, rows) if " closed " in one.text]
     assert [one.partition(" closed 400: ")[2] for one in closed] == [
         f"whether {engine} and wrk2 agree on {percentile} is unknown: no trial of wrk2"
         for engine in ("oha", "wrk")
@@ -111,7 +110,7 @@ def test_the_reference_never_changes_within_a_run() -> None:
 def test_an_engine_that_cannot_do_a_load_is_not_missed() -> None:
     three = dataclasses.replace(EXPERIMENT, engines=("wrk", "wrk2", "oha"))
     rows = (row("wrk2", "open", 200.0, 210.0), row("oha", "open", 200.0, 210.0))
-    found = findings(three, rows, Path())
+    found = findings(three, rows)
     assert [one.name.partition(",")[0] for one in found] == [
         "engines agree on p50: oha and wrk2",
         "engines agree on p95: oha and wrk2",
@@ -120,4 +119,4 @@ def test_an_engine_that_cannot_do_a_load_is_not_missed() -> None:
 
 def test_one_engine_agrees_with_nobody() -> None:
     alone = dataclasses.replace(EXPERIMENT, engines=())
-    assert findings(alone, (row("wrk2", "closed", 200.0, 210.0),), Path()) == ()
+    assert findings(alone, (row("wrk2", "closed", 200.0, 210.0),)) == ()

@@ -10,8 +10,11 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments import endurance
+from lab.experiments.endurance import Endurance
+from lab.experiments.kind import Outcome
+from lab.experiments.order import Planner
 from lab.judge.heap import AFTER, heap_after_collections
-from lab.model import Endurance, Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
+from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
 from lab.system.observe import SERIES
 from support.fakes import FakeEngine, plan, record, snapshot
@@ -22,14 +25,14 @@ LEG_S = 300
 
 
 def enduring(**changes: object) -> Experiment:
-    whole = {"kind": "endurance", "endurance": Endurance(LEG_S), "modes": ("open",)}
+    whole = {"kind": "endurance", "own": Endurance(LEG_S), "modes": ("open",)}
     return experiment(**{**whole, "duration_s": 1500, **changes})
 
 
 def order_of(of: Experiment) -> endurance.Design:
     snapshots = {"a": snapshot(), "b": snapshot()}
     engines = {"wrk2": FakeEngine()}
-    return endurance.design(of, snapshots, engines, lambda s, r: f"http://{s}{r}", 2)
+    return endurance.design(Planner(of, snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
 
 
 def test_servers_take_turns_leg_by_leg() -> None:
@@ -63,7 +66,7 @@ def test_legs_of_a_launch_are_on_one_jvm() -> None:
 def test_legs_are_together_as_long_as_was_asked(
     duration_s: int, leg_s: int, lengths: list[int]
 ) -> None:
-    of = enduring(servers=("a",), duration_s=duration_s, endurance=Endurance(leg_s))
+    of = enduring(servers=("a",), duration_s=duration_s, own=Endurance(leg_s))
     assert [one.duration_s for one in all_of(order_of(of))] == lengths
 
 
@@ -125,7 +128,7 @@ def legs(count: int = 5, **changes: object) -> list[Row]:
 
 
 def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
-    found = endurance.findings(enduring(servers=("a",)), rows, run_dir)
+    found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
     return {one.name: one for one in found}
 
 

@@ -10,10 +10,12 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import explain
-from lab.experiments.order import Design
+from lab.experiments.inquiry import Explain, answer_of
+from lab.experiments.kind import Outcome
+from lab.experiments.order import Design, Planner
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf, ratio_of
-from lab.model import AS_IT_IS, HIGH, Condition, Experiment, Explain, Finding, Row, TrialPlan
+from lab.model import AS_IT_IS, HIGH, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import FakeEngine, record, snapshot
 from support.planned import experiment, row
@@ -28,13 +30,15 @@ Server = Callable[[TrialPlan, int], dict[str, Any]]
 def inquiry(**changes: Any) -> Experiment:
     given = {
         "kind": "explain", "servers": ("a",), "modes": ("closed",), "concurrencies": (5000,),
-        "explain": Explain(6, 4),
+        "own": Explain(6, 4),
     }  # fmt: skip
     return experiment(**{**given, **changes})
 
 
 def order_of(of: Experiment) -> Design:
-    return explain.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    return explain.design(
+        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    )
 
 
 def limits(plan: TrialPlan) -> dict[str, float]:
@@ -133,13 +137,13 @@ def test_conditions_go_with_the_trials_and_names_say_their_part() -> None:
 
 
 def test_pairs_are_interleaved_both_ways() -> None:
-    sides = [one.arm for one in run(inquiry(explain=Explain(6, 1))) if one.arm != "1-named"]
+    sides = [one.arm for one in run(inquiry(own=Explain(6, 1))) if one.arm != "1-named"]
     a, b = "1-before", "1-after"
     assert sides == [a, b, b, a, a, b, b, a, a, b, b, a, "2-named"]
 
 
 def test_steps_end_it_with_the_next_one_named_but_not_tried() -> None:
-    texts = said(inquiry(explain=Explain(6, 1)))
+    texts = said(inquiry(own=Explain(6, 1)))
     assert texts[1] == (
         "next bottleneck: downstream connections (confidence 0.90), with pool_size=5000; not "
         "tried, 1 steps were asked for"
@@ -160,7 +164,7 @@ def test_a_wrong_verdict_is_withdrawn_and_the_limit_is_unknown() -> None:
 
 
 def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial() -> None:
-    of = inquiry(explain=Explain(6, 4, "downstream connections"))
+    of = inquiry(own=Explain(6, 4, "downstream connections"))
     rows = run(of)
     assert "2-named" not in {one.arm for one in rows}
     texts = [one.text for one in told(of, rows)]
@@ -170,19 +174,19 @@ def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial
 
 
 def test_a_suspect_that_is_right() -> None:
-    texts = said(inquiry(explain=Explain(6, 4, "worker pool")))
+    texts = said(inquiry(own=Explain(6, 4, "worker pool")))
     assert texts[0].startswith("step 1, worker pool (suspected, and named, confidence 0.90): conf")
 
 
 def test_a_suspect_that_is_named_and_withdrawn_ends_it() -> None:
-    of = inquiry(explain=Explain(6, 4, "downstream connections"))
+    of = inquiry(own=Explain(6, 4, "downstream connections"))
     texts = said(of, named("downstream connections"))
     assert len(texts) == 2
     assert texts[1].startswith("bottleneck: unknown")
 
 
 def test_a_suspect_without_a_lever_makes_way_too() -> None:
-    texts = said(inquiry(explain=Explain(6, 4, "ports")))
+    texts = said(inquiry(own=Explain(6, 4, "ports")))
     assert texts[0].startswith("step 1, ports (suspected): not tried: ")
     assert texts[1].startswith("step 2, worker pool (named")
 
@@ -224,7 +228,7 @@ def test_without_a_verdict_it_is_unknown() -> None:
 
 
 def test_too_few_pairs_never_confirm() -> None:
-    texts = said(inquiry(explain=Explain(5, 4)))
+    texts = said(inquiry(own=Explain(5, 4)))
     assert "inconclusive: pool_size 200 → 400 makes goodput ×1.99, " in texts[0]
     assert texts[0].endswith("no interval: 5 and 5 trials, each side needs 6")
     assert "[" not in texts[0]
@@ -247,7 +251,7 @@ def invalid(arm: str, times: int, reason: str = "late", **changes: Any) -> Serve
 
 @pytest.mark.parametrize("arm", ["1-named", "1-before", "1-after"])
 def test_an_invalid_trial_is_run_once_more(arm: str) -> None:
-    of = inquiry(explain=Explain(6, 1))
+    of = inquiry(own=Explain(6, 1))
     rows = run(of, invalid(arm, 1))
     assert len(rows) == 15
     assert "confirmed" in told(of, rows)[0].text
@@ -277,9 +281,9 @@ def test_a_load_that_cannot_be_measured_at_all() -> None:
 def test_goodput_leaves_errors_out() -> None:
     one = run(inquiry())[0]
     half = dataclasses.replace(one, achieved_rps=1000.0, ok=50, http_errors=50)
-    assert explain.goodput(half) == 500
-    assert explain.goodput(dataclasses.replace(half, http_errors=None)) == 1000
-    assert explain.goodput(dataclasses.replace(half, achieved_rps=None)) is None
+    assert goodput(half) == 500
+    assert goodput(dataclasses.replace(half, http_errors=None)) == 1000
+    assert goodput(dataclasses.replace(half, achieved_rps=None)) is None
 
 
 def test_no_goodput_before_gives_a_lower_bound() -> None:
@@ -311,15 +315,15 @@ def test_the_answer_follows_from_where_the_interval_lies(
 ) -> None:
     low, high = factors
     after = [low + (high - low) * share / 5 for share in range(6)]
-    assert explain.answer_of(ratio_of([1.0] * 6, after))[0] == answer
+    assert answer_of(ratio_of([1.0] * 6, after))[0] == answer
 
 
 def test_no_interval_is_no_answer() -> None:
-    assert explain.answer_of(RatioOf(3, 3, 9.0, None))[0] == "inconclusive"
+    assert answer_of(RatioOf(3, 3, 9.0, None))[0] == "inconclusive"
 
 
 def test_servers_one_after_the_other_each_with_its_own_end() -> None:
-    of = inquiry(servers=("a", "b"), explain=Explain(6, 1))
+    of = inquiry(servers=("a", "b"), own=Explain(6, 1))
     rows = run(of)
     assert [one.server for one in rows] == ["a"] * 14 + ["b"] * 14
     assert [one.server for one in told(of, rows)] == ["a", "a", "b", "b"]
@@ -362,7 +366,7 @@ def test_findings_come_from_the_run_s_folder(tmp_path: Path) -> None:
     of = inquiry()
     rows = run(of)
     run_dir = folder_of(tmp_path, of, rows)
-    assert list(explain.findings(of, rows, run_dir)) == told(of, rows)
+    assert list(explain.findings(Outcome(of, rows, run_dir))) == told(of, rows)
 
 
 def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
@@ -381,14 +385,14 @@ def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
     rows = run(of)
     run_dir = folder_of(tmp_path, of, rows)
     rows[0] = dataclasses.replace(rows[0], bottleneck="downstream connections")
-    (only,) = explain.findings(of, rows, run_dir)
+    (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.text == (
         "not to be told from here on, with the verdicts of this version: 003-a-1-after-closed-"
         "c5000 is not of this inquiry: it had pool_size=400, 1-after was next with "
         "downstream_connections=1000"
     )
     rows[0] = dataclasses.replace(rows[0], bottleneck="none")
-    (only,) = explain.findings(of, rows, run_dir)
+    (only,) = explain.findings(Outcome(of, rows, run_dir))
     assert only.text.endswith("002-a-1-before-closed-c5000 is not of this inquiry: it had ended")
 
 
@@ -414,11 +418,13 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
 
     settings = {**SETTINGS, "downstream_timeout_ms": 100}
     order = explain.design(
-        inquiry(),
-        {"a": snapshot(settings=settings)},
-        {"wrk2": FakeEngine()},
-        lambda s, r: f"http://{s}{r}",
-        2,
+        Planner(
+            inquiry(),
+            {"a": snapshot(settings=settings)},
+            {"wrk2": FakeEngine()},
+            lambda s, r: f"http://{s}{r}",
+            2,
+        )
     )
     done: list[Row] = []
     while (plan := order.next(done)) is not None:
@@ -430,7 +436,7 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("suspect", [None, "downstream connections", "worker pool"])
 def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | None) -> None:
-    of = inquiry(servers=("a", "b"), explain=Explain(6, steps, suspect))
+    of = inquiry(servers=("a", "b"), own=Explain(6, steps, suspect))
     rows = run(of)
     said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
     assert said[0] == 2 * (13 * steps + 1)
@@ -440,6 +446,6 @@ def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | 
 
 
 def test_an_invalid_trial_is_still_to_be_made() -> None:
-    of = inquiry(explain=Explain(6, 1))
+    of = inquiry(own=Explain(6, 1))
     rows = run(of, invalid("1-before", 1))
     assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [13, 13, 12]

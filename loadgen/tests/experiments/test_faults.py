@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from lab.experiments import faults
+from lab.experiments.faults import Faults
+from lab.experiments.kind import Outcome
+from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import Oha
-from lab.model import Experiment, Faults, Finding, Peak, Row, ScriptedToxic, ToxicStep
+from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep
 from lab.store.records import write_json
 from support.fakes import plan, record, snapshot
 from support.felt import felt, keep_answers, second
@@ -30,13 +33,14 @@ MADE = (
 
 
 def faulty(**changes: object) -> Experiment:
-    whole = {"kind": "faults", "faults": Faults(STEPS, 0.25, 3), "modes": ("open",)}
+    whole = {"kind": "faults", "own": Faults(STEPS, 0.25, 3), "modes": ("open",)}
     return experiment(**{**whole, "engines": ("oha",), "duration_s": 40, **changes})
 
 
 def test_each_server_has_a_trial_with_the_script() -> None:
     snapshots = {"a": snapshot(), "b": snapshot()}
-    order = faults.design(faulty(), snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2)
+    engines = {"oha": Oha()}
+    order = faults.design(Planner(faulty(), snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
     plans = all_of(order)
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(one.script == STEPS for one in plans)
@@ -69,7 +73,7 @@ def keep(
 
 
 def findings(tmp_path: Path, *rows: Row) -> list[Finding]:
-    return list(faults.findings(faulty(servers=("a",)), rows, tmp_path))
+    return list(faults.findings(Outcome(faulty(servers=("a",)), rows, tmp_path)))
 
 
 def trial(**changes: object) -> Row:

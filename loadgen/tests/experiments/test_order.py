@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from lab.errors import WordError
+from lab.experiments import loads as fixed
 from lab.experiments import order
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Mode, Snapshot
@@ -30,7 +31,7 @@ def loads(
     snapshots: Mapping[str, Snapshot] = SNAPSHOTS,
 ) -> order.Design:
     named = {engine.name: engine for engine in engines}
-    return order.loads(of, snapshots, named, lambda s, r: f"http://{s}:8080{r}", 2)
+    return fixed.design(order.Planner(of, snapshots, named, lambda s, r: f"http://{s}:8080{r}", 2))
 
 
 def names(order: order.Design) -> list[str]:

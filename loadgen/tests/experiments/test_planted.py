@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from experiments.reading.test_experiment_files import SHIPPED, Files
-from lab.campaign.derive import derive
 from lab.errors import WordError
-from lab.experiments.planted import design, findings, in_cases
-from lab.experiments.reading import run_experiment
+from lab.experiments.cases import Case
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.order import Planner
+from lab.experiments.plans import of_file
+from lab.experiments.planted import KIND, Planted, design, findings
+from lab.experiments.reading import Here
 from lab.judge.grouping import loads
-from lab.model import NONE, Case, Condition, Experiment, Planted, Spike, TrialPlan, Verdict
+from lab.model import NONE, Condition, Experiment, Spike, TrialPlan, Verdict
 from lab.report.verdicts import said
-from lab.store import csv
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, row
-from support.runs import Jittery, write_manifest, write_raw
 
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HEAD = 'question = "why?"\nhypothesis = "so."\nkind = "planted"\n[load]\nduration = "8s"\n'
@@ -31,17 +32,19 @@ CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 
 def of(*cases: Case, **changes: Any) -> Experiment:
-    return experiment(kind="planted", modes=("closed",), planted=Planted(cases), **changes)
+    return experiment(kind="planted", modes=("closed",), own=Planted(cases), **changes)
 
 
 def plans(of: Experiment) -> list[TrialPlan]:
     return all_of(
         design(
-            of,
-            dict.fromkeys(of.servers, snapshot()),
-            {"wrk2": FakeEngine()},
-            lambda server, route: f"http://{server}:8080{route}",
-            2,
+            Planner(
+                of,
+                dict.fromkeys(of.servers, snapshot()),
+                {"wrk2": FakeEngine()},
+                lambda server, route: f"http://{server}:8080{route}",
+                2,
+            )
         )
     )
 
@@ -89,30 +92,11 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
             for one in loads(rows)] == [
         ("a@narrow-r2", 320.0, 321.0, 3), ("a@slow", 100.0, 101.0, 3),
     ]  # fmt: skip
-    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], "planted")
+    found = said(rows, [(one.trial, NONE_OF_IT) for one in rows], KIND.load_name)
     assert [(one.load, one.trials, one.goodput_rps) for one in found] == [
         ("narrow-r2", 3, 320.0),
         ("slow", 3, 100.0),
     ]
-
-
-def test_trials_of_older_versions_get_their_case_where_they_are_read(tmp_path: Path) -> None:
-    whole, made = narrow_and_slow(2)
-    run_dir = write_manifest(tmp_path, experiment=whole)
-    write_raw(run_dir, [dataclasses.replace(plan, arm=None) for plan in made])
-    derived = derive(run_dir, [Jittery()])
-    assert [one.arm for one in derived.rows] == ["narrow-r2", "slow"] * 2
-    assert [one.arm for one in csv.read(run_dir / csv.NAME)] == ["narrow-r2", "slow"] * 2
-    assert [(one.load, one.trials) for one in derived.said] == [("narrow-r2", 2), ("slow", 2)]
-    page = (run_dir / "report.html").read_text()
-    assert "a@narrow-r2" in page
-    assert "a@slow" in page
-
-
-def test_a_row_of_no_case_has_none() -> None:
-    whole, made = narrow_and_slow(1)
-    [stray] = in_cases(whole, [dataclasses.replace(row(made[0]), trial="9-other", arm=None)])
-    assert stray.arm is None
 
 
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
@@ -126,7 +110,7 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
         row(plan, bottleneck=name, confidence=confidence)
         for plan, (name, confidence) in zip(plans(whole), said, strict=True)
     ]
-    pool, calm, every = findings(whole, rows, Path())
+    pool, calm, every = findings(Outcome(whole, rows, Path()))
     assert (pool.name, pool.server, pool.value) == ("planted: pool", "a", 1 / 3)
     assert pool.text == (
         "pool (pool_size=20, /downstream with 200 connections): worker pool named right 1 of 3 "
@@ -140,20 +124,19 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
-    assert [one.name for one in findings(whole, rows, Path())] == [
+    assert [one.name for one in findings(Outcome(whole, rows, Path()))] == [
         "planted: pool",
         "planted: all cases",
     ]
-    assert findings(whole, [], Path()) == ()
+    assert findings(Outcome(whole, [], Path())) == ()
 
 
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:
-    found, notes = run_experiment({"EXP": "bottlenecks"}, SERVERS, 1_048_576, SHIPPED)
+    found, notes = of_file({"EXP": "bottlenecks"}, Here(SERVERS, 1_048_576), SHIPPED)
     assert isinstance(found, Experiment)
-    assert found.planted is not None
-    assert len(found.planted.cases) == 14
-    assert sum(case.expected == ("none",) for case in found.planted.cases) == 2
-    named = {name for case in found.planted.cases for name in case.expected}
+    assert len(settings_of(Planted, found).cases) == 14
+    assert sum(case.expected == ("none",) for case in settings_of(Planted, found).cases) == 2
+    named = {name for case in settings_of(Planted, found).cases for name in case.expected}
     assert named == {
         "none", "worker pool", "downstream connections", "downstream timeout", "Toxiproxy",
         "downstream", "generator", "carrier threads", "server CPU", "garbage collection",
@@ -168,11 +151,10 @@ def test_a_case_with_everything(files: Files) -> None:
         'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
         "generator_cpus = 0.05\npeak_extra = 400\n"
     )
-    assert found.planted is not None
     condition = Condition(
         {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05
     )
-    assert found.planted.cases == (
+    assert settings_of(Planted, found).cases == (
         Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
     )
     assert (found.servers, found.routes, found.concurrencies) == (
@@ -185,13 +167,12 @@ def test_a_case_with_everything(files: Files) -> None:
 def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
     text = HEAD + CASE + CASE.replace('"pool"', '"other"')
     found = files.experiment(text, CASE="other", LAUNCHES="10", DURATION="5s", ENGINE="oha")
-    assert found.planted is not None
-    assert [case.name for case in found.planted.cases] == ["other"]
+    assert [case.name for case in settings_of(Planted, found).cases] == ["other"]
     assert (found.launches, found.duration_s, found.engines) == (10, 5, ("oha",))
     assert files.refusal(text, CASE="pol") == ("run: CASE=pol is not allowed; allowed: pool, other")
     assert "SERVER does not apply to" in files.refusal(text, SERVER="netty")
     with pytest.raises(WordError, match="CASE does not apply to"):
-        run_experiment({"EXP": "sweep", "CASE": "pool"}, SERVERS, 200_000, SHIPPED)
+        of_file({"EXP": "sweep", "CASE": "pool"}, Here(SERVERS, 200_000), SHIPPED)
 
 
 @pytest.mark.parametrize(
@@ -229,8 +210,7 @@ def test_what_the_machine_does_not_hold_is_left_out(files: Files) -> None:
     text = HEAD + CASE + CASE.replace('"pool"', '"big"').replace("200", "2000")
     found, notes = files.read(text)
     assert isinstance(found, Experiment)
-    assert found.planted is not None
-    assert [case.name for case in found.planted.cases] == ["pool"]
+    assert [case.name for case in settings_of(Planted, found).cases] == ["pool"]
     assert notes[0].startswith("big left out: this machine holds 1..500")
 
 

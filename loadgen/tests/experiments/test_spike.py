@@ -7,6 +7,8 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments import spike
+from lab.experiments.kind import Outcome
+from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS, Oha, Second, answers
 from lab.model import Experiment, Finding, Peak, Row, Spike
@@ -21,20 +23,22 @@ PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
 
 
 def spiky(**changes: object) -> Experiment:
-    whole = {"kind": "spike", "spike": SPIKE, "modes": ("open",), "engines": ("oha",)}
+    whole = {"kind": "spike", "own": SPIKE, "modes": ("open",), "engines": ("oha",)}
     return experiment(**{**whole, "duration_s": SPIKE.total_s, **changes})
 
 
 def order_of(of: Experiment) -> list[object]:
     snapshots = {"a": snapshot(), "b": snapshot()}
     return list(
-        all_of(spike.design(of, snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2))
+        all_of(
+            spike.design(Planner(of, snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2))
+        )
     )
 
 
 def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> None:
     order = spike.design(
-        spiky(), {"a": snapshot()}, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2
+        Planner(spiky(), {"a": snapshot()}, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2)
     )
     plans = all_of(order)
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
@@ -48,7 +52,7 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
 def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
     assert all(p.spike.extra_rps == 630 for p in order_of(spiky(rate_rps=70)))  # type: ignore[attr-defined]
     own = Spike(900, 55, 10, 5, 2, 0.25, 3)
-    assert all(p.spike.extra_rps == 55 for p in order_of(spiky(spike=own)))  # type: ignore[attr-defined]
+    assert all(p.spike.extra_rps == 55 for p in order_of(spiky(own=own)))  # type: ignore[attr-defined]
 
 
 def test_launches_alternate() -> None:
@@ -64,7 +68,7 @@ def test_a_spike_without_a_rate_is_refused() -> None:
     closed = FakeEngine()
     closed.modes = frozenset(("closed",))
     with pytest.raises(WordError, match="no engine that does MODE=open"):
-        spike.design(spiky(), {"a": snapshot()}, {"wrk": closed}, lambda s, r: "", 2)
+        spike.design(Planner(spiky(), {"a": snapshot()}, {"wrk": closed}, lambda s, r: "", 2))
 
 
 def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak) -> None:
@@ -77,7 +81,7 @@ def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak
 
 
 def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
-    return list(spike.findings(spiky(servers=("a",), **changes), rows, tmp_path))
+    return list(spike.findings(Outcome(spiky(servers=("a",), **changes), rows, tmp_path)))
 
 
 def trial(name: str = "01-a", **changes: object) -> Row:

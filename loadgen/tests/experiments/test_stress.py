@@ -11,16 +11,16 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import stress
-from lab.experiments.order import Design
+from lab.experiments.kind import Outcome
+from lab.experiments.order import Design, Planner
+from lab.experiments.stress import Objective, Stress
 from lab.judge import fairness
 from lab.judge.gates import NO_ANSWER, NO_SUCCESS, judge
 from lab.model import (
     Counts,
     Experiment,
-    Objective,
     Reading,
     Row,
-    Stress,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -45,11 +45,13 @@ Server = Callable[[TrialPlan], dict[str, Any]]
 
 
 def search_of(**changes: Any) -> Experiment:
-    return experiment(**{"kind": "stress", "modes": ("open",), "stress": STRESS, **changes})
+    return experiment(**{"kind": "stress", "modes": ("open",), "own": STRESS, **changes})
 
 
 def order_of(of: Experiment) -> Design:
-    return stress.design(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    return stress.design(
+        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
+    )
 
 
 def holds(most: int) -> Server:
@@ -77,9 +79,8 @@ def tried(rows: list[Row], server: str = "a") -> list[int]:
 
 
 def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float | None, str]]:
-    return {
-        (one.server, one.launch): (one.value, one.text) for one in stress.findings(of, rows, Path())
-    }
+    finds = stress.findings(Outcome(of, rows, Path()))
+    return {(one.server, one.launch): (one.value, one.text) for one in finds}
 
 
 @pytest.mark.parametrize("most", [222, 1100, 1101, 2345, 3000, 4321])
@@ -350,7 +351,7 @@ def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> 
 @pytest.mark.parametrize("change", [{}, {"step": 777}, {"first": 5000}, {"resolution": 1}])
 @pytest.mark.parametrize("most", [1, 222, 1101, 1650, 3000, 4321, 4999, 99_999])
 def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str, int]) -> None:
-    of = search_of(stress=dataclasses.replace(STRESS, **change), launches=2)
+    of = search_of(own=dataclasses.replace(STRESS, **change), launches=2)
     rows = run(of, {"a": holds(most), "b": holds(2000)})
     said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
     assert all(left >= len(rows) - done for done, left in enumerate(said))
@@ -377,7 +378,7 @@ def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
     first_of_second = next(one for one in rows if one.launch == 2)
     assert first_of_second.server == "b"
     assert first_of_second.trial.endswith("-l2")
-    finds = [one for one in stress.findings(of, rows, Path()) if one.server == "a"]
+    finds = [one for one in stress.findings(Outcome(of, rows, Path())) if one.server == "a"]
     assert [one.launch for one in finds] == [1, 2, 0]
     assert finds[0].value is not None
     assert finds[1].value is not None
@@ -392,7 +393,7 @@ def test_a_launch_that_did_not_break_has_no_part_in_a_median() -> None:
     def answers(plan: TrialPlan) -> dict[str, Any]:
         return holds(222 if plan.launch == 1 else 99_999)(plan)
 
-    last = stress.findings(of, run(of, {"a": answers}), Path())[-1]
+    last = stress.findings(Outcome(of, run(of, {"a": answers}), Path()))[-1]
     assert last.value is None
     assert last.text == "no median: 1 of 2 launches without a breaking point"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab.model import Experiment, Explain, Snapshot, ToxicState
+from lab.experiments.registry import kind_of
+from lab.model import Experiment, Snapshot, ToxicState
 from lab.report import markdown, settings, words
 from lab.report.words import Content
 from lab.store import manifest
@@ -21,7 +22,6 @@ EXPLAIN = dataclasses.replace(
     BENCH,
     kind="explain",
     servers=("a",),
-    explain=Explain(6, 4),
     launches=0,
     words=("CONC=400", "SUSPECT=worker pool"),
 )
@@ -37,7 +37,9 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 
 def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
     run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
-    return Content(manifest.read(run_dir), of, (), (), (), (), (), ())
+    verb = kind_of(of).verb
+    assert verb is not None
+    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=verb.name)
 
 
 def again(of: Content) -> tuple[str | None, tuple[str, ...]]:

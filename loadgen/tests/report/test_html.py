@@ -14,16 +14,19 @@ import pytest
 from rich.console import Console
 
 from lab.campaign.derive import derive
+from lab.experiments.cases import Case
+from lab.experiments.planted import Planted
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.load.measure import measure
-from lab.model import NONE, Case, Curves, Evidence, Fairness, Finding, Planted, Standing, Verdict
+from lab.model import NONE, Curves, Evidence, Fairness, Finding, Standing, Verdict
 from lab.report import markdown, verdicts
 from lab.report.page.html import html
 from lab.report.page.markup import long_table, table
 from lab.report.page.trials import Shown, trials
 from lab.report.words import Content
 from lab.store import manifest
+from lab.store.records import to_json
 from lab.system import panels
 from support.drawn import Drawing, answered
 from support.fakes import FakeEngine, judged_row
@@ -369,7 +372,7 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
         EXPERIMENT,
         kind="planted",
         servers=("a",),
-        planted=Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),)),
+        own=to_json(Planted((Case("small-pool", "a", "/downstream", 100, ("worker pool",)),))),
     )
     other = write_manifest(tmp_path, "20260131T120000Z-planted", experiment=in_kind)
     write_raw(other, plans(1, ("a",)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from lab.experiments.explain import KIND
 from lab.model import NONE, UNKNOWN, Row, Verdict
 from lab.report import table
 from lab.report.verdicts import lines, render, said
@@ -37,7 +38,7 @@ def test_launches_of_a_load_are_one_sentence() -> None:
     given = [
         (one.trial, verdict) for one, verdict in zip(rows, (POOL, GENERATOR, POOL), strict=True)
     ]
-    [one] = said(rows, given, "loads")
+    [one] = said(rows, given)
     assert one.load == "fixed-pool, closed 100"
     assert (one.bottleneck, one.confidence, one.agree, one.trials) == ("worker pool", "high", 2, 3)
     assert one.text == (
@@ -57,14 +58,14 @@ def test_launches_of_a_load_are_one_sentence() -> None:
 def test_only_most_trials_that_are_sure_make_it_sure() -> None:
     rows = [trial(1), trial(2)]
     weak = Verdict("worker pool", 0.6, "the worker pool")
-    [one] = said(rows, [(rows[0].trial, POOL), (rows[1].trial, weak)], "loads")
+    [one] = said(rows, [(rows[0].trial, POOL), (rows[1].trial, weak)])
     assert one.confidence == "low"
     assert one.sentence == POOL.sentence
 
 
 def test_an_invalid_trial_is_in_no_median() -> None:
     rows = [trial(1), trial(2, valid=False, achieved_rps=5.0)]
-    [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
+    [one] = said(rows, [(each.trial, POOL) for each in rows])
     assert one.goodput_rps == 991
     assert one.text == f"{POOL.sentence} (high confidence; 1 of 2 trials valid)"
     assert "median" not in one.beside
@@ -72,14 +73,14 @@ def test_an_invalid_trial_is_in_no_median() -> None:
 
 
 def test_answers_that_are_errors_are_not_measured_against_the_prediction() -> None:
-    [one] = said([trial(1, ok=300, http_errors=100)], [(trial(1).trial, POOL)], "loads")
+    [one] = said([trial(1, ok=300, http_errors=100)], [(trial(1).trial, POOL)])
     assert one.goodput_rps == 743.25
     assert "measured 743" in one.beside
 
 
 def test_without_a_valid_trial_nothing_is_measured() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False)]
-    [one] = said(rows, [(each.trial, POOL) for each in rows], "loads")
+    [one] = said(rows, [(each.trial, POOL) for each in rows])
     assert (one.goodput_rps, one.p95_ms, one.beside) == (None, None, "")
     assert one.text == f"{POOL.sentence} (high confidence; no valid trial)"
     assert one.cells == (
@@ -99,7 +100,7 @@ def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
         (one.trial, Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}"))
         for one, sure in zip(rows, (0.99, 0.9, 0.95, 0.99), strict=True)
     ]
-    [one] = said(rows, given, "loads")
+    [one] = said(rows, given)
     assert one.sentence == "the worker pool, measured 960.0"
     assert "measured 960 (median of 3 trials)" in one.beside
 
@@ -110,7 +111,7 @@ def test_what_only_invalid_trials_say_is_marked() -> None:
         (one.trial, verdict)
         for one, verdict in zip(rows, (GENERATOR, GENERATOR, POOL), strict=True)
     ]
-    [one] = said(rows, given, "loads")
+    [one] = said(rows, given)
     assert one.text == (
         "the generator (low confidence; 2 of 3 trials, none of them valid; also worker pool (1); "
         "1 of 3 trials valid)"
@@ -122,7 +123,7 @@ def test_what_a_resource_limits_is_said_first() -> None:
     none = Verdict(NONE, 0.9, "none: the load itself")
     verdicts = (none, NO_SERIES, POOL, none)
     given = [(one.trial, each) for one, each in zip(rows, verdicts, strict=True)]
-    loads = [load for load, _, _ in lines(said(rows, given, "loads"))]
+    loads = [load for load, _, _ in lines(said(rows, given))]
     assert loads == [f"{name}, closed 100" for name in "cbad"]
 
 
@@ -133,7 +134,7 @@ def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
         plan("closed", trial="003-a-1-after-closed-c100", arm="1-after"),
         plan("closed", trial="004-a-1-before-closed-c100", arm="1-before"),
     ]
-    found = said([row(one) for one in of], [(one.trial, POOL) for one in of], "explain")
+    found = said([row(one) for one in of], [(one.trial, POOL) for one in of], KIND.load_name)
     assert [(one.load, one.trials) for one in found] == [
         ("a-1-named-closed-c100", 1),
         ("a-1-before-closed-c100", 2),
@@ -145,7 +146,7 @@ def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
     rows = [trial(1), trial(2, server="b"), trial(3, server="c")]
     verdicts = (NO_SERIES, NO_SERIES, Verdict(NONE, 0.9, "none: the load itself"))
     given = [(one.trial, each) for one, each in zip(rows, verdicts, strict=True)]
-    found = list(lines(said(rows, given, "loads")))
+    found = list(lines(said(rows, given)))
     assert [(load, text) for load, text, _ in found] == [
         ("fixed-pool, closed 100; b, closed 100", NO_SERIES.sentence),
         ("c, closed 100", "none: the load itself (high confidence)"),
@@ -155,7 +156,7 @@ def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
 def test_the_console_says_it_in_a_line() -> None:
     text = io.StringIO()
     one = trial(1)
-    render(Console(file=text, width=120), said([one], [(one.trial, POOL)], "loads"))
+    render(Console(file=text, width=120), said([one], [(one.trial, POOL)]))
     [line] = text.getvalue().splitlines()
     assert line.startswith("fixed-pool, closed 100: the worker pool: 200 of 200 busy")
     assert line.endswith("p95 predicted 2000 ms, measured 2010 ms")

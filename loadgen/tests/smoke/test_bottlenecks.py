@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from lab.experiments.planted import right, wrong_and_sure
-from lab.model import Case, Experiment, Row
+from lab.experiments.cases import Case
+from lab.experiments.kind import settings_of
+from lab.experiments.planted import Planted, right, wrong_and_sure
+from lab.model import Experiment, Row
 from lab.store import manifest
 from lab.store.records import read_rows
 
@@ -17,9 +19,8 @@ def judged() -> list[tuple[Case, Row]]:
     assert len(runs) == 1, runs
     experiment = manifest.read(runs[0]).experiment
     assert isinstance(experiment, Experiment)
-    assert experiment.planted is not None
     rows = read_rows(runs[0] / "trials.csv", Row)
-    cases = experiment.planted.cases
+    cases = settings_of(Planted, experiment).cases
     assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
     return list(zip(cases, rows, strict=True))
 

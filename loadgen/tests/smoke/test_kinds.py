@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab.experiments import endurance, recovery, stress
+from lab.experiments.kind import settings_of
 from lab.model import Experiment
 from lab.store import manifest
 
@@ -47,8 +48,8 @@ def test_it_ended_and_its_jvms_were_started_for_it(name: str) -> None:
 def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
     experiment = manifest.read(run_of("searched")).experiment
     assert isinstance(experiment, Experiment)
-    assert experiment.stress is not None
-    trials, first, step = trials_of("searched"), experiment.stress.first, experiment.stress.step
+    asked = settings_of(stress.Stress, experiment)
+    trials, first, step = trials_of("searched"), asked.first, asked.step
     assert trials[0]["concurrency"] == first
     tried = sorted({trial["concurrency"] for trial in trials})
     (found,) = findings_of("searched")

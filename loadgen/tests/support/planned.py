@@ -7,9 +7,11 @@ from typing import Any
 
 from lab.experiments.order import Design
 from lab.model import Experiment, Row, TrialPlan
+from lab.store.records import to_json
 
 
 def experiment(**changes: Any) -> Experiment:
+    """An experiment; `own` is the record of its kind."""
     whole = Experiment(
         name="x",
         servers=("a", "b"),
@@ -20,6 +22,8 @@ def experiment(**changes: Any) -> Experiment:
         duration_s=15,
         warmup_s=None,
     )
+    if "own" in changes:
+        changes["own"] = to_json(changes["own"])
     return dataclasses.replace(whole, **changes)
 
 

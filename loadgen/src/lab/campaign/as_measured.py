@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from lab.judge.compare import IN_CONDITIONS
+from lab.experiments.registry import kind_of
 from lab.load.measure import first_snapshot
 from lab.model import Experiment, Snapshot
 from lab.store.manifest import Manifest
@@ -16,7 +16,7 @@ def as_measured(record: Manifest, run_dir: Path) -> Manifest:
     turned before the run is gone with the first fresh JVM. Not where trials have conditions of
     their own. Raises RawDataError."""
     experiment = record.experiment
-    if isinstance(experiment, Experiment) and experiment.kind in IN_CONDITIONS:
+    if isinstance(experiment, Experiment) and kind_of(experiment).changes_lab:
         return record
     servers = dict(record.servers)
     for server, was in record.servers.items():
@@ -33,6 +33,6 @@ def start_of(measured: Manifest, server: str) -> Snapshot | None:
     experiment = measured.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - a density run has no trials
     way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(server)
-    if experiment.kind in IN_CONDITIONS or way is None or own is None:
+    if kind_of(experiment).changes_lab or way is None or own is None:
         return None
     return replace(way, settings=own.settings)

@@ -7,15 +7,15 @@ bytes every time.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import RawDataError
-from lab.experiments import agreement, endurance, explain, faults, planted, spike, stress
-from lab.judge.compare import IN_CONDITIONS, Comparison, lanes
+from lab.experiments.kind import Outcome
+from lab.experiments.registry import kind_of
+from lab.judge.compare import Comparison, lanes
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.verdict import verdict_of
@@ -31,15 +31,6 @@ from lab.system import panels
 from lab.system.observe import load_or_none
 
 FINDINGS = "findings.json"
-_OF_KIND = {
-    "loads": agreement.findings,
-    "stress": stress.findings,
-    "spike": spike.findings,
-    "endurance": endurance.findings,
-    "faults": faults.findings,
-    "explain": explain.findings,
-    "planted": planted.findings,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +99,11 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
     trials = [read_trial(measured, raw, engines) for raw in finished]
-    if experiment.kind == "planted":
-        rows_in_cases = planted.in_cases(experiment, [trial.row for trial in trials])
-        trials = [
-            dataclasses.replace(trial, row=row)
-            for trial, row in zip(trials, rows_in_cases, strict=True)
-        ]
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
-    findings = _OF_KIND[experiment.kind](experiment, rows, run_dir)
-    comparisons = () if experiment.kind in IN_CONDITIONS else lanes(rows)
+    kind = kind_of(experiment)
+    findings = kind.findings(Outcome(experiment, rows, run_dir))
+    comparisons = () if kind.changes_lab else lanes(rows)
     content = Content(
         manifest=measured,
         experiment=experiment,
@@ -128,6 +114,9 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         notes=notes,
         unfinished=unfinished,
         verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
+        title=kind.title,
+        verb=kind.verb.name if kind.verb else "run",
+        load_name=kind.load_name,
     )
     texts = {
         csv.NAME: csv.text(rows),

@@ -24,8 +24,8 @@ from lab.campaign.resume import (
     without_series,
 )
 from lab.errors import EngineError, Interrupted
-from lab.experiments import endurance, explain, faults, order, planted, spike, stress
-from lab.judge.compare import IN_CONDITIONS
+from lab.experiments import order
+from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.judge.predict import Prediction, predict
 from lab.load.demand import demand_of_foreign, measure_demand
@@ -61,8 +61,6 @@ from lab.system.undo_log import UndoLog
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
 WARM_CONNECTIONS = 1000
-# One that a planted bottleneck gives too little for its load: with what it surely holds.
-WARM_CONNECTIONS_LIMITED = 50
 ANOTHER_JVM = "its JVM was replaced after it was warmed up"
 # What is measured once: a server, the start time of its JVM, and a route.
 Jvm = tuple[str, int | None, str]
@@ -146,16 +144,8 @@ def new_design(
     cores: int,
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError."""
-    make: Callable[..., order.Design] = {
-        "loads": order.loads,
-        "stress": stress.design,
-        "spike": spike.design,
-        "endurance": endurance.design,
-        "faults": faults.design,
-        "explain": explain.design,
-        "planted": planted.design,
-    }[experiment.kind]
-    return make(experiment, snapshots, engines, stack.traffic_url, cores)
+    planner = order.Planner(experiment, snapshots, engines, stack.traffic_url, cores)
+    return kind_of(experiment).design(planner)
 
 
 def run(
@@ -219,7 +209,7 @@ def run(
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:
     """What the servers have in common; where each is for itself nothing is unequal."""
     common = compare(snapshots)
-    if experiment.kind in IN_CONDITIONS:
+    if kind_of(experiment).changes_lab:
         common = dataclasses.replace(common, unequal={})
     return common
 
@@ -469,7 +459,7 @@ class Campaign:
     def _before(self, plan: TrialPlan, runner: Runner) -> tuple[Snapshot, Fairness]:
         """The trial's server as it is now, and what it has in common with those it is compared
         with. All of them, every time: a knob may have been turned meanwhile."""
-        if self.experiment.kind in IN_CONDITIONS:
+        if kind_of(self.experiment).changes_lab:
             before = runner.snapshot(plan.server)
             return before, compare({plan.server: before})
         now = {server: runner.snapshot(server) for server in self.experiment.servers}
@@ -509,8 +499,9 @@ class Campaign:
         """Proven once for each JVM and route."""
         if key not in self._warm:
             most = self._most(plan)
-            if self.experiment.kind == "planted" and at_start(plan.condition) != AS_IT_IS:
-                most = min(plan.concurrency, WARM_CONNECTIONS_LIMITED)
+            limited = kind_of(self.experiment).most_to_warm
+            if limited is not None and at_start(plan.condition) != AS_IT_IS:
+                most = min(plan.concurrency, limited)
             stages = self.tools.stages
             warm, what = stages.warm, "warming up its JVM"
             if self.experiment.target:
@@ -531,7 +522,7 @@ class Campaign:
 
     def _most(self, plan: TrialPlan) -> int:
         """The connections of the largest load to come on the plan's server."""
-        if self.experiment.kind in IN_CONDITIONS:
+        if kind_of(self.experiment).changes_lab:
             return plan.concurrency
         return max(self.experiment.concurrencies)
 

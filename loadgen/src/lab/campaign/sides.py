@@ -16,7 +16,8 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
 from lab.errors import LabError, WordError
-from lab.judge.compare import IN_CONDITIONS, Comparison, compare
+from lab.experiments.registry import kind_of
+from lab.judge.compare import Comparison, compare
 from lab.judge.fairness import compare as compare_limits
 from lab.judge.grouping import lane_of
 from lab.model import Experiment, Row, Snapshot
@@ -153,7 +154,7 @@ def _run(folder: Path) -> Run:
     record = manifest.read(folder)
     experiment = record.experiment
     assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
-    if experiment.kind in IN_CONDITIONS:
+    if kind_of(experiment).changes_lab:
         raise LabError(
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
             "on purpose, so it is no side of a comparison"

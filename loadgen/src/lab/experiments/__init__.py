@@ -1,5 +1,6 @@
 """Kinds of experiment: one file each, from the words and files that describe it to what it found.
 
 A kind reads its settings, plans the next trial from the rows so far, and draws findings from them.
-It starts nothing and changes nothing. What runs its trials is in `campaign`.
+It starts nothing and changes nothing. `registry` finds the kinds, `plans` reads what the user asks
+for, and `campaign` runs the trials.
 """

@@ -1,16 +1,15 @@
-"""Do the load engines agree? Several engines on one load, each against the first of them.
+"""Do the load engines agree? Every engine on a load is compared with the first engine on it.
 
-The first is the first of those planned for a load that the run has any trial of: an engine that
-does not run on the machine was left out. Where the first has no valid trial, agreement is unknown,
-and no other takes its place. Two engines that measure the same server with the same load must say
-the same, or one of them measures itself. Compared are the medians over a cell's valid trials of p50
-and p95, in the latency a mode is judged by: corrected in an open load, raw in a closed one.
+Two engines that measure the same server with the same load must say the same, or one of them
+measures itself. The first engine is the first planned one with a trial in the run: an engine that
+does not run on the machine was left out. Where the first engine has no valid trial, agreement is
+unknown, and no other engine takes its place. We compare the medians of p50 and p95 over a cell's
+valid trials: of the corrected latency in an open load, of the raw latency in a closed load.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 
 from lab.load.engines import ENGINES
@@ -23,14 +22,10 @@ LEAST_MS = 2.0
 _MODES = {engine.name: engine.modes for engine in ENGINES}
 
 
-def findings(
-    experiment: Experiment,
-    rows: Sequence[Row],
-    run_dir: Path,  # noqa: ARG001 - the shape of every kind's findings
-) -> tuple[Finding, ...]:
-    """One finding for each load, percentile and engine of the run besides the first; `value` is by
-    which share the engine is above (below: negative) the first, None where that is unknown. Empty
-    with fewer than two engines."""
+def findings(experiment: Experiment, rows: Sequence[Row]) -> tuple[Finding, ...]:
+    """One finding for each load, percentile and engine other than the first. `value` is the share
+    by which the engine is above the first engine (negative: below), None where that is unknown.
+    Without a second engine there are no findings."""
     tried = {row.engine for row in rows}
     return tuple(_findings([one for one in experiment.engines if one in tried], rows))
 

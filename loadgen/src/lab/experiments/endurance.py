@@ -1,71 +1,78 @@
 """A constant load for a long time, and how memory grows meanwhile.
 
-The load is cut into legs, trials of their own on the same JVM. Servers take turns leg by leg,
-so that what drifts falls on all alike; growth is per hour of *load*, the time between a
-server's own legs left out.
+The load is cut into legs: trials of their own on the same JVM. Servers take turns leg by leg, so
+that a drift of the machine falls on all alike. Growth is per hour of *load*: the time between a
+server's own legs does not count.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.order import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
+from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, settings_of
+from lab.experiments.order import Design, Listed, Planner, launches, turned
+from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
-from lab.load.engines import Engine
 from lab.load.measure import RECORD
-from lab.model import Experiment, Finding, Observation, Row, Snapshot, TrialRecord, Warmth
+from lab.model import Finding, Observation, Row, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.system import observe
 
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
 UNIT = "MiB/h"
-# Samples a second apart lean on each other, and Sen's interval supposes that values do not: so
-# the time under load is cut into this many parts, and each part's median is one value.
+# Samples a second apart depend on each other, and Sen's interval supposes independent values. So
+# the time under load is cut into this many parts, and the median of each part is one value.
 PARTS = 10
-# What is left of the duration is a leg of its own, or makes the last one longer where it is less.
+# A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
+# longer.
 LEAST_LEG_S = 30
 MIB = 2**20
 HOUR_S = 3600
+KEYS = {"leg": Key(rules.seconds(1))}
 Points = tuple[tuple[float, float], ...]
 
 
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """Every leg of every server and launch; arguments as of design.loads. Raises WordError."""
-    assert experiment.endurance is not None  # noqa: S101 - of this kind, says its type
-    planner = Planner(experiment, engines, url_of, cores)
-    mode, concurrency = experiment.modes[0], experiment.concurrencies[0]
-    route = experiment.routes[0]
-    engine = planner.engine_for(mode)
-    rate = None
-    if mode == "open":
-        rate = offered_rps(experiment, route, concurrency, snapshots)
-        if rate is None:
-            raise no_auto_rate(route)
+@dataclass(frozen=True, slots=True)
+class Endurance:
+    """A long constant load, cut into `leg_s` seconds: each leg is a trial of its own on the
+    same JVM, so that an interruption loses one leg. Growth is per hour, over all legs."""
+
+    leg_s: int
+
+    def __post_init__(self) -> None:
+        if self.leg_s < 1:
+            raise ValueError("leg_s starts at 1")
+
+
+def read(asked: Asked) -> Found:
+    """The load and the legs that a file describes. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "concurrency", "modes", "engines"))
+    leg_s = asked.settings.table("endurance", KEYS)["leg"]
+    return load.experiment("endurance", Endurance(min(leg_s, load.duration_s))), load.notes
+
+
+def design(planner: Planner) -> Design:
+    """Every leg of every server and launch. Raises WordError."""
+    experiment = planner.experiment
+    leg_s = settings_of(Endurance, experiment).leg_s
     plans = [
-        planner.plan(server, engine, mode, concurrency, rate, duration_s=leg_s, launch=launch)
+        planner.single(server, duration_s=length_s, launch=launch)
         for launch in launches(experiment)
-        for leg_s in leg_lengths(experiment.duration_s, experiment.endurance.leg_s)
+        for length_s in leg_lengths(experiment.duration_s, leg_s)
         for server in turned(experiment.servers, launch)
     ]
     return Listed(planner.numbered(plans))
 
 
 def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
-    """How long each leg is, in seconds: together as long as was asked for."""
+    """The length of each leg in seconds; together they last `duration_s`."""
     whole, rest = divmod(duration_s, leg_s)
     lengths = [leg_s] * whole
     if rest >= LEAST_LEG_S or not lengths:
@@ -77,8 +84,8 @@ def leg_lengths(duration_s: int, leg_s: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg that counts: which JVM it ran on and how that was proven warm, how long it put load
-    on it before and until the end of the window, and what Prometheus saw."""
+    """A leg that counts: the JVM it ran on and the proof that this JVM was warm, for how long the
+    leg put load on it before the window and until its end, and what Prometheus saw."""
 
     started_ms: int
     warmth: Warmth | None
@@ -87,28 +94,28 @@ class Leg:
     seen: Observation
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """How fast heap and resident memory of each server and launch grew, as a slope with its
     95 % interval. Legs that are invalid, or whose series cannot be read, are left out, and the
     text says so. Raises RawDataError without a trial.json."""
     found: list[Finding] = []
-    for server in experiment.servers:
-        for launch in launches(experiment):
-            own = [row for row in rows if (row.server, row.launch) == (server, launch)]
+    for server in outcome.experiment.servers:
+        for launch in launches(outcome.experiment):
+            own = [row for row in outcome.rows if (row.server, row.launch) == (server, launch)]
             if own:
-                found += _of_jvm(server, launch, own, run_dir)
+                found += _of_jvm(server, launch, own, outcome)
     return tuple(found)
 
 
-def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> list[Finding]:
+def _of_jvm(server: str, launch: int, rows: Sequence[Row], outcome: Outcome) -> list[Finding]:
     legs, problems = [], []
     for row in rows:
-        leg = _leg(row, run_dir / "raw" / row.trial)
+        leg = _leg(row, outcome.raw(row))
         if isinstance(leg, str):
             problems.append(f"{row.trial}: {leg}")
         else:
             legs.append(leg)
-    # Two JVMs have no growth in common: the one that ran longest is looked at.
+    # Two JVMs have no growth in common: the findings are of the JVM with the most legs.
     of_jvm: dict[int, list[Leg]] = {}
     for leg in legs:
         of_jvm.setdefault(leg.started_ms, []).append(leg)
@@ -134,8 +141,8 @@ def _of_jvm(server: str, launch: int, rows: Sequence[Row], run_dir: Path) -> lis
 
 
 def _interrupted(legs: Sequence[Leg]) -> str:
-    """Says where a run was interrupted and went on: a JVM is then proven warm once more, and that,
-    and what the unfinished leg did, is load of which nobody knows how much."""
+    """Says that a run was interrupted and went on. The JVM is then proven warm once more. Nobody
+    knows how much load that proof and the unfinished leg were."""
     count = sum(one.warmth != before.warmth for before, one in pairwise(legs))
     if not count:
         return ""
@@ -194,8 +201,8 @@ def _growth(
 
 
 def in_parts(points: Sequence[tuple[float, float]], count: int = PARTS) -> Points:
-    """The medians (of time, of value) of equally long parts of the time; a part without
-    points is left out."""
+    """The medians (of time, of value) of equally long parts of the time. A part without points is
+    left out."""
     if not points:
         return ()
     first, last = points[0][0], points[-1][0]
@@ -219,7 +226,7 @@ def resident(seen: Observation) -> Points:
 
 
 def _old_note(legs: Sequence[Leg]) -> str:
-    """Says where the old generation was never collected in all that time."""
+    """Says that the old generation was never collected in all that time; empty where it was."""
     after = {
         value
         for leg in legs
@@ -230,3 +237,14 @@ def _old_note(legs: Sequence[Leg]) -> str:
     if len(after) > 1:
         return ""
     return "; the old generation was not collected meanwhile, so what died there is in it"
+
+
+KIND = TrialKind(
+    name="endurance",
+    title="a long constant load",
+    uses=tuple(key for key in SHARED if key != "repeat.arms"),
+    keys=KEYS,
+    read=read,
+    design=design,
+    findings=findings,
+)

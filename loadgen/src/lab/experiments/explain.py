@@ -1,42 +1,31 @@
 """A verdict proven by intervention: what is named is changed, the same load measured with and
 without the change in turn, and what was proven is lifted, so that the next limit shows.
 
-    1  a trial under the condition C             its verdict names a resource R
-    2  pairs of trials A (C) and B (C, R changed by a step)      A B  B A  A B  …
-    3  B / A of the goodput, with its interval   confirmed, withdrawn or inconclusive
-    4  confirmed: C becomes C with R lifted, and again from 1
-
 Every decision is made from rows alone (and what was read back of the servers before the first),
-so the same rows lead to the same next trial. Trials of a pair share a JVM where the change is a
-live one, so the interval is about these JVMs, not about all that could have been started.
+so the same rows lead to the same next trial: see `inquiry`. Trials of a pair share a JVM where the
+change is a live one, so the interval is about these JVMs, not about all that could have been
+started.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lab.errors import LabError
-from lab.experiments.interventions import MACHINE, Lever, Present, lever
-from lab.experiments.order import STRAYED, Design, Planner, UrlOf, offered_rps
-from lab.experiments.reading import no_auto_rate
-from lab.judge.compare import MARGIN, metrics
-from lab.judge.gates import NO_SUCCESS
-from lab.judge.grouping import Cell
-from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of
-from lab.judge.predict import response_time_ms
-from lab.load.engines import Engine
+from lab.experiments.inquiry import Explain, Step, Story, most_left, story
+from lab.experiments.interventions import Present
+from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, Verb, settings_of
+from lab.experiments.order import STRAYED, Design, Planner
+from lab.experiments.reading import Asked, Key, Word, read_load, rules
+from lab.judge.intervals import RatioOf
 from lab.load.measure import RECORD
 from lab.model import (
     AS_IT_IS,
-    NONE,
-    UNKNOWN,
+    RESOURCES,
     Condition,
     Experiment,
-    Explain,
     Finding,
     Row,
     Snapshot,
@@ -44,297 +33,25 @@ from lab.model import (
     TrialRecord,
     goodput,
 )
-from lab.model.routes import parse
 from lab.store import manifest
 from lab.store.records import read_json
 
 STEP = "step {}"
 NEXT = "next bottleneck"
 UNIT = "×"
-# An invalid trial says nothing of the server: it is run once more.
-TRIES = 2
-Answer = Literal["confirmed", "withdrawn", "inconclusive"]
+KEYS = {
+    # 6 pairs are the least that give an interval (lab.judge.intervals).
+    "pairs": Key(rules.number(1, 100), 6),
+    "steps": Key(rules.number(1, 20), 4),
+    "suspect": Key(rules.one_of(RESOURCES), None),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A trial that is wanted. `arm` names its part: 1-named, 1-before, 1-after, 2-named …"""
-
-    condition: Condition
-    arm: str
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One resource tried. `before` and `after` are valid trials without and with the change;
-    `goodput` and `p95` are after / before, None where there is none; `least`: of a goodput of 0
-    before only a lower bound is known. `why` says why `answer` is that."""
-
-    number: int
-    resource: str
-    suspected: bool
-    confidence: float | None
-    lever: Lever
-    before: tuple[Row, ...]
-    after: tuple[Row, ...]
-    goodput: RatioOf | None
-    p95: RatioOf | None
-    least: bool
-    answer: Answer
-    why: str
-
-
-@dataclass(slots=True)
-class Story:
-    """What the rows of one server say. `wanted` is the next trial (None: no more), `steps` are
-    those that were decided, `refused` (number, resource, reason) of suspects that cannot be
-    changed, `end` the last sentence, where it has ended. `strayed`: the first row that is not the
-    trial that was wanted, and which was; nothing after it counts."""
-
-    wanted: Ask | None = None
-    steps: list[Step] = field(default_factory=list)
-    refused: list[tuple[int, str, str]] = field(default_factory=list)
-    end: str = ""
-    strayed: str = ""
-
-
-def story(
-    explain: Explain,
-    present: Present,
-    rows: Sequence[Row],
-    conditions: Mapping[str, Condition] | None = None,
-) -> Story:
-    """Where the inquiry stands after these rows of one server, in their order. `present` is how
-    the server was before the first; `conditions` by trial those that were in force, where known:
-    judged by another version, a verdict may ask for another change than the one that was made."""
-    told = Story()
-    asking = _inquiry(explain, present, told)
-    told.wanted = next(asking)
-    for row in rows:
-        told.strayed = _strayed(row, told.wanted, conditions or {})
-        if told.strayed or told.wanted is None:
-            break
-        try:
-            told.wanted = asking.send(row)
-        except StopIteration:
-            told.wanted = None
-    return told
-
-
-def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
-    """Why a row is not the trial that was wanted; empty where it is."""
-    if wanted is None:
-        return f"{row.trial} is not of this inquiry: it had ended"
-    if row.arm != wanted.arm:
-        return f"{row.trial} is not of this inquiry: {wanted.arm} was next"
-    was = conditions.get(row.trial, wanted.condition)
-    if was != wanted.condition:
-        return (
-            f"{row.trial} is not of this inquiry: it had {_in_force(was)}, {wanted.arm} was next "
-            f"with {_in_force(wanted.condition)}"
-        )
-    return ""
-
-
-def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row, None]:
-    """Asks for one trial after the other, and writes down what they say."""
-    suspect, named, number = explain.suspect, None, 1
-    while True:
-        if named is None:
-            named = yield from _valid(Ask(now.condition, f"{number}-named"))
-            told.end = _machine_or_invalid(named)
-            if told.end:
-                return
-        resource = suspect or named.bottleneck or UNKNOWN
-        if number > explain.steps:
-            told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
-            return
-        if suspect is None:
-            told.end = _end(named, now, resource)
-            if told.end:
-                return
-        change = lever(resource, now)
-        if isinstance(change, str):
-            if suspect is None:
-                told.end = f"{_named(named, now)}; not proven: {change}"
-                return
-            told.refused.append((number, resource, change))
-        else:
-            confidence = named.confidence if resource == named.bottleneck else None
-            step = yield from _tried(
-                explain, number, resource, suspect is not None, confidence, change, now
-            )
-            told.steps.append(step)
-            if step.answer == "confirmed":
-                now, suspect, named = replace(now, condition=change.lift), None, None
-            elif suspect is None or suspect == named.bottleneck:
-                told.end = f"unknown: {resource} was named, and is {step.answer}: {step.why}"
-                return
-        # What was only suspected is left behind, and the verdict of the same trial is next.
-        suspect = None
-        number += 1
-
-
-def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
-    """A valid trial, or the last of TRIES that are not."""
-    for _ in range(TRIES - 1):
-        row = yield ask
-        if _usable(row):
-            return row
-    return (yield ask)
-
-
-def _usable(row: Row) -> bool:
-    """Goodput needs no latencies: where every answer was an error it is 0, and known."""
-    return row.valid or row.invalid_reasons == NO_SUCCESS
-
-
-def _machine_or_invalid(named: Row) -> str:
-    """Why nothing follows from an invalid trial; empty for a valid one. A machine that is too
-    small makes trials invalid, and then its verdict is why."""
-    if _usable(named):
-        return ""
-    if named.bottleneck in MACHINE:
-        return f"{named.bottleneck}: the machine itself is the limit ({named.invalid_reasons})"
-    return f"unknown: {TRIES} measurements were invalid: {named.invalid_reasons}"
-
-
-def _end(named: Row, now: Present, resource: str) -> str:
-    """Why there is nothing to change; empty where there may be."""
-    if resource == NONE:
-        of = "" if named.predicted_rps is None else f" of at most {named.predicted_rps:.0f}"
-        return (
-            f"none, with {_in_force(now.condition)}: the load itself is the limit "
-            f"({goodput(named) or 0:.0f}{of} req/s), no resource binds below it"
-        )
-    if resource == UNKNOWN:
-        return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"
-    if resource in MACHINE:
-        return f"{_named(named, now)}: the machine itself is the limit"
-    return ""
-
-
-def _named(named: Row, now: Present) -> str:
-    sure = "" if named.confidence is None else f" (confidence {named.confidence:.2f})"
-    return f"{named.bottleneck or UNKNOWN}{sure}, with {_in_force(now.condition)}"
-
-
-def _in_force(condition: Condition) -> str:
-    return "the lab as it is" if condition == AS_IT_IS else condition.text
-
-
-def _tried(
-    explain: Explain,
-    number: int,
-    resource: str,
-    suspected: bool,
-    confidence: float | None,
-    change: Lever,
-    now: Present,
-) -> Generator[Ask, Row, Step]:
-    """The pairs of one step, A B B A A B …, and what they say."""
-    sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
-    rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
-    problem = ""
-    for pair in range(explain.pairs):
-        for ask in sides if pair % 2 == 0 else sides[::-1]:
-            row = yield from _valid(ask)
-            if not _usable(row):
-                problem = f"{TRIES} measurements {_where(ask.arm)} were invalid: "
-                problem += row.invalid_reasons
-                break
-            rows[ask.arm].append(row)
-        if problem:
-            break
-    before, after = (tuple(rows[side.arm]) for side in sides)
-    ratio, least = (None, False) if problem else _goodput_ratio(before, after)
-    answer: Answer = "inconclusive"
-    why = problem or "goodput cannot be told"
-    if ratio is not None:
-        answer, why = answer_of(ratio)
-        room = _room(now, resource, before)
-        if answer == "withdrawn" and room is not None and room <= 1 + MARGIN:
-            answer = "inconclusive"
-            why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
-    return Step(
-        number=number,
-        resource=resource,
-        suspected=suspected,
-        confidence=confidence,
-        lever=change,
-        before=before,
-        after=after,
-        goodput=ratio,
-        p95=None if problem else _p95_ratio(before, after),
-        least=least,
-        answer=answer,
-        why=why,
-    )
-
-
-def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
-    """How many times the goodput before the change the load could have at all: the rate offered,
-    or N / R0. None where it cannot be told, or where the change is one of R0 itself."""
-    known = [value for value in map(goodput, before) if value]
-    if not known or resource in ("downstream", "downstream timeout", "Toxiproxy"):
-        return None
-    r0_s = response_time_ms(parse(now.route), now.snapshot) / 1000
-    offered = before[0].offered_rps
-    if offered is None and r0_s <= 0:
-        return None
-    return (offered or now.concurrency / r0_s) / statistics.median(known)
-
-
-def _where(arm: str) -> str:
-    return "without the change" if arm.endswith("-before") else "with the change"
-
-
-def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
-    """What after / before of the goodput says of the resource that was changed, and why."""
-    interval = ratio.interval
-    if interval is None:
-        return "inconclusive", (
-            f"no interval: {ratio.count_a} and {ratio.count_b} trials, each side needs "
-            f"{LEAST_VALUES}"
-        )
-    if interval.low > 1 + MARGIN:
-        return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
-    if interval.high <= 1 + MARGIN:
-        return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
-    return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
-
-
-def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
-    """After / before, and whether it is only a lower bound: a goodput of 0 has no ratio, so one
-    answer in the window, the least that could have been seen, stands for it."""
-    without, changed = _goodputs(before), _goodputs(after)
-    if not without or not changed:
-        return None, False
-    seen = [max(value, least) for value, least in without]
-    then = [max(value, least) for value, least in changed]
-    return ratio_of(seen, then), any(value <= 0 for value, _ in without)
-
-
-def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """(goodput, one answer in the window) of each; none where one cannot be told."""
-    found = []
-    for row in rows:
-        value = goodput(row)
-        if value is None or not row.window_s:
-            return []
-        found.append((value, 1 / row.window_s))
-    return found
-
-
-def _p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
-    def known(rows: Sequence[Row]) -> list[float]:
-        values: list[float | None] = [getattr(row, metrics(Cell.of(row))[1]) for row in rows]
-        return [value for value in values if value]
-
-    without, changed = known(before), known(after)
-    if not without or (len(without), len(changed)) != (len(before), len(after)):
-        return None
-    return ratio_of(without, changed)
+def read(asked: Asked) -> Found:
+    """The inquiry that words or a file describe. Raises WordError."""
+    load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
+    explain = Explain(**asked.settings.table("explain", KEYS))
+    return load.experiment("explain", explain), load.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,16 +59,15 @@ class Inquiries:
     """One inquiry per server, one server after the other."""
 
     planner: Planner
-    snapshots: Mapping[str, Snapshot]
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
-        """See Design: every step that is left is tried, with all of its pairs."""
+        """See Design; as if every step that is left were tried with all of its pairs."""
         experiment = self.planner.experiment
         return sum(
-            _most_left(
-                _explain(experiment),
+            most_left(
+                settings_of(Explain, experiment),
                 self._story(server, done),
                 [row for row in done if row.server == server],
             )
@@ -366,68 +82,37 @@ class Inquiries:
             if stands.strayed:
                 raise LabError(stands.strayed)
             if stands.wanted is not None:
-                return self._plan(server, stands.wanted, len(done) + 1)
+                ask = stands.wanted
+                plan = self.planner.single(server, arm=ask.arm, condition=ask.condition)
+                return self.planner.named(plan, len(done) + 1, digits=3)
         return None
 
     def _story(self, server: str, done: Sequence[Row]) -> Story:
         experiment = self.planner.experiment
-        present = _present(experiment, self.snapshots[server], self.planner.cores)
+        present = _present(experiment, self.planner.snapshots[server], self.planner.cores)
         own = [row for row in done if row.server == server]
-        return story(_explain(experiment), present, own)
-
-    def _plan(self, server: str, wanted: Ask, number: int) -> TrialPlan:
-        experiment = self.planner.experiment
-        mode, route = experiment.modes[0], experiment.routes[0]
-        load, rate = experiment.concurrencies[0], None
-        if mode == "open":
-            rate = offered_rps(experiment, route, load, self.snapshots)
-            if rate is None:
-                raise no_auto_rate(route)
-        engine = self.planner.engine_for(mode)
-        plan = self.planner.plan(server, engine, mode, load, rate, arm=wanted.arm)
-        plan = replace(plan, condition=wanted.condition)
-        return self.planner.named(plan, number, digits=3)
+        return story(settings_of(Explain, experiment), present, own)
 
 
-def _most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
-    """At most how many trials an inquiry has left after these rows of its server."""
-    if of.wanted is None:
-        return 0
-    number, _, part = of.wanted.arm.partition("-")
-    later, pairs = explain.steps - int(number), 2 * explain.pairs
-    # After the last step one trial tells what is next.
-    if later < 0:
-        return 1
-    arms = (f"{number}-before", f"{number}-after")
-    made = sum(row.arm in arms and _usable(row) for row in rows)
-    return (part == "named") + pairs - made + later * (1 + pairs) + 1
-
-
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """The inquiries of the experiment; arguments as of design.loads. Raises WordError where an
-    engine cannot do the first trial."""
-    inquiries = Inquiries(Planner(experiment, engines, url_of, cores), snapshots)
+def design(planner: Planner) -> Design:
+    """The inquiries of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    inquiries = Inquiries(planner)
     inquiries.next([])
     return inquiries
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
-    """What came of each step and how each inquiry ended. Raises LabError without a manifest or a
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The answer of each step, and how each inquiry ended. Raises LabError without a manifest or a
     trial.json."""
-    record = manifest.read(run_dir)
+    record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
     conditions = {
-        row.trial: read_json(run_dir / "raw" / row.trial / RECORD, TrialRecord).plan.condition
-        for row in rows
+        row.trial: read_json(outcome.raw(row) / RECORD, TrialRecord).plan.condition
+        for row in outcome.rows
     }
     known = cores if isinstance(cores, int) else 1
-    return told(experiment, rows, record.servers, known, conditions)
+    return told(outcome.experiment, outcome.rows, record.servers, known, conditions)
 
 
 def told(
@@ -437,14 +122,14 @@ def told(
     cores: int,
     conditions: Mapping[str, Condition],
 ) -> tuple[Finding, ...]:
-    """The findings, from rows, the conditions of their trials, and what was read back of the
-    servers before the run."""
+    """The findings, from rows, the conditions of their trials, and the servers as they were before
+    the run."""
     found: list[Finding] = []
     for server in experiment.servers:
         own = [row for row in rows if row.server == server]
         if own:
             present = _present(experiment, snapshots[server], cores)
-            stands = story(_explain(experiment), present, own, conditions)
+            stands = story(settings_of(Explain, experiment), present, own, conditions)
             found += _findings(server, stands, own)
     return tuple(found)
 
@@ -520,6 +205,22 @@ def _present(experiment: Experiment, snapshot: Snapshot, cores: int) -> Present:
     return Present(snapshot, AS_IT_IS, experiment.routes[0], experiment.concurrencies[0], cores)
 
 
-def _explain(experiment: Experiment) -> Explain:
-    assert experiment.explain is not None  # noqa: S101 - of this kind, says its type
-    return experiment.explain
+KIND = TrialKind(
+    name="explain",
+    title="a verdict, proven by changing what it names",
+    uses=tuple(key for key in SHARED if key.startswith("load.")),
+    keys=KEYS,
+    words={
+        "PAIRS": Word("explain.pairs"),
+        "STEPS": Word("explain.steps"),
+        "SUSPECT": Word("explain.suspect"),
+    },
+    # A step takes many trials, and each is compared with its neighbours: they can be short.
+    verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),
+    read=read,
+    design=design,
+    findings=findings,
+    changes_lab=True,
+    # The trial's name without its number.
+    load_name=lambda row: row.trial.partition("-")[2] or row.trial,
+)

@@ -8,72 +8,80 @@ the measure, so it takes the engine that keeps every second.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from lab.errors import RawDataError
-from lab.experiments.order import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
-from lab.experiments.recovery import (
-    NAME,
-    OfTrial,
-    Steady,
-    after_text,
-    check_calm,
-    finding,
-    findings_of,
-    lost_text,
-    recoveries,
-    whole_seconds,
+from lab.experiments import script
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.order import Design, Planner
+from lab.experiments.reading import (
+    EVERY_SECOND,
+    Asked,
+    Key,
+    check_tells_every_second,
+    read_load,
+    rules,
 )
-from lab.load.engines import Engine
-from lab.load.engines.oha import Second, answers
-from lab.load.measure import RECORD
-from lab.model import Experiment, Faults, Finding, Peak, Row, ScriptedToxic, Snapshot, TrialRecord
-from lab.store.records import read_json
+from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
+from lab.load.engines.oha import Second
+from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
 # A server that refuses at once is quick: with more errors than this, a second is not calm.
 ERROR_SHARE = 0.01
+KEYS = {"tolerance": Key(rules.decimal(0.001, 100)), "steady": Key(rules.seconds(1))}
 
 
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """One trial per server and launch; arguments as of design.loads. Raises WordError."""
-    assert experiment.faults is not None  # noqa: S101 - of this kind, says its type
-    planner = Planner(experiment, engines, url_of, cores)
-    engine = planner.engine_for("open")
-    route, concurrency = experiment.routes[0], experiment.concurrencies[0]
-    rate = offered_rps(experiment, route, concurrency, snapshots)
-    if rate is None:
-        raise no_auto_rate(route)
-    plans = [
-        planner.plan(
-            server,
-            engine,
-            "open",
-            concurrency,
-            rate,
-            launch=launch,
-            script=experiment.faults.steps,
-        )
-        for launch in launches(experiment)
-        for server in turned(experiment.servers, launch)
-    ]
-    return Listed(planner.numbered(plans))
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Toxics that come and go while a load runs. Recovered: `tolerance` (a share) around the
+    p95 of the calm before the first, `steady_s` seconds on end."""
+
+    steps: tuple[ToxicStep, ...]
+    tolerance: float
+    steady_s: int
+
+    def __post_init__(self) -> None:
+        if not self.steps or self.tolerance <= 0 or self.steady_s < 1:
+            raise ValueError("there are steps, tolerance is above 0, and steady_s starts at 1")
+        if any(b.at_s < a.at_s for a, b in pairwise(self.steps)):
+            raise ValueError("steps are in the order of time")
 
 
-def disturbances(script: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...]:
+def read(asked: Asked) -> Found:
+    """The load and the script that a file describes. Raises WordError."""
+    steps = script.read(asked)
+    load = read_load(asked, ("open",), ("routes", "concurrency"))
+    check_tells_every_second(load)
+    given = asked.settings.table("faults", KEYS)
+    steady_s = given["steady"]
+    played = script.checked(steps, asked.settings.scaled, load.duration_s, steady_s)
+    faults = Faults(played, given["tolerance"], steady_s)
+    return load.experiment("faults", faults, engines=(EVERY_SECOND,)), load.notes
+
+
+def design(planner: Planner) -> Design:
+    """One trial per server and launch. Raises WordError."""
+    return planner.one_per_launch(script=settings_of(Faults, planner.experiment).steps)
+
+
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The recovery time after each fault; see `recovery.findings_of`."""
+    faults = settings_of(Faults, outcome.experiment)
+    nothing = "no toxic of the script came and went"
+    watch = Watch(
+        "fault", nothing, Steady(faults.tolerance, faults.steady_s), _faults, _felt, _is_good
+    )
+    return findings_of(watch, outcome)
+
+
+def disturbances(steps: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...]:
     """Each fault as it really was, with what it was: from the step that begins it to the one
     that leaves nothing of it."""
     found: list[tuple[Peak, str]] = []
     began: ScriptedToxic | None = None
     what: list[str] = []
-    for step in script:
+    for step in steps:
         if began is None:
             began = step
         if step.clear:
@@ -84,52 +92,14 @@ def disturbances(script: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...
     return tuple(found)
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
-    """The recovery time after each fault of each server and launch, and their median: over the
-    faults of a launch, then over launches. A trial that is invalid, or whose raw files cannot
-    be read, has none, and the text says why. Raises RawDataError without its trial.json."""
-    faults = experiment.faults
-    assert faults is not None  # noqa: S101 - of this kind, says its type
-
-    def of_trial(row: Row) -> OfTrial:
-        return _of_trial(row, faults, run_dir / "raw" / row.trial)
-
-    return findings_of(experiment.servers, rows, of_trial, "faults")
+def _faults(record: TrialRecord) -> list[Disturbance]:
+    return [
+        Disturbance(peak, f" ({what}, {peak.ended_s - peak.started_s:.0f} s)")
+        for peak, what in disturbances(record.script)
+    ]
 
 
-def _of_trial(row: Row, faults: Faults, raw: Path) -> OfTrial:
-    """What each fault of a trial did, or why that cannot be told."""
-    if not row.valid:
-        return f"invalid: {row.invalid_reasons}"
-    record = read_json(raw / RECORD, TrialRecord)
-    made = disturbances(record.script)
-    if not made:
-        return "no toxic of the script came and went"
-    peaks = [peak for peak, _ in made]
-    first, steady = record.window_offset_s, Steady(faults.tolerance, faults.steady_s)
-    window = (first, first + record.plan.duration_s)
-    try:
-        every = {second.second: second for second in answers(raw)}
-        # What was answered with errors is not what a client came for, however quick.
-        good = {at: one.corrected for at, one in every.items() if _errors(one) <= ERROR_SHARE}
-        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
-        calm_ms, watched = recoveries(good, window, peaks, steady)
-    except (RawDataError, ValueError) as failure:
-        return str(failure)
-    found = []
-    limits = [peak.started_s for peak in peaks[1:]] + [window[1]]
-    for number, (one, (peak, what), until) in enumerate(zip(watched, made, limits, strict=True), 1):
-        felt = _felt([every[at] for at in whole_seconds(peak.started_s, until) if at in every])
-        lasted = peak.ended_s - peak.started_s
-        text = (
-            f"fault {number} of {len(watched)} ({what}, {lasted:.0f} s): {felt}, "
-            f"{after_text(one, calm_ms, steady)}{lost_text(row)}"
-        )
-        found.append(finding(f"{NAME}, fault {number}", row, one.after_s, text))
-    return found, watched
-
-
-def _felt(seconds: Sequence[Second]) -> str:
+def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
     """What the load met from the fault's start on."""
     answered = sum(sum(one.statuses.values()) for one in seconds)
     failed = sum(_failed(one) for one in seconds)
@@ -138,9 +108,22 @@ def _felt(seconds: Sequence[Second]) -> str:
     return f"{failed} of {answered} answers were errors, {slowest}"
 
 
-def _errors(second: Second) -> float:
-    return _failed(second) / max(1, sum(second.statuses.values()))
+def _is_good(second: Second) -> bool:
+    """What was answered with errors is not what a client came for, however quick."""
+    return _failed(second) / max(1, sum(second.statuses.values())) <= ERROR_SHARE
 
 
 def _failed(second: Second) -> int:
     return sum(count for status, count in second.statuses.items() if status > 399)
+
+
+KIND = TrialKind(
+    name="faults",
+    title="toxics that come and go under a constant load",
+    uses=(*COMMON, "load.concurrency", "load.rate", "load.duration"),
+    keys=KEYS,
+    tables=script.KEY,
+    read=read,
+    design=design,
+    findings=findings,
+)

@@ -1,5 +1,5 @@
-"""What can be changed about each resource that a verdict names: by a step, to see whether that
-resource is what limits; and lifted, so that it is the limit no more. Pure.
+"""How the lab changes each resource that a verdict names: by a step, to see whether the resource is
+the limit, and lifted, so that it is the limit no more. Pure.
 
 | resource               | is changed by                                  | a step                | lifted to                 |
 |------------------------|------------------------------------------------|-----------------------|---------------------------|
@@ -32,7 +32,7 @@ from lab.model import Condition, Snapshot
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
-# The limits of the servers' contract (tests/experiments/test_interventions.py holds the two together).
+# The limits of the servers' contract; tests/experiments/test_interventions.py compares the two.
 MOST = {
     "pool_size": 20_000,
     "downstream_connections": 60_000,
@@ -47,11 +47,11 @@ MOST_FILES = 1_048_576
 SPARE_FILES = 1000
 MOST_HEAP_MIB = 4096
 # What a JVM needs besides its heap: the lab's defaults are 1 GiB of 2. Only a heap that does not
-# fit into those gets a larger container, so that nothing else changes with a small one.
+# fit gets a larger container, so that a smaller heap changes nothing else.
 BESIDE_HEAP_MIB, USUAL_MEMORY_MIB = 1024, 2048
 # KB/s: more than loopback carries, and nothing Toxiproxy calculates overflows.
 NO_RATE = 1_000_000
-# Resources that are the machine's: only another machine has more of them.
+# Resources of the machine: only another machine has more of them.
 MACHINE = ("host CPU", "generator")
 MIB = 2**20
 _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<values>.*)")
@@ -59,9 +59,9 @@ _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<value
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """`step` and `lift` are whole conditions, that of now included. `step_text` is the change for
-    people; `lift_text` what is in force afterwards; `at_most` by how much goodput can rise with
-    the step, None where that does not follow from it."""
+    """`step` and `lift` are whole conditions, with everything that is in force now. `step_text` is
+    the change for people, `lift_text` the value after lifting. `at_most` is the factor by which
+    goodput can rise with the step, None where the step does not bound it."""
 
     step: Condition
     lift: Condition
@@ -72,8 +72,8 @@ class Lever:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What a lever needs to know: what was read back of the server before the run, the condition
-    now in force, the load, and how many CPUs there are."""
+    """What a lever needs to know: the server as it was before the run, the condition in force now,
+    the load, and the number of CPUs."""
 
     snapshot: Snapshot
     condition: Condition
@@ -86,7 +86,8 @@ class Present:
         return self.condition.knobs.get(name, self.snapshot.setting(name))
 
     def host(self, name: str, setting: str) -> int | None:
-        """A whole number of .env now, which the server shows as `setting`."""
+        """The value now of a setting of .env that is a whole number; the server shows it as
+        `setting`."""
         given = self.condition.host.get(name)
         return int(given) if given is not None else self.snapshot.setting(setting)
 
@@ -146,7 +147,7 @@ def _knob(
     now: Present, name: str, enough: int, *, least: int = 0, bounds: bool = True
 ) -> Lever | str | None:
     """Twice a knob's value; None where the server has no such knob. `bounds`: throughput is
-    proportional to it where it is the limit."""
+    proportional to the knob where the knob is the limit."""
     value = now.knob(name)
     if value is None:
         return None
@@ -300,7 +301,7 @@ def _host(now: Present, **settings: str) -> Condition:
 
 
 def _toxic(now: Present, proxy: str, name: str, **values: str) -> Condition:
-    """The toxic `name` changed, in place of what the condition changed of it before."""
+    """The condition with the toxic `name` changed, on top of earlier changes of it."""
     target = {"NAME": name} | ({} if proxy == DEFAULT_PROXY else {"PROXY": proxy})
     others, before = [], {}
     for words in now.condition.toxics:

@@ -1,7 +1,7 @@
 """The order of an experiment's trials.
 
-A design is a function of what is done so far: asked again with the same rows it plans the same
-trial, which is how an interrupted run goes on.
+A design is a function of the rows so far. With the same rows it plans the same trial again, which
+is how an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -11,28 +11,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Engine
 from lab.model import (
-    AS_IT_IS,
-    Condition,
     Experiment,
     Mode,
     Row,
     Snapshot,
-    Spike,
-    ToxicStep,
     TrialPlan,
 )
 
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
-# Of trials that the rows before them no longer ask for: an older version judged those otherwise.
+# Of trials that the rows before them do not ask for: the version that ran them judged those rows
+# otherwise.
 STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
@@ -41,79 +38,51 @@ class Design(Protocol):
 
     @property
     def total(self) -> int | None:
-        """How many trials there will be; None where that depends on what they find."""
+        """How many trials there will be; None where their number depends on their findings."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, for the user."""
+        """For the user: what the design leaves out."""
 
     def left(self, done: Sequence[Row]) -> int:
-        """How many trials there will be after these; where `total` is None at most so many,
-        those that are invalid and run once more not counted."""
+        """How many trials are left after these rows. Where `total` is None this is the most there
+        can be, not counting invalid trials that run once more."""
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The trial after those that are done, in the order they were; None: no more."""
+        """The trial after these rows, which are in the order of time; None: the run is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A design that knows all its trials beforehand."""
+    """A design that knows all its trials before the first one."""
 
     plans: tuple[TrialPlan, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> int | None:
-        """All of them."""
+        """The number of all trials."""
         return len(self.plans)
 
     def left(self, done: Sequence[Row]) -> int:
-        """Those that are not done."""
+        """The number of trials without a row."""
         names = {row.trial for row in done}
         return sum(plan.trial not in names for plan in self.plans)
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The first that is not done."""
+        """The first trial without a row."""
         names = {row.trial for row in done}
         return next((plan for plan in self.plans if plan.trial not in names), None)
 
 
-def loads(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """Every cell on every server. `engines` are those of this run, by name.
-
-    On the JVMs that run: route, concurrency, mode, engine, then the servers, so that compared
-    trials are neighbours in time. On fresh JVMs each launch goes through all of that, every
-    other one with engines, servers and arms in reverse (A B B A): what drifts steadily falls
-    on all alike. Arms are outermost in a launch, as two of one server cannot live at once.
-    Raises WordError where an engine cannot do a trial, or nothing would be left to do.
-    """
-    planner = Planner(experiment, engines, url_of, cores)
-    offers, notes = _offers(experiment, snapshots)
-    plans = [
-        planner.plan(
-            server, engine, mode, concurrency, offered, route=route, launch=launch, arm=arm
-        )
-        for launch in launches(experiment)
-        for arm in turned(experiment.arms or (None,), launch)
-        for route, concurrency, mode, offered in offers
-        for engine in turned(tuple(engines.values()), launch)
-        if mode in engine.modes
-        for server in turned(experiment.servers, launch)
-    ]
-    return Listed(planner.numbered(plans), notes)
-
-
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What all trials of a run have in common."""
+    """What all trials of a run have in common: the experiment, the servers as they were read back
+    before the first trial, the load engines of the run by name, and how many CPUs an engine has.
+    """
 
     experiment: Experiment
+    snapshots: Mapping[str, Snapshot]
     engines: Mapping[str, Engine]
     url_of: UrlOf
     cores: int
@@ -128,13 +97,10 @@ class Planner:
         *,
         route: str | None = None,
         duration_s: int | None = None,
-        launch: int = 0,
-        arm: str | None = None,
-        spike: Spike | None = None,
-        script: tuple[ToxicStep, ...] = (),
-        condition: Condition = AS_IT_IS,
+        **changes: Any,
     ) -> TrialPlan:
-        """A trial without a name yet; route and duration are the experiment's if not given."""
+        """A trial without a name yet. Route and duration are the experiment's if not given;
+        `changes` are further fields of TrialPlan."""
         route = route or self.experiment.routes[0]
         return TrialPlan(
             trial="",
@@ -149,31 +115,61 @@ class Planner:
             duration_s=duration_s or self.experiment.duration_s,
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
-            launch=launch,
-            arm=arm,
-            spike=spike,
-            script=script,
-            condition=condition,
+            **changes,
         )
 
+    def single(self, server: str, concurrency: int | None = None, **changes: Any) -> TrialPlan:
+        """A trial, without a name yet, of an experiment of one route and one mode; its first
+        concurrency if none is given. `changes` as of `plan`. Raises WordError."""
+        mode, route = self.experiment.modes[0], self.experiment.routes[0]
+        concurrency = concurrency or self.experiment.concurrencies[0]
+        rate = None
+        if mode == "open":
+            rate = self.offered_rps(route, concurrency)
+            if rate is None:
+                raise no_auto_rate(route)
+        return self.plan(server, self.engine_for(mode), mode, concurrency, rate, **changes)
+
+    def one_per_launch(self, **changes: Any) -> Listed:
+        """A design with one such trial (see `single`) per server and launch. Raises WordError."""
+        return Listed(
+            self.numbered(
+                [
+                    self.single(server, launch=launch, **changes)
+                    for launch in launches(self.experiment)
+                    for server in turned(self.experiment.servers, launch)
+                ]
+            )
+        )
+
+    def offered_rps(self, route: str, concurrency: int) -> int | None:
+        """The rate of an open load; None where RATE=auto has no meaning because nothing waits.
+
+        One server's snapshot is enough: delay and toxics are the same for all servers.
+        """
+        experiment = self.experiment
+        if experiment.rate_rps is not None:
+            return experiment.rate_rps
+        return auto_rate_rps(route, concurrency, self.snapshots[experiment.servers[0]])
+
     def engine_for(self, mode: Mode) -> Engine:
-        """The first that does this mode. Raises WordError."""
+        """The first engine that does this mode. Raises WordError."""
         for engine in self.engines.values():
             if mode in engine.modes:
                 return engine
         raise self._no_engine(mode)
 
     def numbered(self, plans: Sequence[TrialPlan]) -> tuple[TrialPlan, ...]:
-        """The trials with their names. Raises WordError where an engine cannot do one, or
-        there is none."""
+        """The trials with their names. Raises WordError where an engine cannot do a trial, or
+        there is no trial."""
         if not plans:
             raise self._no_engine(*self.experiment.modes)
         digits = max(2, len(str(len(plans))))
         return tuple(self.named(plan, at, digits) for at, plan in enumerate(plans, 1))
 
     def named(self, plan: TrialPlan, number: int, digits: int) -> TrialPlan:
-        """The trial with its name, as 01-server-mode-c100: beside that only what there are
-        several of. Raises WordError where its engine cannot do it."""
+        """The trial with its name, as 01-server-mode-c100. Arm, route, engine and launch are in
+        the name only where the run has several. Raises WordError where its engine cannot do it."""
         experiment = self.experiment
         parts = [
             f"{number:0{digits}d}",
@@ -195,58 +191,15 @@ class Planner:
 
 
 def launches(experiment: Experiment) -> Sequence[int]:
-    """The launches, from 1; or only 0, the JVMs that run."""
+    """The numbers of the launches, from 1; only 0 where trials use the JVMs that run."""
     return range(1, experiment.launches + 1) if experiment.launches else (0,)
 
 
 def turned(values: Sequence[T], launch: int) -> Sequence[T]:
-    """The values, in reverse in every other launch."""
+    """The values; every other launch has them in reverse."""
     return values if launch % 2 or not launch else values[::-1]
-
-
-def offered_rps(
-    experiment: Experiment, route: str, concurrency: int, snapshots: Mapping[str, Snapshot]
-) -> int | None:
-    """What an open load offers; None where RATE=auto has no meaning, as nothing waits.
-
-    It is computed from one server's snapshot, for delay and toxics are the same for all.
-    """
-    if experiment.rate_rps is not None:
-        return experiment.rate_rps
-    return auto_rate_rps(route, concurrency, snapshots[experiment.servers[0]])
 
 
 def slug(route: str) -> str:
     """A route as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", route.lower()).strip("-") or "root"
-
-
-_Offer = tuple[str, int, Mode, int | None]
-
-
-def _offers(
-    experiment: Experiment, snapshots: Mapping[str, Snapshot]
-) -> tuple[list[_Offer], tuple[str, ...]]:
-    """Route, connections, mode and rate of every cell that is possible, and what is not."""
-    offers: list[_Offer] = []
-    without_rate: list[str] = []
-    for route in experiment.routes:
-        for concurrency in experiment.concurrencies:
-            for mode in experiment.modes:
-                rate = None
-                if mode == "open":
-                    rate = offered_rps(experiment, route, concurrency, snapshots)
-                if mode == "closed" or rate is not None:
-                    offers.append((route, concurrency, mode, rate))
-                elif route not in without_rate:
-                    without_rate.append(route)
-    if not offers:
-        raise no_auto_rate(without_rate[0])
-    if not without_rate:
-        return offers, ()
-    what = "closed load only" if "closed" in experiment.modes else "left out"
-    does = "does" if len(without_rate) == 1 else "do"
-    return offers, (
-        f"{what}: RATE=auto is a share of connections / wait, and {', '.join(without_rate)} "
-        f"{does} not wait now; RATE=n adds the open load",
-    )

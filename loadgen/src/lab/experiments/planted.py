@@ -1,52 +1,75 @@
 """Bottlenecks planted one after the other: does the verdict name them?
 
-A verdict that is wrong and sure of itself is the worst: it would be believed. So that is counted
-beside how often the right name came out.
+A wrong verdict with high confidence is the worst, because people would believe it. So the findings
+count such verdicts too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from lab.experiments.order import Design, Listed, Planner, UrlOf
+from lab.experiments import cases
+from lab.experiments.cases import Case
+from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
+from lab.experiments.order import Design, Listed, Planner
+from lab.experiments.reading import Asked, Word, read_load, rules
 from lab.load.engines import Engine
-from lab.model import (
-    HIGH,
-    UNKNOWN,
-    Case,
-    Experiment,
-    Finding,
-    Planted,
-    Row,
-    Snapshot,
-    Spike,
-    TrialPlan,
-)
+from lab.model import HIGH, UNKNOWN, Experiment, Finding, Row, Spike, TrialPlan
 
 NAME = "planted"
 ALL = "all cases"
 UNIT = "share named right"
-# A burst of connections in the middle of the window, and what is left of it around that.
+# How long the extra connections last, in the middle of the window.
 PEAK_S = 2
+# A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
+WARM_CONNECTIONS = 50
+# The setting by which the user picks some of the cases.
+PICKED = "case"
 
 
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],  # noqa: ARG001
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Bottlenecks planted one after the other, to see whether the verdict names them."""
+
+    cases: tuple[Case, ...]
+
+    def __post_init__(self) -> None:
+        names = [case.name for case in self.cases]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"cases have names, each once: {names}")
+
+
+def read(asked: Asked) -> Found:
+    """The cases of a file that the user picked and this machine holds. Raises WordError."""
+    load = read_load(asked, ("closed",), with_connections=False)
+    modes = asked.settings.get("load.modes")
+    if modes is not None and load.modes != ("closed",):
+        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed in this kind")
+    every, notes = cases.read(asked)
+    picked = asked.settings.each(PICKED, rules.one_of([case.name for case in every]))
+    chosen = tuple(case for case in every if not picked or case.name in picked)
+    # Server, route and connections are those of the cases.
+    whole = load.experiment(
+        "planted",
+        Planted(chosen),
+        servers=tuple(dict.fromkeys(case.server for case in chosen)),
+        routes=tuple(dict.fromkeys(case.route for case in chosen)),
+        concurrencies=tuple(dict.fromkeys(case.concurrency for case in chosen)),
+    )
+    return whole, notes
+
+
+def design(planner: Planner) -> Design:
     """Every case in the order of the file, `launches` times over (once at least), on the JVMs
-    that run: one is fresh only where a case takes other settings of its container. Arguments
-    as of design.loads. Raises WordError."""
-    planner = Planner(experiment, engines, url_of, cores)
+    that run: one is fresh only where a case takes other settings of its container. Raises
+    WordError."""
     engine = planner.engine_for("closed")
     plans = []
-    for name, case in _trials(experiment):
+    for name, case in _trials(planner.experiment):
         plan = _plan(planner, engine, case)
         named = dataclasses.replace(plan, trial=name)
         engine.schedule(named, Path())
@@ -58,7 +81,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
     spike = None
     if case.peak_extra:
         calm_s = max(1, (planner.experiment.duration_s - PEAK_S) // 2)
-        # Nothing is found of a recovery: the peak is there to be met.
+        # No recovery is measured: tolerance and steady seconds have no meaning here.
         spike = Spike(case.peak_extra, None, calm_s, PEAK_S, 1, 0.25, 1)
     return planner.plan(
         case.server,
@@ -75,34 +98,24 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
 
 
 def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
-    """The trials by name, as 03-slow-downstream-r2: which case each is of follows from this."""
-    cases, rounds = _planted(experiment).cases, max(1, experiment.launches)
-    digits = max(2, len(str(rounds * len(cases))))
+    """The names of the trials, as 03-slow-downstream-r2, each with its case."""
+    every, rounds = settings_of(Planted, experiment).cases, max(1, experiment.launches)
+    digits = max(2, len(str(rounds * len(every))))
     found: list[tuple[str, Case]] = []
     for at in range(1, rounds + 1):
-        for case in cases:
+        for case in every:
             suffix = f"-r{at}" if rounds > 1 else ""
             found.append((f"{len(found) + 1:0{digits}d}-{case.name}{suffix}", case))
     return found
 
 
-def in_cases(experiment: Experiment, rows: Sequence[Row]) -> list[Row]:
-    """The rows with their case as their arm, which trials of older versions of the lab do not
-    have: trials of one server under other conditions are no trials of one load."""
-    by_trial = dict(_trials(experiment))
-    return [
-        dataclasses.replace(row, arm=by_trial[row.trial].name) if row.trial in by_trial else row
-        for row in rows
-    ]
-
-
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
-    """How often each case was named right, and over all of them; how often a wrong name was
-    given with high confidence. A trial without a verdict counts as not named."""
-    by_trial = dict(_trials(experiment))
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """For each case and for all of them: how often the verdict named it right, and how often a
+    wrong name came with high confidence. A trial without a verdict counts as not named."""
+    by_trial = dict(_trials(outcome.experiment))
     found: list[Finding] = []
-    judged = [(by_trial[row.trial], row) for row in rows if row.trial in by_trial]
-    for case in _planted(experiment).cases:
+    judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
+    for case in settings_of(Planted, outcome.experiment).cases:
         own = [(case, row) for of, row in judged if of == case]
         if own:
             text = f"{case.name} ({_setting(case)}): {' or '.join(case.expected)} {_text(own)}"
@@ -118,7 +131,7 @@ def right(case: Case, row: Row) -> bool:
 
 
 def wrong_and_sure(case: Case, row: Row) -> bool:
-    """Whether it names something else, with a confidence to rely on."""
+    """Whether the verdict of this trial names something else with high confidence."""
     named = row.bottleneck not in (None, UNKNOWN)
     return named and not right(case, row) and (row.confidence or 0.0) >= HIGH
 
@@ -148,6 +161,17 @@ def _setting(case: Case) -> str:
     return ", ".join(parts)
 
 
-def _planted(experiment: Experiment) -> Planted:
-    assert experiment.planted is not None  # noqa: S101 - of this kind, says its type
-    return experiment.planted
+KIND = TrialKind(
+    name="planted",
+    title="planted bottlenecks",
+    uses=("load.duration", "load.warmup", "load.modes", "load.engines", "repeat.launches"),
+    words={"CASE": Word(PICKED, several=True)},
+    tables=cases.KEY,
+    read=read,
+    design=design,
+    findings=findings,
+    changes_lab=True,
+    # The case, whichever round.
+    load_name=lambda row: row.arm or row.trial,
+    most_to_warm=WARM_CONNECTIONS,
+)

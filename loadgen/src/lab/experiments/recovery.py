@@ -1,4 +1,4 @@
-"""How long a load takes to be as before after a disturbance, from what it felt in each second.
+"""How long a load takes to recover from a disturbance, by its answers in each second.
 
 A disturbance is a spike of load (`spike`) or a fault of the downstream (`faults`).
 """
@@ -9,27 +9,32 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from lab.errors import RawDataError
+from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.load.measure import needed_samples
-from lab.model import Finding, Peak, Row
+from lab.load.engines.oha import Second, answers
+from lab.load.measure import RECORD, needed_samples
+from lab.model import Finding, Peak, Row, TrialRecord
+from lab.store.records import read_json
 
 NAME = "recovery time"
 MEDIAN = "recovery time, median"
 UNIT = "s"
 P95 = 0.95
-# A load that is not held when calm has no state to come back to.
+# A server that does not keep up in the calm has no state to come back to.
 CALM_KEPT_UP = 0.97
-# A pause so short, as of a garbage collection, moves answers into the next second and is no fault.
+# A pause this short, as of a garbage collection, only moves answers into the next second.
 PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """One disturbance: `after_s` seconds after its end the load was as when calm, and stayed so;
-    None: not before the next one or the end. `worst_ms` is the p95 of the worst second from
-    its start on, infinite where nothing was answered in one."""
+    """The recovery from one disturbance. `after_s` seconds after its end the load was as in the
+    calm, and stayed so; None: not before the next disturbance or the end. `worst_ms` is the p95 of
+    the worst second from its start on, infinite where a second had no answer."""
 
     after_s: float | None
     worst_ms: float
@@ -38,8 +43,8 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """What counts as recovered: the p95 of a second at most (1 + `tolerance`) times that of the
-    calm, `steady_s` seconds on end, and as many answers in them as then."""
+    """What counts as recovered: `steady_s` seconds on end with a p95 of at most (1 + `tolerance`)
+    times the p95 of the calm, and with as many answers as in the calm."""
 
     tolerance: float
     steady_s: int
@@ -51,15 +56,15 @@ def recoveries(
     disturbances: Sequence[Peak],
     steady: Steady,
 ) -> tuple[float, tuple[Recovery, ...]]:
-    """The p95 of the calm before the first disturbance, in ms, and what followed each.
+    """The p95 of the calm before the first disturbance in ms, and the recovery from each.
 
-    `seconds` are answers by whole second of the run, `window` the measured seconds. A second
-    counts as calm when its p95 is at most (1 + tolerance) times that of the calm; one without
-    answers does not. Requests that were reset or timed out are in no second: what tells of them
-    is the number of answers, of each second and of all on end, against that of the calm
-    (CALM_KEPT_UP, less what a pause, or latency that rises as far as tolerated, moves over their
-    edge). Only whole seconds after a disturbance's end are looked at. Raises ValueError where
-    there is no calm, or too few answers in its seconds for a p95.
+    `seconds` are the answers by whole second of the run, `window` is the measured time. A second
+    counts as calm when its p95 is at most (1 + tolerance) times the p95 of the calm. A second
+    without answers does not. Requests that were reset or timed out are in no second. The number of
+    answers shows them: each second, and all seconds on end, need the share CALM_KEPT_UP of the
+    answers of the calm, less the answers that a pause or a tolerated rise of the latency moves
+    over the edge. Only whole seconds after a disturbance's end count. Raises ValueError where there
+    is no calm, or where its seconds have too few answers for a p95.
     """
     limits = [one.started_s for one in disturbances[1:]] + [window[1]]
     calm = whole_seconds(window[0], disturbances[0].started_s)
@@ -103,7 +108,7 @@ def whole_seconds(start_s: float, end_s: float) -> range:
 def check_calm(
     seconds: Mapping[int, Histogram], calm_s: tuple[float, float], offered_rps: int | None
 ) -> None:
-    """Raises ValueError where the load is not even held in the calm, from and to."""
+    """Raises ValueError where the server does not keep up with the load in the calm (from, to)."""
     calm = whole_seconds(*calm_s)
     answered = sum(seconds[at].buckets.total() for at in calm if at in seconds)
     if answered < CALM_KEPT_UP * (offered_rps or 0) * len(calm):
@@ -113,60 +118,107 @@ def check_calm(
         )
 
 
-def after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
-    """How long it took, for people."""
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """When it was, and what it was (for people, empty where its name says it)."""
+
+    at: Peak
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a kind watches its disturbances.
+
+    * `name`: what one of them is called; `nothing`: what is said of a trial without any
+    * `of`: the disturbances of a trial, as they really were
+    * `felt`: what the load felt of one, from the seconds from its start to the next one's
+    * `counts`: whether the answers of a second are what a client came for
+    """
+
+    name: str
+    nothing: str
+    steady: Steady
+    of: Callable[[TrialRecord], Sequence[Disturbance]]
+    felt: Callable[[Recovery, Sequence[Second]], str]
+    counts: Callable[[Second], bool] = lambda _: True
+
+
+def findings_of(watch: Watch, outcome: Outcome) -> tuple[Finding, ...]:
+    """The recovery time after each disturbance of each server and launch, and their median: over
+    the disturbances of a launch, then over launches. A trial that is invalid, or whose raw files
+    cannot be read, has none, and the text says why. Raises RawDataError without its trial.json."""
+    found: list[Finding] = []
+    for server in outcome.experiment.servers:
+        each: list[tuple[Recovery, ...]] = []
+        for row in outcome.rows:
+            if row.server != server:
+                continue
+            told = _of_trial(watch, row, outcome.raw(row))
+            if isinstance(told, str):
+                found.append(_finding(NAME, row, None, told))
+                continue
+            each.append(tuple(one for one, _ in told))
+            for number, (one, text) in enumerate(told, 1):
+                found.append(_finding(f"{NAME}, {watch.name} {number}", row, one.after_s, text))
+        found += median_over_launches(server, each, f"{watch.name}s")
+    return tuple(found)
+
+
+def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] | str:
+    """The recovery from each disturbance of a trial with its text, or why there is none."""
+    if not row.valid:
+        return f"invalid: {row.invalid_reasons}"
+    record = read_json(raw / RECORD, TrialRecord)
+    made = watch.of(record)
+    if not made:
+        return watch.nothing
+    peaks, first = [one.at for one in made], record.window_offset_s
+    window = (first, first + record.plan.duration_s)
+    try:
+        every = {second.second: second for second in answers(raw)}
+        good = {at: one.corrected for at, one in every.items() if watch.counts(one)}
+        check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
+        calm_ms, recovered = recoveries(good, window, peaks, watch.steady)
+    except (RawDataError, ValueError) as failure:
+        return str(failure)
+    limits = [peak.started_s for peak in peaks[1:]] + [window[1]]
+    found = []
+    for number, (one, of, until) in enumerate(zip(recovered, made, limits, strict=True), 1):
+        seconds = [every[at] for at in whole_seconds(of.at.started_s, until) if at in every]
+        text = (
+            f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
+            f"{_after_text(one, calm_ms, watch.steady)}{_lost_text(row)}"
+        )
+        found.append((one, text))
+    return found
+
+
+def _after_text(one: Recovery, calm_ms: float, steady: Steady) -> str:
+    """For people: how long the recovery took."""
     limit = f"{calm_ms:.0f} ms × {1 + steady.tolerance:g}"
     if one.after_s is None:
         return f"not back to {limit} in {one.watched_s:.0f} s"
     return f"back to {limit} for {steady.steady_s} s on end after {one.after_s:.1f} s"
 
 
-def lost_text(row: Row) -> str:
-    """The requests of the whole run without an answer, which are in no second; empty without."""
+def _lost_text(row: Row) -> str:
+    """For people: the requests of the whole run without an answer; empty where there are none."""
     timeouts, sockets = row.timeouts or 0, row.socket_errors or 0
     if not timeouts and not sockets:
         return ""
     return f"; in the whole run {timeouts} requests timed out, {sockets} lost their connection"
 
 
-def finding(name: str, row: Row, value: float | None, text: str) -> Finding:
-    """A finding of one trial."""
+def _finding(name: str, row: Row, value: float | None, text: str) -> Finding:
     return Finding(name, row.server, row.launch, value, UNIT, None, None, text)
-
-
-# The findings of one trial and its recoveries, or why there are none.
-OfTrial = tuple[list[Finding], tuple[Recovery, ...]] | str
-
-
-def findings_of(
-    servers: Sequence[str],
-    rows: Sequence[Row],
-    of_trial: Callable[[Row], OfTrial],
-    what: str,
-) -> tuple[Finding, ...]:
-    """The findings of every trial of each server, and after them their median: over the
-    disturbances of a launch, then over launches. `what` these are, in the plural."""
-    found: list[Finding] = []
-    for server in servers:
-        each: list[tuple[Recovery, ...]] = []
-        for row in rows:
-            if row.server != server:
-                continue
-            own = of_trial(row)
-            if isinstance(own, str):
-                found.append(finding(NAME, row, None, own))
-                continue
-            found += own[0]
-            each.append(own[1])
-        found += median_over_launches(server, each, what)
-    return tuple(found)
 
 
 def median_over_launches(
     server: str, each: Sequence[Sequence[Recovery]], what: str
 ) -> tuple[Finding, ...]:
-    """The median of a server: over the disturbances of each launch, then over launches; an
-    interval is one over launches. None without any; `what` they are, in the plural."""
+    """The median of a server: over the disturbances of each launch, then over launches, with the
+    interval over launches. Empty without disturbances; `what` is their name in the plural."""
     if not each:
         return ()
     medians = [

@@ -8,107 +8,110 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from lab.errors import RawDataError
-from lab.experiments.order import Design, Listed, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
-from lab.experiments.recovery import (
-    NAME,
-    OfTrial,
-    Steady,
-    after_text,
-    check_calm,
-    finding,
-    findings_of,
-    lost_text,
-    recoveries,
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.order import Design, Planner
+from lab.experiments.reading import (
+    EVERY_SECOND,
+    Asked,
+    Key,
+    check_tells_every_second,
+    read_load,
+    rules,
 )
+from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.judge.predict import auto_rate_rps
-from lab.load.engines import Engine
-from lab.load.engines.oha import answers
-from lab.load.measure import RECORD
-from lab.model import Experiment, Finding, Row, Snapshot, Spike, TrialRecord
-from lab.store.records import read_json
+from lab.load.engines.oha import Second
+from lab.model import Finding, Spike, TrialRecord
+
+KEYS = {
+    "extra": Key(rules.number(1, rules.MAX_CONNECTIONS)),
+    "extra_rate": Key(rules.rate, None),
+    "calm": Key(rules.seconds(1)),
+    "peak": Key(rules.seconds(1)),
+    "repeats": Key(rules.number(1, 100)),
+    "tolerance": Key(rules.decimal(0.001, 100)),
+    "steady": Key(rules.seconds(1)),
+}
 
 
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """One trial per server and launch; arguments as of design.loads. Raises WordError."""
-    assert experiment.spike is not None  # noqa: S101 - of this kind, says its type
-    planner = Planner(experiment, engines, url_of, cores)
-    engine = planner.engine_for("open")
+def read(asked: Asked) -> Found:
+    """The spikes that a file describes, up to what this machine holds. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "concurrency"))
+    check_tells_every_second(load)
+    given, base, notes = asked.settings.table("spike", KEYS), load.concurrencies[0], load.notes
+    wanted = given["extra"]
+    extra = min(wanted, load.most - base)
+    place = asked.settings.get("spike.extra")
+    if place is not None and extra < 1:
+        raise place.refuse(f"{wanted} beside {base}: more than this machine holds, {load.held}")
+    if extra < wanted:
+        notes = (
+            *notes,
+            f"spikes to {base + extra} instead of {base + wanted} connections: this machine holds "
+            f"{load.held}",
+        )
+    rate = given["extra_rate"]
+    spike = Spike(
+        extra=extra,
+        extra_rps=rate if rate is None else max(1, rate * extra // wanted),
+        calm_s=given["calm"],
+        peak_s=given["peak"],
+        repeats=given["repeats"],
+        tolerance=given["tolerance"],
+        steady_s=given["steady"],
+    )
+    calm = asked.settings.get("spike.calm")
+    if calm is not None and spike.steady_s > spike.calm_s:
+        raise calm.refuse(f"{calm.text} is shorter than spike.steady, so nothing could recover")
+    whole = load.experiment("spike", spike, duration_s=spike.total_s, engines=(EVERY_SECOND,))
+    return whole, notes
+
+
+def design(planner: Planner) -> Design:
+    """One trial per server and launch. Raises WordError."""
+    experiment = planner.experiment
+    spike = settings_of(Spike, experiment)
     route, concurrency = experiment.routes[0], experiment.concurrencies[0]
-    rate = offered_rps(experiment, route, concurrency, snapshots)
-    if rate is None:
-        raise no_auto_rate(route)
-    spike = experiment.spike
     if spike.extra_rps is None:
         extra_rps = None
         if experiment.rate_rps is None:
-            extra_rps = auto_rate_rps(route, spike.extra, snapshots[experiment.servers[0]])
-        # As much per connection as the load beside it.
-        extra_rps = extra_rps or max(1, rate * spike.extra // concurrency)
+            first = planner.snapshots[experiment.servers[0]]
+            extra_rps = auto_rate_rps(route, spike.extra, first)
+        if not extra_rps:
+            # As much per connection as the load beside it.
+            rate = planner.single(experiment.servers[0]).offered_rps or 0
+            extra_rps = max(1, rate * spike.extra // concurrency)
         spike = dataclasses.replace(spike, extra_rps=extra_rps)
-    plans = [
-        planner.plan(
-            server,
-            engine,
-            "open",
-            concurrency,
-            rate,
-            duration_s=spike.total_s,
-            launch=launch,
-            spike=spike,
-        )
-        for launch in launches(experiment)
-        for server in turned(experiment.servers, launch)
-    ]
-    return Listed(planner.numbered(plans))
+    return planner.one_per_launch(duration_s=spike.total_s, spike=spike)
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:
-    """The recovery time after each spike of each server and launch, and their median: over the
-    spikes of a launch, then over launches. A trial that is invalid, or whose raw files cannot
-    be read, has none, and the text says why. Raises RawDataError without its trial.json."""
-    spike = experiment.spike
-    assert spike is not None  # noqa: S101 - of this kind, says its type
-
-    def of_trial(row: Row) -> OfTrial:
-        return _of_trial(row, spike, run_dir / "raw" / row.trial)
-
-    return findings_of(experiment.servers, rows, of_trial, "spikes")
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The recovery time after each spike; see `recovery.findings_of`."""
+    spike = settings_of(Spike, outcome.experiment)
+    watch = Watch(
+        "spike", "no spike was run", Steady(spike.tolerance, spike.steady_s), _spikes, _felt
+    )
+    return findings_of(watch, outcome)
 
 
-def _of_trial(row: Row, spike: Spike, raw: Path) -> OfTrial:
-    """What each spike of a trial did, or why that cannot be told."""
-    if not row.valid:
-        return f"invalid: {row.invalid_reasons}"
-    record = read_json(raw / RECORD, TrialRecord)
-    if not record.peaks:
-        return "no spike was run"
-    first, steady = record.window_offset_s, Steady(spike.tolerance, spike.steady_s)
-    try:
-        seconds = {second.second: second.corrected for second in answers(raw)}
-        check_calm(seconds, (first, record.peaks[0].started_s), record.plan.offered_rps)
-        window = (first, first + record.plan.duration_s)
-        calm_ms, watched = recoveries(seconds, window, record.peaks, steady)
-    except (RawDataError, ValueError) as failure:
-        return str(failure)
-    found = []
-    for number, one in enumerate(watched, 1):
-        worst = (
-            "no answer at all in a second"
-            if math.isinf(one.worst_ms)
-            else f"p95 {one.worst_ms:.0f} ms in the worst second"
-        )
-        after = after_text(one, calm_ms, steady)
-        text = f"spike {number} of {len(watched)}: {worst}, {after}{lost_text(row)}"
-        found.append(finding(f"{NAME}, spike {number}", row, one.after_s, text))
-    return found, watched
+def _spikes(record: TrialRecord) -> list[Disturbance]:
+    return [Disturbance(peak) for peak in record.peaks]
+
+
+def _felt(one: Recovery, _: Sequence[Second]) -> str:
+    if math.isinf(one.worst_ms):
+        return "no answer at all in a second"
+    return f"p95 {one.worst_ms:.0f} ms in the worst second"
+
+
+KIND = TrialKind(
+    name="spike",
+    title="spikes beside a constant load",
+    uses=(*COMMON, "load.concurrency", "load.rate"),
+    keys=KEYS,
+    read=read,
+    design=design,
+    findings=findings,
+)

@@ -5,33 +5,101 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from lab.errors import LabError
-from lab.experiments.order import STRAYED, Design, Planner, UrlOf, launches, offered_rps, turned
-from lab.experiments.reading import no_auto_rate
+from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.order import STRAYED, Design, Planner, launches, turned
+from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
 from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
 from lab.judge.intervals import median_of
-from lab.load.engines import Engine
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Experiment, Finding, Row, Snapshot, Stress, TrialPlan, error_share, goodput
+from lab.model import Finding, Row, TrialPlan, error_share, goodput
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
-# An invalid trial is run once more: it says nothing of the server, or that it gave way, which by
-# chance it does once, and not twice in a row.
+# An invalid trial runs once more. It says nothing of the server, or it says that the server gave
+# way. A server may give way once by chance, but not twice in a row.
 TRIES = 2
+_CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
+KEYS = {
+    "first": Key(_CONNECTIONS),
+    "step": Key(_CONNECTIONS),
+    "most": Key(_CONNECTIONS),
+    "resolution": Key(_CONNECTIONS),
+    "p95_ms": Key(rules.decimal(0.001, 1e6)),
+    "error_share": Key(rules.decimal(0, 0.999)),
+    "fall": Key(rules.decimal(0.001, 0.999)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A service level objective (SLO): what a load must keep to count as held.
+
+    `p95_ms` is of the corrected latency in an open load, of the raw one in a closed load;
+    `error_share` is of HTTP errors, socket errors and timeouts among all that ended.
+    """
+
+    p95_ms: float
+    error_share: float
+
+    def __post_init__(self) -> None:
+        if self.p95_ms <= 0 or not 0 <= self.error_share < 1:
+            raise ValueError("p95_ms is above 0, error_share from 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """The search for a breaking point: `first`, + `step`, … up to `most` connections, then
+    bisection until the last held and the first broken load differ by at most `resolution`
+    connections. A load is broken where the objective fails, or where throughput falls below
+    the best so far by more than `fall` (a share)."""
+
+    objective: Objective
+    first: int
+    step: int
+    most: int
+    resolution: int
+    fall: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.most or self.step < 1 or self.resolution < 1:
+            raise ValueError("1 <= first <= most, and step and resolution start at 1")
+        if not 0 < self.fall < 1:
+            raise ValueError("fall is a share between 0 and 1")
+
+
+def read(asked: Asked) -> Found:
+    """The search that a file describes, up to what this machine holds. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes", "modes", "engines"), with_connections=False)
+    given = asked.settings.table("stress", KEYS)
+    objective = Objective(given.pop("p95_ms"), given.pop("error_share"))
+    first, most, notes = given["first"], given["most"], load.notes
+    bound = asked.settings.get("stress.most")
+    if bound is not None and first > min(most, load.most):
+        raise bound.refuse(
+            f"{most} is less than stress.first={first}"
+            if first > most
+            else f"{most}: this machine does not even hold stress.first={first}, only {load.held}"
+        )
+    if most > load.most:
+        notes = (*notes, f"up to {load.most} of {most} connections: this machine holds {load.held}")
+    stress = Stress(objective, **{**given, "most": min(most, load.most)})
+    return load.experiment("stress", stress, concurrencies=(first,)), notes
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the rows of one server and launch say. `load` is to be tried next (None: nothing
-    is); `why` is why `broken` is; `stuck` the smallest load of which TRIES rows tell nothing.
-    `strayed`: the first row that is not the trial that was next; nothing after it counts."""
+    """What the rows of one server and launch say.
+
+    `load` is the next one to try (None: the search is over). `held` is the largest load that was
+    held, `broken` the smallest that was not, and `why` is the reason. `stuck` is the smallest load
+    of which TRIES rows tell nothing. `strayed` names the first row that is not the trial that was
+    next; nothing after it counts."""
 
     load: int | None
     held: Row | None = None
@@ -42,13 +110,13 @@ class Search:
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
-    """Where the search stands after these rows of one server and launch, in their order.
+    """Where the search stands after these rows of one server and launch, in the order of time.
 
-    first, first + step, … up to most while loads are held; then the middle between the
-    largest held load and the smallest that is broken, or that cannot be told, until they differ
-    by at most `resolution`; a number of connections that any number of an engine's threads can
-    share, if there is one. Ends at the first row that is not of this search: judged by another
-    version, a trial may ask for another next one than the one that was made.
+    It tries first, first + step, … up to most while loads are held. Then it tries the middle
+    between the largest held load and the smallest load that is broken or cannot be told, until
+    these differ by at most `resolution`. The middle is a number of connections that any number of
+    an engine's threads can share, if there is one. The search ends at the first row that is not its
+    own: another version of the lab may judge a trial otherwise and ask for another next load.
     """
     load: int | None = stress.first
     held: Row | None = None
@@ -85,7 +153,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
 
 
 def gave_way(row: Row) -> str | None:
-    """Why an invalid trial shows that the server did not hold the load; None where it does not."""
+    """The reason why an invalid trial shows that the server did not hold the load, else None."""
     if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
@@ -112,8 +180,8 @@ def _middle(low: int, high: int) -> int:
 
 
 def most_left(stress: Stress, state: Search) -> int:
-    """At most how many trials a search has left, invalid ones not counted: what is left of the
-    ramp, and of the halving after it."""
+    """The most trials that a search can have left, without invalid ones: the rest of the ramp, and
+    the halving after it."""
     if state.load is None:
         return 0
     low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
@@ -134,8 +202,8 @@ def _halvings(stress: Stress, low: int, top: int) -> int:
 
 
 def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
-    """Why a load is not held, with the numbers; None where it is. `before` are valid rows of
-    the same server and launch: throughput must not fall below that of a smaller load."""
+    """Why a load is not held, with the numbers; None where it is held. `before` are valid rows of
+    the same server and launch: goodput must not fall below the goodput of a smaller load."""
     objective, problems = stress.objective, []
     p95_ms = p95_of(row)
     if p95_ms is None:
@@ -156,24 +224,23 @@ def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
 
 
 def p95_of(row: Row) -> float | None:
-    """Corrected in an open load; the raw one in a closed load, which has no other."""
+    """The p95 in ms: corrected in an open load, raw in a closed load, which has no other."""
     return row.p95_ms if row.mode == "open" else row.raw_p95_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Ramps:
-    """One search per launch and server; within a launch the servers take turns, the one with
-    the fewest rows next, so that what drifts falls on all alike."""
+    """One search per launch and server. Within a launch the server with the fewest rows is next, so
+    that a drift of the machine falls on all servers alike."""
 
     planner: Planner
-    snapshots: Mapping[str, Snapshot]
     notes: tuple[str, ...] = ()
     total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
-        """See Design: of all searches that have not ended, the longest way."""
+        """See Design; the longest way of every search that has not ended."""
         experiment = self.planner.experiment
-        stress = _stress(experiment)
+        stress = settings_of(Stress, experiment)
         return sum(
             most_left(stress, search(stress, _rows_of(done, server, launch)))
             for launch in launches(experiment)
@@ -184,61 +251,44 @@ class Ramps:
         """The next load of the server that had the fewest trials. Raises LabError for rows that
         are not of its search."""
         experiment = self.planner.experiment
+        stress = settings_of(Stress, experiment)
         for launch in launches(experiment):
             open_searches = []
             for server in turned(experiment.servers, launch):
                 rows = _rows_of(done, server, launch)
-                state = search(_stress(experiment), rows)
+                state = search(stress, rows)
                 if state.strayed:
                     raise LabError(state.strayed)
                 if state.load is not None:
                     open_searches.append((len(rows), server, state.load))
             if open_searches:
                 _, server, load = min(open_searches, key=lambda one: one[0])
-                return self._plan(server, load, launch, len(done) + 1)
+                plan = self.planner.single(server, load, launch=launch)
+                return self.planner.named(plan, len(done) + 1, digits=3)
         return None
 
-    def _plan(self, server: str, load: int, launch: int, number: int) -> TrialPlan:
-        experiment = self.planner.experiment
-        mode, route = experiment.modes[0], experiment.routes[0]
-        rate = None
-        if mode == "open":
-            rate = offered_rps(experiment, route, load, self.snapshots)
-            if rate is None:
-                raise no_auto_rate(route)
-        engine = self.planner.engine_for(mode)
-        plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
-        return self.planner.named(plan, number, digits=3)
 
-
-def design(
-    experiment: Experiment,
-    snapshots: Mapping[str, Snapshot],
-    engines: Mapping[str, Engine],
-    url_of: UrlOf,
-    cores: int,
-) -> Design:
-    """The searches of the experiment; arguments as of design.loads. Raises WordError where an
-    engine cannot do the first trial."""
-    ramps = Ramps(Planner(experiment, engines, url_of, cores), snapshots)
+def design(planner: Planner) -> Design:
+    """The searches of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    ramps = Ramps(planner)
     ramps.next([])
     return ramps
 
 
-def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tuple[Finding, ...]:  # noqa: ARG001
-    """The breaking point of each server and launch, and over launches the median of those: the
-    smallest load that was not held. Without one `value` is None and the text says why, and up to
-    where the load is known to be held; so also where trials, judged again, are of another search
-    from some row on."""
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The breaking point of each server and launch, which is the smallest load that was not held,
+    and the median over launches. `value` is None without a breaking point, and where trials that
+    were judged again are not of this search. The text then says why, and which load was held."""
+    stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
-    for server in experiment.servers:
+    for server in outcome.experiment.servers:
         points = []
-        for launch in launches(experiment):
-            own = _rows_of(rows, server, launch)
+        for launch in launches(outcome.experiment):
+            own = _rows_of(outcome.rows, server, launch)
             if not own:
                 continue
-            state = search(_stress(experiment), own)
-            found.append(_finding(_stress(experiment), state, server, launch))
+            found.append(_finding(stress, search(stress, own), server, launch))
             points.append(found[-1].value)
         if len(points) > 1:
             found.append(_median(server, points))
@@ -247,7 +297,7 @@ def findings(experiment: Experiment, rows: Sequence[Row], run_dir: Path) -> tupl
 
 def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding:
     held, broken, stuck = "no load was held", "", state.stuck
-    # What cannot be told above a load that is broken leaves nothing open.
+    # A load above a broken one may stay unknown: the breaking point is below it.
     if stuck and state.broken and stuck.concurrency > state.broken.concurrency:
         stuck = None
     if state.held is not None:
@@ -291,10 +341,16 @@ def _median(server: str, points: Sequence[float | None]) -> Finding:
     return Finding(MEDIAN, server, 0, middle.median, UNIT, low, high, text)
 
 
-def _stress(experiment: Experiment) -> Stress:
-    assert experiment.stress is not None  # noqa: S101 - of this kind, says its type
-    return experiment.stress
-
-
 def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
     return [row for row in rows if (row.server, row.launch) == (server, launch)]
+
+
+KIND = TrialKind(
+    name="stress",
+    title="the search for a breaking point",
+    uses=(*COMMON, "load.modes", "load.duration"),
+    keys=KEYS,
+    read=read,
+    design=design,
+    findings=findings,
+)

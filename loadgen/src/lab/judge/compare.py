@@ -30,8 +30,6 @@ MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout: with a larger share of them in a
 # trial of one side, percentiles of all answers are not those of its work.
 MOST_ERRORS = 0.01
-# Kinds of experiments that change the lab from trial to trial on purpose: their lanes are no sides.
-IN_CONDITIONS = ("planted", "explain")
 Answer = Literal["faster", "slower", "no difference", "inconclusive"]
 
 

@@ -76,7 +76,7 @@ def _what(of: Content) -> Iterator[str]:
     valid = sum(row.valid for row in of.rows)
     ended = time_text(manifest.ended_at) if manifest.ended_at else "not told"
     yield (
-        f"- {words.KINDS[experiment.kind]}: {len(of.rows)} trials, {valid} of them valid, from "
+        f"- {of.title}: {len(of.rows)} trials, {valid} of them valid, from "
         f"{time_text(manifest.started_at)} to {ended}"
     )
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""

@@ -11,19 +11,17 @@ import dataclasses
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from lab.judge.grouping import Cell, lane_of
-from lab.model import HIGH, NONE, OFFERED, UNKNOWN, Kind, Row, Verdict, goodput
+from lab.model import HIGH, NONE, OFFERED, UNKNOWN, Row, Verdict, goodput
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds
 
-# In these kinds the same load is measured under several conditions.
-BY_NAME: tuple[Kind, ...] = ("planted", "explain")
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
           "expected p95", "measured p95", "valid")  # fmt: skip
 NO_VALID = "no valid trial"
@@ -123,20 +121,17 @@ class Said:
 def said(
     rows: Sequence[Row],
     verdicts: Sequence[tuple[str, Verdict]],
-    kind: Kind,
+    load_name: Callable[[Row], str] | None = None,
     *,
     foreign: bool = False,
 ) -> tuple[Said, ...]:
-    """Every load, as they first appear; `foreign`: of a service that is not the lab's."""
+    """Every load, as they first appear. `load_name` names it where the same load is measured
+    under several conditions; `foreign`: of a service that is not the lab's."""
     names = texts.cell_names(list(dict.fromkeys(Cell.of(row) for row in rows)))
     of_trial = dict(verdicts)
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        load = f"{lane_of(row)}, {names[Cell.of(row)]}"
-        if kind in BY_NAME:
-            # The case, whichever round; or the trial's name without its number.
-            case = row.arm if kind == "planted" else None
-            load = case or row.trial.partition("-")[2] or row.trial
+        load = load_name(row) if load_name else f"{lane_of(row)}, {names[Cell.of(row)]}"
         groups.setdefault(load, []).append(row)
     whole = (
         _said(load, group, [(row, of_trial[row.trial]) for row in group if row.trial in of_trial])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.compare import MOST_ERRORS, Comparison
@@ -15,15 +15,6 @@ from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
 from lab.store.manifest import Manifest
 
-KINDS = {
-    "loads": "fixed loads",
-    "stress": "the search for a breaking point",
-    "spike": "spikes beside a constant load",
-    "faults": "toxics that come and go under a constant load",
-    "endurance": "a long constant load",
-    "explain": "a verdict, proven by changing what it names",
-    "planted": "planted bottlenecks",
-}
 LOADS_LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
     "connection sends again as soon as it is answered. open: a constant rate is offered, and "
@@ -39,7 +30,9 @@ LOADS_LEGEND = (
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended."""
+    `unfinished` are raw folders of trials that never ended. Of the kind: `title` says what its
+    trials are, `verb` measures it without a file, and `load_name` is what a trial's load is called
+    where conditions differ."""
 
     manifest: Manifest
     experiment: Experiment
@@ -50,12 +43,15 @@ class Content:
     notes: Sequence[tuple[str, str]]
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
+    title: str = "trials"
+    verb: str = "bench"
+    load_name: Callable[[Row], str] | None = None
 
     @property
     def said(self) -> tuple[Said, ...]:
         """What limited each load, with what was predicted of it."""
         foreign = self.experiment.target is not None
-        return said(self.rows, self.verdicts, self.experiment.kind, foreign=foreign)
+        return said(self.rows, self.verdicts, self.load_name, foreign=foreign)
 
 
 def launches(experiment: Experiment) -> str:
@@ -186,9 +182,7 @@ def command(of: Content, settings: Sequence[str]) -> str | None:
     experiment = of.experiment
     if not experiment.words:
         return None
-    verb = "explain" if experiment.kind == "explain" else "bench"
-    if any(word.startswith("EXP=") for word in experiment.words):
-        verb = "run"
+    verb = "run" if any(word.startswith("EXP=") for word in experiment.words) else of.verb
     return f"make {verb} {' '.join(map(shlex.quote, (*experiment.words, *settings)))}"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from lab import __version__
 from lab.errors import LabError, RawDataError
 from lab.model import Experiment, Fairness, Json, Snapshot
-from lab.store.records import from_json, read_object, write_json
+from lab.store.records import from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
 # 1: an experiment had one `route` and one `engine`. 2: `routes` and `engines`, launches, kinds.
@@ -51,8 +51,12 @@ def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def write(run_dir: Path, manifest: Manifest) -> None:
-    """Write it, replacing what was there."""
-    write_json(run_dir / NAME, manifest)
+    """Write it, replacing what was there. The settings of an experiment's kind lie under the name
+    of the kind."""
+    whole = to_json(manifest)
+    if isinstance(manifest.experiment, Experiment) and (own := whole["experiment"].pop("own")):
+        whole["experiment"][manifest.experiment.kind] = own
+    write_json(run_dir / NAME, whole)
 
 
 def read(run_dir: Path) -> Manifest:
@@ -73,7 +77,7 @@ def read(run_dir: Path) -> Manifest:
         experiment = _upgraded(experiment)
         # Its first manifests had no fairness yet.
         loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
-    return _decoded(run_dir, loaded, Experiment, experiment)
+    return _decoded(run_dir, loaded, Experiment, _with_own(experiment))
 
 
 def read_of(run_dir: Path, kind: type[object]) -> Manifest:
@@ -113,6 +117,19 @@ def _decoded(
         )
     except ValueError as failure:
         raise RawDataError(run_dir / NAME, None, str(failure)) from None
+
+
+def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment with the settings of its kind in their field. There may be keys for the other
+    kinds too; these are null."""
+    kind = experiment.get("kind", "loads")
+    known = {field.name for field in dataclasses.fields(Experiment)}
+    others = {
+        key: value
+        for key, value in experiment.items()
+        if key != kind and (key in known or value is not None)
+    }
+    return {**others, "own": experiment.get(kind) or {}}
 
 
 def _upgraded(experiment: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from lab.errors import WordError
-from lab.experiments.reading import DensityFile, read_servers, run_experiment
-from lab.experiments.reading.density import file_plan
-from lab.experiments.reading.experiment_file import SHAPES, WORDS
-from lab.model import Endurance, Experiment, Explain, Faults, Objective, Spike, Stress, ToxicStep
+from lab.experiments.endurance import Endurance
+from lab.experiments.explain import Explain
+from lab.experiments.faults import Faults
+from lab.experiments.kind import Found, settings_of
+from lab.experiments.plans import of_file
+from lab.experiments.reading import Here, read_servers
+from lab.experiments.registry import kinds
+from lab.experiments.stress import Objective, Stress
+from lab.model import Experiment, Spike, ToxicStep
+from lab.model.density import Plan
 from lab.store.records import from_json, to_json
 from support.repo import REPO
 
@@ -50,9 +56,9 @@ class Files:
         self.folder.mkdir()
         self.limit = limit
 
-    def read(self, text: str, **words: str) -> tuple[Experiment | DensityFile, tuple[str, ...]]:
+    def read(self, text: str, **words: str) -> Found:
         (self.folder / "x.toml").write_text(text)
-        return run_experiment({"EXP": "x", **words}, SERVERS, self.limit, self.folder)
+        return of_file({"EXP": "x", **words}, Here(SERVERS, self.limit), self.folder)
 
     def experiment(self, text: str, **words: str) -> Experiment:
         found, _ = self.read(text, **words)
@@ -72,25 +78,19 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def shipped(name: str, **words: str) -> Experiment | DensityFile:
+def shipped(name: str, **words: str) -> Experiment | Plan:
     known = read_servers(SHIPPED.parent / "prometheus" / "servers")
-    return run_experiment({"EXP": name, **words}, known, LIMIT, SHIPPED)[0]
+    return of_file({"EXP": name, **words}, Here(known, LIMIT), SHIPPED)[0]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))
 def test_every_shipped_file_is_an_experiment(name: str) -> None:
     found = shipped(name)
-    if isinstance(found, DensityFile):
-        plan = file_plan(found, SERVERS, LIMIT, None)
-        assert (plan.name, plan.words) == (name, (f"EXP={name}",))
-        assert plan.question
-        assert plan.hypothesis
-        return
     assert (found.name, found.words) == (name, (f"EXP={name}",))
     assert found.question
     assert found.hypothesis
     # As it will be read back from the run's manifest.
-    assert from_json(Experiment, to_json(found)) == found
+    assert from_json(type(found), to_json(found)) == found
 
 
 def test_the_promised_experiments_are_there() -> None:
@@ -108,9 +108,10 @@ def test_every_shipped_file_starts_with_its_question_and_hypothesis() -> None:
 
 def test_the_page_names_every_key_word_and_experiment() -> None:
     page = (SHIPPED.parent / "docs/experiments.md").read_text()
-    for key in SHAPES:
+    keys = {key for kind in kinds().values() for key in kind.shapes}
+    for key in keys:
         assert re.search(rf"(?m)^{key.rpartition('.')[2]} = ", page), key
-    for word in WORDS:
+    for word in {word for kind in kinds().values() for word in kind.all_words}:
         assert f"`{word}=" in page, word
     for path in SHIPPED.glob("*.toml"):
         assert f"| `{path.stem}` |" in page, path
@@ -171,23 +172,23 @@ def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
 
 def test_stress_is_taken(files: Files) -> None:
     found = files.experiment(STRESS)
-    assert found.stress == Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    assert settings_of(Stress, found) == Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
     assert (found.modes, found.concurrencies) == (("open",), (100,))
     assert files.experiment(STRESS, MODE="closed").modes == ("closed",)
 
 
 def test_spike_is_taken(files: Files) -> None:
     found = files.experiment(SPIKE)
-    assert found.spike == Spike(9000, None, 60, 30, 3, 0.25, 5)
+    assert settings_of(Spike, found) == Spike(9000, None, 60, 30, 3, 0.25, 5)
     assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 330)
-    assert files.experiment(SPIKE + "extra_rate = 70\n").spike == Spike(
+    assert settings_of(Spike, files.experiment(SPIKE + "extra_rate = 70\n")) == Spike(
         9000, 70, 60, 30, 3, 0.25, 5
     )
 
 
 def test_faults_are_taken_with_their_script(files: Files) -> None:
     found = files.experiment(FAULTS + SLOW + FAST)
-    assert found.faults == Faults(
+    assert settings_of(Faults, found) == Faults(
         (
             ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
             ToxicStep(20, {"NAME": "latency", "REMOVE": "yes"}),
@@ -198,9 +199,8 @@ def test_faults_are_taken_with_their_script(files: Files) -> None:
     assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 60)
     assert from_json(Experiment, to_json(found)) == found
     quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
-    assert quick.faults is not None
-    assert [step.at_s for step in quick.faults.steps] == [5, 10]
-    assert quick.faults.steady_s == 2
+    assert [step.at_s for step in settings_of(Faults, quick).steps] == [5, 10]
+    assert settings_of(Faults, quick).steady_s == 2
 
 
 @pytest.mark.parametrize(
@@ -242,20 +242,20 @@ def test_a_script_belongs_to_faults_only(files: Files) -> None:
 
 def test_endurance_is_taken(files: Files) -> None:
     found = files.experiment(ENDURANCE)
-    assert found.endurance == Endurance(300)
+    assert settings_of(Endurance, found) == Endurance(300)
     assert (found.duration_s, found.modes) == (3600, ("open",))
     # Shorter than a leg: one leg.
-    assert files.experiment(ENDURANCE, DURATION="60s").endurance == Endurance(60)
+    assert settings_of(Endurance, files.experiment(ENDURANCE, DURATION="60s")) == Endurance(60)
 
 
 def test_explain_is_taken(files: Files) -> None:
     found = files.experiment(EXPLAIN)
-    assert found.explain == Explain(6, 4)
+    assert settings_of(Explain, found) == Explain(6, 4)
     assert (found.kind, found.modes, found.launches) == ("explain", ("closed",), 0)
     text = EXPLAIN + '[explain]\npairs = 7\nsteps = 2\nsuspect = "worker pool"\n'
-    assert files.experiment(text).explain == Explain(7, 2, "worker pool")
+    assert settings_of(Explain, files.experiment(text)) == Explain(7, 2, "worker pool")
     words = {"PAIRS": "8", "STEPS": "1", "SUSPECT": "server CPU"}
-    assert files.experiment(text, **words).explain == Explain(8, 1, "server CPU")
+    assert settings_of(Explain, files.experiment(text, **words)) == Explain(8, 1, "server CPU")
 
 
 @pytest.mark.parametrize(
@@ -284,16 +284,16 @@ def test_a_wrong_explanation_is_refused(
 
 
 def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
-    found, notes = files.read(DENSITY, LAUNCHES="2", SERVER="event-loop", NAME="d")
-    assert isinstance(found, DensityFile)
-    plan = file_plan(found, SERVERS, 900 + 1000, None)
+    files.limit = 900 + 1000
+    plan, notes = files.read(DENSITY, LAUNCHES="2", SERVER="event-loop", NAME="d")
+    assert isinstance(plan, Plan)
     assert (plan.name, plan.servers, plan.kinds) == ("d", ("event-loop",), ("idle",))
     assert (plan.asked, plan.connections, plan.launches) == (1000, 900, 2)
     assert (plan.question, plan.hypothesis) == ("why?", "so.")
     assert notes == ()
     found, _ = files.read(DENSITY, KIND="slow", CONNECTIONS="7")
-    assert isinstance(found, DensityFile)
-    assert file_plan(found, SERVERS, LIMIT, None).kinds == ("slow",)
+    assert isinstance(found, Plan)
+    assert found.kinds == ("slow",)
 
 
 @pytest.mark.parametrize(
@@ -308,10 +308,10 @@ def test_scale_multiplies_durations_to_at_least_a_second(
 
 def test_scale_reaches_every_duration_but_the_warm_up(files: Files) -> None:
     spike = files.experiment(SPIKE, SCALE="0.1", WARMUP="20s")
-    assert spike.spike == Spike(9000, None, 6, 3, 3, 0.25, 1)
+    assert settings_of(Spike, spike) == Spike(9000, None, 6, 3, 3, 0.25, 1)
     assert (spike.duration_s, spike.warmup_s) == (33, 20)
     legs = files.experiment(ENDURANCE, SCALE="0.1")
-    assert (legs.duration_s, legs.endurance) == (360, Endurance(30))
+    assert (legs.duration_s, settings_of(Endurance, legs)) == (360, Endurance(30))
     assert files.experiment(STRESS, SCALE="0.1").duration_s == 2
     assert files.experiment(LOADS, SCALE="0.5", DURATION="40s").duration_s == 20
 
@@ -349,8 +349,8 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (HEAD.replace("why?", " "), "question is missing or empty"),
         ('question = "why?"\n', "hypothesis is missing or empty"),
         ("question = 5\n", "question=5 is not allowed; allowed: a text"),
-        ('kind = "load"\n' + LOADS, "kind='load' is not allowed; allowed: loads, stress, spike"),
-        ("kind = 1\n" + LOADS, "kind=1 is not allowed; allowed: loads"),
+        ('kind = "load"\n' + LOADS, "kind='load' is not allowed; allowed: density, endurance"),
+        ("kind = 1\n" + LOADS, "kind=1 is not allowed; allowed: density"),
         ("load = 5\n" + HEAD, "load=5 is not allowed; allowed: a table"),
         (HEAD, "load.concurrency is missing"),
         (HEAD + "[load]\nconcurrency = 5\n", "load.concurrency=5 is not allowed; allowed: a list"),
@@ -406,10 +406,8 @@ def test_a_wrong_value_is_named_with_what_is_allowed(files: Files, text: str, sa
 
 
 def test_a_wrong_value_of_a_density_file_is_named(files: Files) -> None:
-    found, _ = files.read(DENSITY.replace("1000", "0"))
-    assert isinstance(found, DensityFile)
-    with pytest.raises(WordError, match=r"experiments/x\.toml: density\.connections=0 is not all"):
-        file_plan(found, SERVERS, LIMIT, None)
+    refusal = files.refusal(DENSITY.replace("1000", "0"))
+    assert refusal.startswith("experiments/x.toml: density.connections=0 is not all")
 
 
 def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
@@ -417,7 +415,7 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
     files.read(LOADS)
     for words in ({}, {"EXP": "nosuch"}, {"EXP": "../x"}, {"EXP": ""}):
         with pytest.raises(WordError, match=r"EXP.*; allowed: x, y"):
-            run_experiment(words, SERVERS, LIMIT, files.folder)
+            of_file(words, Here(SERVERS, LIMIT), files.folder)
 
 
 @pytest.mark.parametrize(
@@ -475,8 +473,7 @@ def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
     files = Files(tmp_path, limit=5_000)
     found, notes = files.read(STRESS)
     assert isinstance(found, Experiment)
-    assert found.stress is not None
-    assert found.stress.most == 2000
+    assert settings_of(Stress, found).most == 2000
     assert notes[0].startswith("up to 2000 of 5000 connections: this machine holds 1..2000 on")
     files.limit = 1_150
     assert "does not even hold stress.first=100" in files.refusal(STRESS)
@@ -486,9 +483,8 @@ def test_a_spike_ends_where_the_machine_does(tmp_path: Path) -> None:
     files = Files(tmp_path, limit=20_000)
     found, notes = files.read(SPIKE + "extra_rate = 4500\n")
     assert isinstance(found, Experiment)
-    assert found.spike is not None
     # 9,500 in all, and the rate of each stays what it was.
-    assert (found.spike.extra, found.spike.extra_rps) == (8500, 4250)
+    assert (settings_of(Spike, found).extra, settings_of(Spike, found).extra_rps) == (8500, 4250)
     assert notes[0].startswith("spikes to 9500 instead of 10000 connections")
     files.limit = 3_000
     assert "more than this machine holds" in files.refusal(SPIKE)

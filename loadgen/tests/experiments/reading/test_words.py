@@ -3,21 +3,24 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabUnreachable, WordError
-from lab.experiments.reading import (
-    bench_experiment,
-    explain_experiment,
-    given_settings,
-    read_servers,
-    read_words,
-)
-from lab.model import Experiment, Explain
+from lab.experiments.explain import Explain
+from lab.experiments.kind import settings_of
+from lab.experiments.plans import of_verb
+from lab.experiments.reading import Here, given_settings, read_servers, read_words
+from lab.model import Experiment
 
 SERVERS = ("fixed-pool", "virtual-threads")
 LIMIT = 20_000
 
 
 def bench(**words: str) -> Experiment:
-    return bench_experiment(words, SERVERS, LIMIT)
+    return asked("bench", words)
+
+
+def asked(verb: str, words: dict[str, str], limit: int = LIMIT) -> Experiment:
+    found, _ = of_verb(verb, words, Here(SERVERS, limit))
+    assert isinstance(found, Experiment)
+    return found
 
 
 def test_one_word_is_enough() -> None:
@@ -183,16 +186,17 @@ def test_several_engines_may_measure_the_same_load() -> None:
 
 def test_a_machine_without_descriptors_is_said() -> None:
     with pytest.raises(WordError, match="only 1000 open files"):
-        bench_experiment({"CONC": "5"}, SERVERS, 1000)
+        asked("bench", {"CONC": "5"}, 1000)
 
 
 def explain(**words: str) -> Experiment:
-    return explain_experiment(words, SERVERS, LIMIT)
+    return asked("explain", words)
 
 
 def test_explain_takes_one_word_and_short_closed_trials() -> None:
     found = explain(CONC="5000")
-    assert (found.name, found.kind, found.explain) == ("explain", "explain", Explain(6, 4))
+    assert (found.name, found.kind) == ("explain", "explain")
+    assert settings_of(Explain, found) == Explain(6, 4)
     assert (found.servers, found.routes, found.concurrencies) == (
         SERVERS,
         ("/downstream",),
@@ -207,7 +211,7 @@ def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
         CONC="50", SERVER="fixed-pool", ROUTE="/block", MODE="open", RATE="300", DURATION="8s",
         PAIRS="10", STEPS="1", SUSPECT="worker pool", NAME="mine", ENGINE="oha",
     )  # fmt: skip
-    assert found.explain == Explain(10, 1, "worker pool")
+    assert settings_of(Explain, found) == Explain(10, 1, "worker pool")
     assert (found.name, found.servers, found.routes) == ("mine", ("fixed-pool",), ("/block",))
     assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 300, 8)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.errors import WordError
 from lab.experiments.reading import rules
-from lab.experiments.reading.settings import Settings
-from lab.experiments.reading.target import Target
-from lab.model import MODES, Mode
+from lab.experiments.reading.settings import Asked, Settings
+from lab.experiments.reading.target import given_target
+from lab.model import MODES, Experiment, Mode
 from lab.model.routes import RouteCall, parse
+from lab.store.records import to_json
 
 DEFAULT_ROUTE = "/downstream"
 DEFAULT_DURATION_S = 15
@@ -19,13 +20,16 @@ DEFAULT_DURATION_S = 15
 BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
 # The engine that only does a closed load (lab.load.engines.wrk).
 CLOSED_ONLY = "wrk"
+# The engine whose raw output tells every second of a run (lab.load.engines.oha).
+EVERY_SECOND = "oha"
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the settings of [load] and [repeat] say. `most` is how many connections the
-    machine holds on the route where it holds the fewest; `notes` what was left out."""
+    """The settings of [load] and [repeat]. `most` is how many connections the machine holds on the
+    route where it holds the fewest, `notes` say which connections were left out."""
 
+    asked: Asked
     servers: tuple[str, ...]
     calls: tuple[RouteCall, ...]
     routes: tuple[str, ...]
@@ -40,24 +44,43 @@ class Load:
     held: str
     notes: tuple[str, ...]
 
+    def experiment(self, kind: str, own: object = None, **changes: Any) -> Experiment:
+        """The load as an experiment of a kind; `own` is the record of that kind's settings,
+        `changes` are what the kind decides itself."""
+        asked = self.asked
+        fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "duration_s",
+                  "warmup_s", "engines", "launches")  # fmt: skip
+        return Experiment(
+            name=asked.name,
+            question=asked.question,
+            hypothesis=asked.hypothesis,
+            words=asked.words,
+            kind=kind,
+            own={} if own is None else to_json(own),
+            scale=asked.settings.scale,
+            **{name: getattr(self, name) for name in fields} | changes,
+        )
+
 
 def read_load(
-    settings: Settings,
-    servers: Sequence[str],
-    file_limit: int,
+    asked: Asked,
     modes: tuple[Mode, ...] = BOTH,
-    target: Target | None = None,
+    single: tuple[str, ...] = (),
+    *,
+    with_connections: bool = True,
 ) -> Load:
-    """The load; `modes` where none are given. Concurrency has no default: it may be empty. With a
-    `target` that is the only server, what is held is what the generator holds, and an open load
-    is only where a rate was given.
+    """The load; `modes` where none are given, `single` are settings of which the kind takes one,
+    `with_connections` whether there must be load.concurrency.
 
-    Connections beyond what the machine holds are refused in a word of the user's, and left
-    out where a file asks for them. Raises WordError.
+    A target is the only server; what is held is then what the generator holds, and an open load is
+    only where a rate was given. Connections beyond what the machine holds are refused in a word of
+    the user's, and left out where a file asks for them. Raises WordError.
     """
+    settings, file_limit = asked.settings, asked.here.file_limit
     calls = settings.each("load.routes", parse) or (parse(DEFAULT_ROUTE),)
     given = settings.get("load.routes")
     routes = given.texts if given else (DEFAULT_ROUTE,)
+    servers, target = tuple(asked.here.servers), given_target(settings)
     if target is not None:
         calls, servers, routes = (target.call,), (target.server,), (target.route,)
         modes = BOTH if settings.get("load.rate") else ("closed",)
@@ -69,33 +92,58 @@ def read_load(
         raise WordError(f"only {file_limit} open files per process are allowed here; raise NOFILE")
     held = rules.held(tightest, file_limit)
     concurrencies, notes = _concurrencies(settings, most, held)
-    warmup_s = None
-    if settings.get("load.warmup") is not None:
-        warmup_s = settings.one("load.warmup", rules.seconds(0), 0)
+    if with_connections and not concurrencies:
+        raise settings.missing("load.concurrency")
+    duration_s = settings.one("load.duration", rules.seconds(1), DEFAULT_DURATION_S)
     load = Load(
-        servers=settings.each("load.servers", rules.server(servers)) or tuple(servers),
+        asked=asked,
+        servers=settings.each("load.servers", rules.server(servers)) or servers,
         calls=calls,
         routes=routes,
         concurrencies=concurrencies,
         modes=_modes(settings) or modes,
         rate_rps=settings.one("load.rate", rules.rate, None),
-        duration_s=settings.one("load.duration", rules.seconds(1), DEFAULT_DURATION_S),
-        warmup_s=warmup_s,
+        duration_s=settings.scaled(duration_s),
+        warmup_s=settings.one("load.warmup", rules.seconds(0), None),
         engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
         launches=settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0),
         most=most,
         held=held,
         notes=notes,
     )
+    _check_single(load, single)
     return _possible(settings, load)
 
 
+def check_tells_every_second(load: Load) -> None:
+    """Raises WordError for engines that do not keep every second, which recovery is read from."""
+    engines = load.asked.settings.get("load.engines")
+    if engines is not None and load.engines != (EVERY_SECOND,):
+        raise engines.refuse(
+            f"{engines.text} does not tell every second, which recovery is read from; "
+            f"allowed: {EVERY_SECOND}"
+        )
+
+
 def no_auto_rate(path: str) -> WordError:
-    """Why there is no RATE=auto on a path without a wait, and what to do."""
+    """The refusal of RATE=auto on a path without a wait."""
     return WordError(
         f"RATE=auto is a share of connections / wait, and {path} does not wait now; "
         "allowed: RATE=n requests per second, or MODE=closed"
     )
+
+
+def _check_single(load: Load, names: tuple[str, ...]) -> None:
+    values = {
+        "routes": load.routes,
+        "concurrency": load.concurrencies,
+        "modes": load.modes,
+        "engines": load.engines,
+    }
+    for name in names:
+        given = load.asked.settings.get(f"load.{name}")
+        if given is not None and len(values[name]) > 1:
+            raise given.refuse(f"{given.text} is more than one; allowed: one in this kind")
 
 
 def _concurrencies(
@@ -120,7 +168,7 @@ def _modes(settings: Settings) -> tuple[Mode, ...]:
 
 
 def _possible(settings: Settings, load: Load) -> Load:
-    """What one setting makes of another. Raises WordError."""
+    """The load, where its settings go together. Raises WordError."""
     engines, rate, modes = (settings.get(f"load.{key}") for key in ("engines", "rate", "modes"))
     if engines is not None and load.engines == (CLOSED_ONLY,) and "open" in load.modes:
         raise engines.refuse(

@@ -1,20 +1,24 @@
 """What a single value may be. Each rule takes the text as given and returns what it means.
 
 A rule raises ValueError with a message that begins with what was given and ends with what is
-allowed; who calls it puts the place before it.
+allowed. The caller puts the place before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from lab.model.routes import Route
 
+T = TypeVar("T")
 ENGINES = ("wrk2", "oha", "wrk")
 MAX_DURATION_S = 24 * 3600
 MAX_RATE_RPS = 10_000_000
 MAX_LAUNCHES = 100
+MAX_CONNECTIONS = 1_000_000
 # Descriptors a server needs besides those of requests: jars, listeners, management, probe.
 SPARE_DESCRIPTORS = 1000
 _DURATION = re.compile(r"([0-9]{1,6})(s|m|h)?")
@@ -23,7 +27,37 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?(e-?[0-9]{1,2})?")
 
 
-def number(least: int, most: int) -> Callable[[str], int]:
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The TOML type of a key, for people and as Python's types; `listed`: a list of them."""
+
+    what: str
+    types: tuple[type, ...]
+    listed: bool = False
+
+
+TEXT = Shape("a text", (str,))
+TEXTS = Shape("a list of texts", (str,), listed=True)
+WHOLE = Shape("a whole number", (int,))
+WHOLES = Shape("a list of whole numbers", (int,), listed=True)
+DECIMAL = Shape("a number", (int, float))
+DURATION = Shape('a duration, as "15s" or "2m"', (str,))
+RATE = Shape('"auto" or a whole number', (str, int))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[T]):
+    """What a key of a file may be: its TOML type, and how its text is read."""
+
+    shape: Shape
+    read: Callable[[str], T]
+
+    def __call__(self, text: str) -> T:
+        """The value. Raises ValueError."""
+        return self.read(text)
+
+
+def number(least: int, most: int) -> Rule[int]:
     """A whole number."""
 
     def rule(text: str) -> int:
@@ -31,10 +65,10 @@ def number(least: int, most: int) -> Callable[[str], int]:
             raise ValueError(f"{text} is not allowed; allowed: {least}..{most}")
         return int(text)
 
-    return rule
+    return Rule(WHOLE, rule)
 
 
-def decimal(least: float, most: float) -> Callable[[str], float]:
+def decimal(least: float, most: float) -> Rule[float]:
     """A number with or without decimals."""
 
     def rule(text: str) -> float:
@@ -42,10 +76,10 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
             raise ValueError(f"{text} is not allowed; allowed: {least:g}..{most:g}")
         return float(text)
 
-    return rule
+    return Rule(DECIMAL, rule)
 
 
-def seconds(least: int) -> Callable[[str], int]:
+def seconds(least: int) -> Rule[int]:
     """A duration, in seconds."""
 
     def rule(text: str) -> int:
@@ -58,11 +92,10 @@ def seconds(least: int) -> Callable[[str], int]:
             )
         return value
 
-    return rule
+    return Rule(DURATION, rule)
 
 
-def rate(text: str) -> int | None:
-    """Requests per second; None for auto."""
+def _rate(text: str) -> int | None:
     if text == "auto":
         return None
     if not re.fullmatch(r"[1-9][0-9]{0,7}", text) or int(text) > MAX_RATE_RPS:
@@ -72,8 +105,11 @@ def rate(text: str) -> int | None:
     return int(text)
 
 
-def name(text: str) -> str:
-    """The name of a run, or of an arm."""
+# Requests per second; None for auto.
+rate = Rule(RATE, _rate)
+
+
+def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(
             f"{text} is not allowed; allowed: up to 40 of a-z, 0-9 and '-', starting with a "
@@ -82,7 +118,11 @@ def name(text: str) -> str:
     return text
 
 
-def one_of(allowed: Sequence[str]) -> Callable[[str], str]:
+# The name of a run, of an arm or of a case.
+name = Rule(TEXT, _name)
+
+
+def one_of(allowed: Sequence[str]) -> Rule[str]:
     """One of a few words."""
 
     def rule(text: str) -> str:
@@ -90,10 +130,10 @@ def one_of(allowed: Sequence[str]) -> Callable[[str], str]:
             raise ValueError(f"{text} is not allowed; allowed: {', '.join(allowed)}")
         return text
 
-    return rule
+    return Rule(TEXT, rule)
 
 
-def server(servers: Sequence[str]) -> Callable[[str], str]:
+def server(servers: Sequence[str]) -> Rule[str]:
     """A server model that there is."""
 
     def rule(text: str) -> str:
@@ -101,7 +141,7 @@ def server(servers: Sequence[str]) -> Callable[[str], str]:
             raise ValueError(f"{text} is not a server of the lab; allowed: {', '.join(servers)}")
         return text
 
-    return rule
+    return Rule(TEXT, rule)
 
 
 def max_concurrency(route: Route, file_limit: int) -> int:
@@ -110,19 +150,19 @@ def max_concurrency(route: Route, file_limit: int) -> int:
     return (file_limit - SPARE_DESCRIPTORS) // route.descriptors
 
 
-def connections(most: int) -> Callable[[str], int]:
-    """A number of connections. Whether the machine holds them is another question."""
+def connections(most: int) -> Rule[int]:
+    """A number of connections. `read_load` checks whether the machine holds them."""
 
     def rule(text: str) -> int:
         if not re.fullmatch(r"[1-9][0-9]{0,6}", text):
             raise ValueError(f"{text} is not a number of connections; allowed: 1..{most}")
         return int(text)
 
-    return rule
+    return Rule(WHOLE, rule)
 
 
 def held(route: Route, file_limit: int) -> str:
-    """What this machine holds on the route and why, for a message."""
+    """For a message: how many connections this machine holds on the route, and why."""
     each = "one" if route.descriptors == 1 else f"two, as each opens a {route.opens},"
     return (
         f"1..{max_concurrency(route, file_limit)} on {route.path} ({file_limit} open files per "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lab.errors import WordError
+from lab.experiments.reading import rules
+from lab.experiments.reading.rules import DURATION, Rule
 
 T = TypeVar("T")
+NEEDED: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,37 +24,43 @@ class Given:
     by_user: bool
 
     def refuse(self, problem: str) -> WordError:
-        """What is wrong with it; the problem begins with what was given."""
+        """The refusal; `problem` begins with the given value."""
         return WordError(f"{self.place}={problem}")
 
     @property
     def text(self) -> str:
-        """As one text."""
+        """The texts as one text."""
         return ",".join(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What an experiment says of itself."""
+class Key:
+    """A key of a kind's own table, as `first` of [stress]: what it may be, and its default."""
 
-    name: str
-    question: str
-    hypothesis: str
-    words: tuple[str, ...]
+    rule: Rule[Any]
+    default: Any = NEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of make: the setting that it gives, and whether it takes several, with commas."""
+
+    key: str
+    several: bool = False
 
 
 class Settings:
-    """Settings by name, read with rules. What a rule refuses becomes a WordError.
+    """Settings by name, read with rules. The refusal of a rule becomes a WordError.
 
-    `place` is what stands before the name of a setting that is missing.
+    `place` stands before the name of a setting that is missing.
     """
 
     def __init__(self, place: str, given: Mapping[str, Given]) -> None:
-        self._place = place
+        self.place = place
         self._given = dict(given)
 
     def get(self, key: str) -> Given | None:
-        """What was given, if anything."""
+        """The given texts of a setting, if there are any."""
         return self._given.get(key)
 
     def each(self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:
@@ -65,26 +74,36 @@ class Settings:
         return values
 
     def one(self, key: str, rule: Callable[[str], T], default: T) -> T:
-        """The only value, or the default."""
+        """The only value, or the default; a setting whose default is NEEDED must be given."""
         given = self._given.get(key)
         if given is None:
+            if default is NEEDED:
+                raise self.missing(key)
             return default
         if len(given.texts) != 1:
             raise given.refuse(f"{given.text} is more than one; allowed: one")
         return self._read(given, given.texts[0], rule)
 
-    def needed(self, key: str, rule: Callable[[str], T]) -> T:
-        """The only value of a setting that has no default."""
-        if key not in self._given:
-            raise self.missing(key)
-        values = self.each(key, rule)
-        if len(values) != 1:
-            raise self._given[key].refuse(f"{self._given[key].text} is more than one")
-        return values[0]
-
     def missing(self, what: str) -> WordError:
-        """That something is not there, and what it would be."""
-        return WordError(f"{self._place}: {what} is missing")
+        """The refusal for a setting that must be given."""
+        return WordError(f"{self.place}: {what} is missing")
+
+    @property
+    def scale(self) -> float:
+        """What every duration but the warm-up is multiplied by."""
+        return self.one("scale", rules.decimal(0.001, 10), 1.0)
+
+    def scaled(self, seconds: int) -> int:
+        """A duration in whole seconds, at least one."""
+        return max(1, round(seconds * self.scale))
+
+    def table(self, name: str, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """The values of a kind's own table; durations are scaled. Raises WordError."""
+        found = {}
+        for key, of in keys.items():
+            value = self.one(f"{name}.{key}", of.rule, of.default)
+            found[key] = self.scaled(value) if of.rule.shape is DURATION else value
+        return found
 
     @staticmethod
     def _read(given: Given, text: str, rule: Callable[[str], T]) -> T:
@@ -92,3 +111,28 @@ class Settings:
             return rule(text)
         except ValueError as failure:
             raise given.refuse(str(failure)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What there is to measure with: the servers of the lab, how many files one process may hold
+    open (RLIMIT_NOFILE), and to how many connections to one address there are source ports
+    (None: unknown)."""
+
+    servers: Sequence[str]
+    file_limit: int
+    ports: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for, and nothing of it checked yet. `words` are as the user wrote them;
+    `tables` is what a file has under the kind's array of tables, as [[case]]."""
+
+    here: Here
+    settings: Settings
+    name: str
+    question: str = ""
+    hypothesis: str = ""
+    words: tuple[str, ...] = ()
+    tables: object = None

@@ -12,22 +12,22 @@ from lab.model.routes import THIS_MACHINE, RouteCall, foreign
 
 WORD = "TARGET"
 KEY = "load.target"
-# What describes a server of the lab, or needs its management port.
+# Words that describe a server of the lab, or that need its management port.
 EXCLUDED = ("SERVER", "ROUTE", "LAUNCHES")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
 _URL = re.compile(
     r"(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<route>/[A-Za-z0-9._~:/?@!&()*+,;=%-]*)?"
 )
-# The agent that marks a trial takes no more.
+# The agent that marks a trial takes no longer address.
 LONGEST = 200
 SHAPE = "http://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,;=%-"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`url` is scheme, host and port, `server` the host in small letters, `route` path and query;
-    `note` says what was changed of what was given, for the user."""
+    """`url` is scheme, host and port, `server` the host in small letters, `route` path and query.
+    `note` tells the user how the given address was changed."""
 
     url: str
     server: str
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def call(self) -> RouteCall:
-        """The route of a service of which nothing is known."""
+        """The route as a call of an unknown service."""
         return foreign(self.route)
 
 
@@ -73,12 +73,11 @@ def target(text: str) -> Target:
 
 def given_target(settings: Settings) -> Target | None:
     """The target, if one was given. Raises WordError."""
-    return settings.one(KEY, target, None) if settings.get(KEY) else None
+    return settings.one(KEY, target, None)
 
 
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:
-    """Raises WordError for words that a TARGET leaves no room for, and for an open load without
-    a rate of its own."""
+    """Raises WordError for words that exclude TARGET, and for an open load without a rate."""
     if WORD not in words:
         return
     for word in EXCLUDED:
@@ -98,12 +97,6 @@ def refuse_beside(words: Mapping[str, str], verb: str) -> None:
 
 
 def refuse(words: Mapping[str, str], verb: str) -> None:
-    """Raises WordError where the word is not for this verb."""
+    """Raises WordError where TARGET is given: it is not a word of this verb."""
     if WORD in words:
         raise WordError(f"{verb}: {WORD} is not allowed; allowed: make bench {WORD}=…")
-
-
-def notes(words: Mapping[str, str]) -> tuple[str, ...]:
-    """What the target's rule changed of the word, for the user; the words are valid."""
-    note = target(words[WORD]).note if WORD in words else None
-    return (note,) if note else ()

@@ -11,7 +11,7 @@ from pathlib import Path
 from lab.errors import LabUnreachable, WordError
 
 _SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
-# Settings of .env on which figures depend, and that no server tells of.
+# Settings of .env on which figures depend and which no server shows.
 _NOT_READ_BACK = (
     "NOFILE",
     "LOADGEN_CPUSET",
@@ -35,8 +35,8 @@ def read_words(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str
 
 
 def given_settings(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings of the lab among make's words that a run must keep as they were given, since
-    nothing tells of them afterwards. Raises WordError."""
+    """The settings of the lab among make's words that a run must store as given, because no server
+    shows them afterwards. Raises WordError."""
     return tuple(f"{key}={value}" for key, value in _from_make(environ) if key in _NOT_READ_BACK)
 
 
@@ -49,8 +49,8 @@ def _from_make(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _refuse_changed(from_make: str) -> None:
-    """Raises WordError for an address that would not be read as it was given: make and the shell's
-    rules take quotes, backslashes and $ out of a word."""
+    """Raises WordError for an address that make or the shell would change: they take quotes,
+    backslashes and $ out of a word."""
     for word in re.findall(r"(?:\\.|\S)+", from_make):
         if word.startswith("TARGET=") and re.search(r"[\"'$]|\\(?!\s)", word):
             raise WordError(

@@ -31,7 +31,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from lab.errors import LabError, LabUnreachable, WordError
-from lab.experiments.reading import bench_experiment, refuse_target
+from lab.experiments.plans import of_verb
+from lab.experiments.reading import Here, refuse_target
 from lab.live.control.bench import Bench
 from lab.live.control.clock import WallClock
 from lab.live.control.knobs import Servers
@@ -222,7 +223,7 @@ class Control:
         words = await _words(request)
         # Whom this machine loads, only its user may say, not whoever may reach a page.
         refuse_target(words, "control page")
-        bench_experiment(words, self._servers.names, self._settings.file_limit)
+        of_verb("bench", words, Here(self._servers.names, self._settings.file_limit))
         async with self._changing:
             busy = await self._busy()
             if busy is not None:

@@ -22,7 +22,7 @@ def what(of: Content) -> str:
     limits = [f"{name} {words.value(value)}" for name, value in manifest.limits.items()]
     return facts(
         (
-            ("trials", f"{words.KINDS[experiment.kind]}: {len(of.rows)}, {valid} of them valid"),
+            ("trials", f"{of.title}: {len(of.rows)}, {valid} of them valid"),
             ("time", f"{time_text(manifest.started_at)} to {ended}"),
             ("servers", f"{', '.join(experiment.servers)}{arms}"),
             ("launches", words.launches(experiment)),

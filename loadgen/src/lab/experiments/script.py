@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabError, WordError
-from lab.experiments.reading import rules
+from lab.experiments.reading import Asked, rules
+from lab.experiments.reading.tables import Table, tables
 from lab.model import ToxicStep
 from lab.model.toxic_script import applied
 from lab.model.toxic_words import YES, Put, parse_toxic
 from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
 
 KEY = "toxics"
-# Of `make toxic`; in a file they are in small letters, and `remove` names what is removed.
+# Keys besides the words of `make toxic`; `remove` names the toxic that is removed.
 OTHER_KEYS = ("at", "remove")
-# Toxiproxy 2.12 does not answer while such a toxic waits; the driver must not wait with it.
+# Toxiproxy 2.12 does not answer while such a toxic waits, and the driver must not wait for it.
 LONGEST_RESET_MS = 1000
 
 
@@ -28,19 +29,17 @@ class Step:
     words: Mapping[str, str]
 
 
-def read(tables: object, file: str) -> tuple[Step, ...]:
-    """The tables of a file. Raises WordError."""
-    if not isinstance(tables, list) or not tables:
-        raise WordError(f"{file}: {KEY} is missing; allowed: one or more tables [[{KEY}]]")
-    return tuple(_step(table, f"{file}: {KEY} {at}") for at, table in enumerate(tables, 1))
+def read(asked: Asked) -> tuple[Step, ...]:
+    """The steps of a file. Raises WordError."""
+    return tuple(map(_step, tables(asked, KEY)))
 
 
 def checked(
     steps: Sequence[Step], scaled: Callable[[int], int], duration_s: int, steady_s: int
 ) -> tuple[ToxicStep, ...]:
-    """The steps with their times scaled, played through in thought: every one possible, in the
-    order of time, with calm before the first, and after the last nothing left and time to
-    recover. Raises WordError."""
+    """The steps with their times scaled, after playing them through: each is possible, they are in
+    the order of time, there is calm before the first, and after the last no toxic is left and there
+    is time to recover. `duration_s` and `steady_s` are scaled already. Raises WordError."""
     begins = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
     now = begins
     found: list[ToxicStep] = []
@@ -73,21 +72,18 @@ def checked(
     return tuple(found)
 
 
-def _step(table: object, place: str) -> Step:
-    if not isinstance(table, dict):
-        raise WordError(f"{place}: {table!r} is not allowed; allowed: a table [[{KEY}]]")
+def _step(of: Table) -> Step:
+    place, table = of.place, of.values
     for key, value in table.items():
         if key != key.lower() or type(value) not in (str, int, float):
-            raise WordError(
-                f"{place}: {key}={value!r} is not allowed; allowed: at, remove, and the words of "
-                "`make toxic` in small letters, each a text or a number"
+            raise of.refused(
+                f"{key}={value!r}",
+                "at, remove, and the words of `make toxic` in small letters, each a text or a "
+                "number",
             )
     if "at" not in table:
         raise WordError(f'{place}: at is missing; give the time in the window, as at = "10s"')
-    try:
-        at_s = rules.seconds(1)(str(table["at"]))
-    except ValueError as failure:
-        raise WordError(f"{place}: at={failure}") from None
+    at_s = of.read("at", str(table["at"]), rules.seconds(1))
     words = {key.upper(): str(value) for key, value in table.items() if key not in OTHER_KEYS}
     if "remove" in table:
         name = str(table["remove"])
@@ -99,8 +95,8 @@ def _step(table: object, place: str) -> Step:
     if isinstance(request, Put) and request.toxic.type == "reset_peer":
         wait_ms = request.toxic.attribute("timeout")
         if wait_ms > LONGEST_RESET_MS:
-            raise WordError(
-                f"{place}: timeout={wait_ms} is not allowed; allowed: 0..{LONGEST_RESET_MS} (ms) "
-                "in a script, as Toxiproxy does not answer meanwhile"
+            raise of.refused(
+                f"timeout={wait_ms}",
+                f"0..{LONGEST_RESET_MS} (ms) in a script, as Toxiproxy does not answer meanwhile",
             )
     return Step(place, at_s, words)

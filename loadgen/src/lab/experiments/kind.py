@@ -1,0 +1,144 @@
+"""What a kind of experiment is: what it reads, the next trial it wants, what it finds.
+
+Each kind is a file beside this one that defines KIND (`registry` finds it). How to add one:
+docs/adding-an-experiment.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from lab.errors import LabError
+from lab.experiments.order import Design, Planner
+from lab.experiments.reading import Asked, Key, Word
+from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
+from lab.model import Experiment, Finding, Row
+from lab.model.density import Plan
+from lab.store.records import from_json
+
+T = TypeVar("T")
+ALWAYS: Mapping[str, Shape] = {"question": TEXT, "hypothesis": TEXT, "kind": TEXT}
+# Keys that several kinds read; each kind names its own.
+SHARED: Mapping[str, Shape] = {
+    "load.servers": TEXTS,
+    "load.routes": TEXTS,
+    "load.concurrency": WHOLES,
+    "load.modes": TEXTS,
+    "load.rate": RATE,
+    "load.duration": DURATION,
+    "load.warmup": DURATION,
+    "load.engines": TEXTS,
+    "repeat.launches": WHOLE,
+    "repeat.arms": TEXTS,
+}
+# What is to be measured, and notes of what this machine cannot hold of it and is left out.
+Found = tuple[Experiment | Plan, tuple[str, ...]]
+# Keys of the kinds that put a load on every server.
+COMMON = ("load.servers", "load.routes", "load.warmup", "load.engines", "repeat.launches")
+# Words of make that several kinds take.
+WORDS: Mapping[str, Word] = {
+    "CONC": Word("load.concurrency", several=True),
+    "SERVER": Word("load.servers", several=True),
+    "ROUTE": Word("load.routes"),
+    "MODE": Word("load.modes"),
+    "RATE": Word("load.rate"),
+    "DURATION": Word("load.duration"),
+    "WARMUP": Word("load.warmup"),
+    "ENGINE": Word("load.engines", several=True),
+    "LAUNCHES": Word("repeat.launches"),
+    "NAME": Word("name"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of its own that measures the kind from words alone, without a file. `connections` is
+    an example for CONC where the verb needs that word; `defaults` are settings other than those of
+    a file; `words` are only for the verb."""
+
+    name: str
+    connections: int | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, Word] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of experiment, as far as it is read.
+
+    * `uses`: the keys of [load] and [repeat] that mean something to it
+    * `keys`: those of its own table, which has its name, as [stress]; what they may be
+    * `words`: its own words of make; the setting that each gives
+    * `tables`: its own array of tables in a file, as [[case]]; None: none
+    * `scales`: whether SCALE means something to it
+    * `read`: what is to be measured; raises WordError
+    """
+
+    name: str
+    uses: tuple[str, ...]
+    keys: Mapping[str, Key] = field(default_factory=dict)
+    words: Mapping[str, Word] = field(default_factory=dict)
+    tables: str | None = None
+    scales: bool = True
+    verb: Verb | None = None
+    read: Callable[[Asked], Found]
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The TOML type of every key that a file of this kind may have."""
+        own = {f"{self.name}.{key}": of.rule.shape for key, of in self.keys.items()}
+        return {**ALWAYS, **{key: SHARED[key] for key in self.uses}, **own}
+
+    @property
+    def all_words(self) -> dict[str, Word]:
+        """The words of make that go with a file of this kind, but EXP."""
+        shapes = self.shapes
+        shared = {word: of for word, of in WORDS.items() if of.key in (*shapes, "name")}
+        scale = {"SCALE": Word("scale")} if self.scales else {}
+        return {**shared, **self.words, **scale}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an experiment: the rows of its trials so far, and the folder of the run."""
+
+    experiment: Experiment
+    rows: Sequence[Row]
+    run_dir: Path
+
+    def raw(self, row: Row) -> Path:
+        """The folder with the raw files of a trial."""
+        return self.run_dir / "raw" / row.trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialKind(Kind):
+    """A kind whose experiments are made of trials.
+
+    * `title`: what the trials are, for the reports
+    * `design`: the order of the trials; raises WordError
+    * `findings`: what was found; raises LabError
+    * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
+      runs can be compared
+    * `load_name`: what a trial's load is called where trials of one load differ in conditions
+    * `most_to_warm`: with how many connections at most a JVM is warmed up that starts under a
+      condition of its trial; None: as many as any JVM
+    """
+
+    title: str
+    design: Callable[[Planner], Design]
+    findings: Callable[[Outcome], tuple[Finding, ...]]
+    changes_lab: bool = False
+    load_name: Callable[[Row], str] | None = None
+    most_to_warm: int | None = None
+
+
+def settings_of(record: type[T], experiment: Experiment) -> T:
+    """The settings of the experiment's kind, as that kind's record. Raises LabError."""
+    try:
+        return from_json(record, experiment.own)
+    except ValueError as failure:
+        raise LabError(f"{experiment.name}: kind {experiment.kind}: {failure}") from None

@@ -1,0 +1,88 @@
+"""Fixed loads: every combination of route, connections, mode, engine and server.
+
+What is found is whether the load engines agree; `lab.judge.compare` compares the servers.
+"""
+
+from __future__ import annotations
+
+from lab.experiments import agreement
+from lab.experiments.kind import SHARED, Found, TrialKind, Verb
+from lab.experiments.order import Design, Listed, Planner, launches, turned
+from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
+from lab.model import Mode
+
+
+def read(asked: Asked) -> Found:
+    """The loads of the words or of the file. Raises WordError."""
+    load = read_load(asked)
+    arms = asked.settings.each("repeat.arms", rules.name)
+    given = asked.settings.get("repeat.arms")
+    if given is not None and not load.launches:
+        raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
+    of = target.given_target(asked.settings)
+    notes = (of.note,) if of and of.note else ()
+    return load.experiment("loads", arms=arms, target=of.url if of else None), load.notes + notes
+
+
+def design(planner: Planner) -> Design:
+    """Every cell on every server.
+
+    On the JVMs that run: route, concurrency, mode, engine, then the servers, so that compared
+    trials are neighbours in time. On fresh JVMs each launch goes through all of that, every
+    other one with engines, servers and arms in reverse (A B B A): what drifts steadily falls
+    on all alike. Arms are outermost in a launch, as two of one server cannot live at once.
+    Raises WordError where an engine cannot do a trial, or nothing would be left to do.
+    """
+    experiment = planner.experiment
+    offers, notes = _offers(planner)
+    plans = [
+        planner.plan(
+            server, engine, mode, concurrency, offered, route=route, launch=launch, arm=arm
+        )
+        for launch in launches(experiment)
+        for arm in turned(experiment.arms or (None,), launch)
+        for route, concurrency, mode, offered in offers
+        for engine in turned(tuple(planner.engines.values()), launch)
+        if mode in engine.modes
+        for server in turned(experiment.servers, launch)
+    ]
+    return Listed(planner.numbered(plans), notes)
+
+
+_Offer = tuple[str, int, Mode, int | None]
+
+
+def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:
+    """Route, connections, mode and rate of every cell that is possible, and what is not."""
+    experiment = planner.experiment
+    offers: list[_Offer] = []
+    without_rate: list[str] = []
+    for route in experiment.routes:
+        for concurrency in experiment.concurrencies:
+            for mode in experiment.modes:
+                rate = planner.offered_rps(route, concurrency) if mode == "open" else None
+                if mode == "closed" or rate is not None:
+                    offers.append((route, concurrency, mode, rate))
+                elif route not in without_rate:
+                    without_rate.append(route)
+    if not offers:
+        raise no_auto_rate(without_rate[0])
+    if not without_rate:
+        return offers, ()
+    what = "closed load only" if "closed" in experiment.modes else "left out"
+    does = "does" if len(without_rate) == 1 else "do"
+    return offers, (
+        f"{what}: RATE=auto is a share of connections / wait, and {', '.join(without_rate)} "
+        f"{does} not wait now; RATE=n adds the open load",
+    )
+
+
+KIND = TrialKind(
+    name="loads",
+    title="fixed loads",
+    uses=tuple(SHARED),
+    verb=Verb("bench", connections=2000, words={target.WORD: Word(target.KEY)}),
+    read=read,
+    design=design,
+    findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),
+)

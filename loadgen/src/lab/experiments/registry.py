@@ -1,0 +1,33 @@
+"""The kinds of experiments there are: every file of this folder that defines KIND."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from lab import experiments
+from lab.errors import LabError
+from lab.experiments.kind import Kind, TrialKind
+from lab.model import Experiment
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """All kinds by name, in the order of the alphabet."""
+    modules = (
+        import_module(f"{experiments.__name__}.{found.name}")
+        for found in iter_modules(experiments.__path__)
+    )
+    found = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name)}
+
+
+def kind_of(experiment: Experiment) -> TrialKind:
+    """The kind of an experiment. Raises LabError for one that this version of the lab lacks."""
+    kind = kinds().get(experiment.kind)
+    if not isinstance(kind, TrialKind):
+        known = ", ".join(name for name, one in kinds().items() if isinstance(one, TrialKind))
+        raise LabError(f"{experiment.name} is of kind {experiment.kind}; known are: {known}")
+    return kind

@@ -1,0 +1,145 @@
+"""The kinds there are, and the example of the page on adding one, from its file to its findings."""
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from experiments.reading.test_experiment_files import Files
+from lab import experiments
+from lab.campaign.derive import derive
+from lab.errors import LabError
+from lab.experiments.kind import TrialKind, settings_of
+from lab.experiments.order import Planner
+from lab.experiments.registry import kind_of, kinds
+from lab.experiments.stress import Objective, Stress
+from lab.model import Experiment
+from lab.store import csv, manifest
+from lab.store.records import to_json
+from support.fakes import FakeEngine, snapshot
+from support.planned import all_of, experiment
+from support.repo import REPO
+from support.runs import Jittery, write_manifest, write_raw
+
+PAGE = (REPO / "docs/adding-an-experiment.md").read_text()
+STRESS = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+
+
+def example(language: str) -> str:
+    """The page's only block of that language."""
+    [block] = re.findall(rf"(?ms)^   ```{language}\n(.*?)^   ```$", PAGE)
+    return textwrap.dedent(block)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def with_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The page's file lies among the kinds."""
+    folder = tmp_path / "kinds"
+    folder.mkdir()
+    (folder / "drift.py").write_text(example("python"))
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(folder)])
+    kinds.cache_clear()
+    yield
+    sys.modules.pop("lab.experiments.drift", None)
+    kinds.cache_clear()
+
+
+def test_every_kind_has_the_name_of_its_file() -> None:
+    folder = REPO / "loadgen/src/lab/experiments"
+    of_files = {path.stem for path in folder.glob("*.py") if "\nKIND = " in path.read_text()}
+    assert set(kinds()) == of_files
+    assert {name: kind.name for name, kind in kinds().items()} == {name: name for name in of_files}
+
+
+def test_no_two_kinds_mean_different_things_by_a_word() -> None:
+    meanings = {(word, of) for kind in kinds().values() for word, of in kind.all_words.items()}
+    assert len({word for word, _ in meanings}) == len(meanings)
+
+
+def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Path) -> None:
+    of = experiment(kind="stress", own=STRESS, modes=("open",))
+    run_dir = write_manifest(tmp_path, experiment=of)
+    stored = json.loads((run_dir / "manifest.json").read_text())["experiment"]
+    assert stored["stress"] == to_json(STRESS)
+    assert "own" not in stored
+    read = manifest.read(run_dir).experiment
+    assert read == of
+    assert isinstance(read, Experiment)
+    assert settings_of(Stress, read) == STRESS
+
+
+def test_a_manifest_may_have_keys_of_the_other_kinds(tmp_path: Path) -> None:
+    of = experiment(kind="stress", own=STRESS, modes=("open",))
+    path = write_manifest(tmp_path, experiment=of) / "manifest.json"
+    stored = json.loads(path.read_text())
+    stored["experiment"] |= dict.fromkeys(("spike", "endurance", "faults", "planted", "explain"))
+    path.write_text(json.dumps(stored))
+    assert manifest.read(path.parent).experiment == of
+
+
+def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
+    run_dir = write_manifest(tmp_path, experiment=experiment(kind="quick"))
+    (run_dir / "raw").mkdir()
+    with pytest.raises(LabError, match="x is of kind quick; known are: endurance, explain"):
+        derive(run_dir, [Jittery()])
+    with pytest.raises(LabError, match="is of kind density"):
+        kind_of(experiment(kind="density"))
+
+
+def test_settings_that_are_not_of_the_kind_are_said() -> None:
+    with pytest.raises(LabError, match="x: kind stress: Stress has no field last"):
+        settings_of(Stress, experiment(kind="stress", own={"last": 1}))
+
+
+@pytest.mark.usefixtures("with_example")
+def test_the_example_reads_its_file_and_words(files: Files) -> None:
+    text = example("toml")
+    found = files.experiment(text)
+    assert (found.kind, found.own, found.modes) == ("drift", {"rounds": 10}, ("closed",))
+    assert files.experiment(text, ROUNDS="4").own == {"rounds": 4}
+    assert "run: ROUNDS=1 is not allowed; allowed: 2..100" in files.refusal(text, ROUNDS="1")
+    wrong = text.replace("rounds = 10", "round = 10")
+    assert "drift.round is not a key; allowed: drift.rounds" in files.refusal(wrong)
+    assert "MODE does not apply to" in files.refusal(text, MODE="open")
+    loads = text.replace('kind = "drift"', "").partition("[drift]")[0]
+    assert "ROUNDS does not apply to" in files.refusal(loads, ROUNDS="4")
+    assert "drift.rounds is not a key of kind loads" in files.refusal(loads + "[drift]\nrounds=5")
+    assert "allowed: density, drift, endurance" in files.refusal(text.replace('"drift"', '"?"'))
+
+
+@pytest.mark.usefixtures("with_example")
+def test_the_example_runs_from_its_trials_to_its_report(files: Files, tmp_path: Path) -> None:
+    of = files.experiment(example("toml"), ROUNDS="2", SERVER="fixed-pool,virtual-threads")
+    kind = kind_of(of)
+    assert isinstance(kind, TrialKind)
+    snapshots = dict.fromkeys(of.servers, snapshot())
+    order = kind.design(
+        Planner(of, snapshots, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}:8080{r}", 2)
+    )
+    made = all_of(order)
+    assert [plan.trial for plan in made] == [
+        "01-fixed-pool-closed-c200", "02-virtual-threads-closed-c200",
+        "03-fixed-pool-closed-c200", "04-virtual-threads-closed-c200",
+    ]  # fmt: skip
+    run_dir = write_manifest(tmp_path, experiment=of, servers=snapshots)
+    write_raw(run_dir, made)
+    derived = derive(run_dir, [Jittery()])
+    assert [row.trial for row in csv.read(run_dir / csv.NAME)] == [plan.trial for plan in made]
+    # The fake answers 0.1 % less for every number of a trial: 0.999 / 0.997 and 0.998 / 0.996.
+    assert derived.lines == tuple(
+        f"{server}: goodput differed by 0.2% in 2 trials of the same load" for server in of.servers
+    )
+    assert len(derived.comparisons) == 1
+    report = (run_dir / "REPORT.md").read_text()
+    assert "- the same load again and again: 4 trials, 4 of them valid" in report
+    assert "goodput differed by 0.2%" in (run_dir / "report.html").read_text()
+    assert derive(run_dir, [Jittery()]).changed == ()
