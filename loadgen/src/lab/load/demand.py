@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine
 from lab.load.short_load import short_load
 from lab.model import Demand, Reading, TrialPlan, error_share
 from lab.model.routes import parse
-from lab.system.host import HostCpu, Process, System
+from lab.system.host import HostCpu, System
 from lab.system.jvm import settled
 from lab.system.stack import RouteWork, Stack
 
@@ -97,16 +95,20 @@ def measure_demand(
     started, and Interrupted; the engine is ended in any case.
     """
     connections = light_connections(plan, most)
+    light = closed_load(plan, "light-load", connections, round(10 * LIGHT_S))
     try:
         first = _read(plan, stack, system)
         system.sleep(IDLE_S)
         idle = _read(plan, stack, system)
-        with _load(plan, connections, engine, system, raw) as running:
+        with (
+            scratch(raw),
+            EngineRun(system, engine.schedule(light, raw).argv, raw / OUTPUT) as running,
+        ):
             system.sleep(LEAD_S + LEAD_EACH_S * connections)
             opened = _read(plan, stack, system)
             system.sleep(LIGHT_S)
             closed = _read(plan, stack, system)
-            whole = running.poll() is None
+            whole = not running.ended
     except LabUnreachable:
         settled(plan.server, stack, system)
         return None
@@ -258,32 +260,3 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
     at_s, host = system.monotonic(), system.host_cpu()
     cpu_s = stack.cpu_s(plan.server)
     return _Reading(at_s, host, cpu_s, stack.work(plan.server, plan.route))
-
-
-@contextmanager
-def _load(
-    plan: TrialPlan, connections: int, engine: Engine, system: System, raw: Path
-) -> Iterator[Process]:
-    """The light load, for as long as the context lasts."""
-    light = dataclasses.replace(
-        plan,
-        trial="light-load",
-        mode="closed",
-        concurrency=connections,
-        offered_rps=None,
-        predicted_rps=None,
-        duration_s=round(10 * LIGHT_S),
-        warmup_s=None,
-        spike=None,
-        script=(),
-    )
-    shutil.rmtree(raw, ignore_errors=True)
-    raw.mkdir(parents=True)
-    try:
-        process = system.start(engine.schedule(light, raw).argv, raw / OUTPUT)
-        try:
-            yield process
-        finally:
-            process.stop()
-    finally:
-        shutil.rmtree(raw, ignore_errors=True)

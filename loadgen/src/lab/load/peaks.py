@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from lab.load.engine_run import EngineRun
 from lab.load.engines.base import Engine
 from lab.model import Peak, TrialPlan
-from lab.system.host import Process, System
+from lab.system.host import System
 
 OUTPUT = "output.txt"
 
@@ -36,7 +37,7 @@ class Peaks:
                 for start in starts
                 if start < spike.total_s - spike.calm_s
             ]
-        self._process: Process | None = None
+        self._run: EngineRun | None = None
         self._started_s = 0.0
         self._done: list[Peak] = []
 
@@ -51,24 +52,24 @@ class Peaks:
         if not self._due:
             return
         starts_s, ends_s = self._due[0]
-        if self._process is None:
+        if self._run is None:
             if elapsed_s >= starts_s:
-                self._process = self._start(len(self._done) + 1)
+                self._run = self._start(len(self._done) + 1)
                 self._started_s = elapsed_s
-        elif elapsed_s >= ends_s or self._process.poll() is not None:
-            self._process.stop()
-            self._process = None
+        elif elapsed_s >= ends_s or self._run.ended:
+            self._run.stop()
+            self._run = None
             self._done.append(Peak(round(self._started_s, 3), round(elapsed_s, 3)))
             self._due.pop(0)
 
     def stop(self) -> None:
         """End the peak that is on, if one is, and start no other."""
         self._due = []
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
 
-    def _start(self, number: int) -> Process:
+    def _start(self, number: int) -> EngineRun:
         spike = self._plan.spike
         assert spike is not None  # noqa: S101 - something was due
         folder = self._raw / f"peak-{number}"
@@ -85,4 +86,4 @@ class Peaks:
             warmup_s=None,
             spike=None,
         )
-        return self._system.start(self._engine.schedule(plan, folder).argv, folder / OUTPUT)
+        return EngineRun(self._system, self._engine.schedule(plan, folder).argv, folder / OUTPUT)

@@ -15,21 +15,20 @@ STEADY_CYCLES
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.load.engine_run import EngineRun, scratch
 from lab.load.engines.base import Engine
 from lab.load.short_load import Short, short_load
 from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
-from lab.system.host import Process, System
+from lab.system.host import System
 from lab.system.jvm import settled
 from lab.system.stack import RouteWork, Stack
 
-STEP_S = 0.2
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
 STEADY_CYCLES = 3
@@ -75,19 +74,11 @@ def prove_warm(
     Interrupted; the engine is ended in any case.
     """
     plan = _plan(server, url, route, concurrency, engine, cores)
-    shutil.rmtree(raw, ignore_errors=True)
-    raw.mkdir(parents=True)
     cycles: list[WarmCycle] = []
-    try:
-        process = system.start(engine.schedule(plan, raw).argv, raw / OUTPUT)
-        try:
-            problem = _until_steady(plan, process, stack, system, cycles, progress)
-            if process.poll() is not None:
-                problem = f"its load ended by itself: {_last_line(raw / OUTPUT)}"
-        finally:
-            process.stop()
-    finally:
-        shutil.rmtree(raw, ignore_errors=True)
+    with scratch(raw), EngineRun(system, engine.schedule(plan, raw).argv, raw / OUTPUT) as run:
+        problem = _until_steady(plan, run, stack, system, cycles, progress)
+        if run.ended:
+            problem = f"its load ended by itself: {_last_line(raw / OUTPUT)}"
     settled(server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -209,7 +200,7 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
 
 def _until_steady(
     plan: TrialPlan,
-    process: Process,
+    run: EngineRun,
     stack: Stack,
     system: System,
     cycles: list[WarmCycle],
@@ -218,26 +209,25 @@ def _until_steady(
     """Watch the load, adding to `cycles`; None once it is steady, else why it never was."""
     began_s = system.monotonic()
     last: _Reading | None = None
-    due_s = began_s
-    while process.poll() is None:
-        now_s = system.monotonic()
-        progress(now_s - began_s)
-        if now_s >= due_s:
-            due_s = now_s + CYCLE_S
-            reading = _read(plan, stack, system)
-            if last is not None and reading is not None:
-                cycle = _cycle(last, reading, began_s)
-                if cycle is None:
-                    return "its JVM restarted meanwhile"
-                cycles.append(cycle)
-                if steady(cycles, plan.concurrency):
-                    return None
-                if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
-                    return f"nothing was answered for {now_s - began_s:.0f} s"
-            last = reading or last
-            if now_s - began_s >= MAX_WARM_S:
-                return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
-        system.sleep(STEP_S)
+    due_s = 0.0
+    for elapsed_s in run.steps():
+        progress(elapsed_s)
+        if elapsed_s < due_s:
+            continue
+        due_s = elapsed_s + CYCLE_S
+        reading = _read(plan, stack, system)
+        if last is not None and reading is not None:
+            cycle = _cycle(last, reading, began_s)
+            if cycle is None:
+                return "its JVM restarted meanwhile"
+            cycles.append(cycle)
+            if steady(cycles, plan.concurrency):
+                return None
+            if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
+                return f"nothing was answered for {elapsed_s:.0f} s"
+        last = reading or last
+        if elapsed_s >= MAX_WARM_S:
+            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
     return None
 
 
