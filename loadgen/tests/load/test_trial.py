@@ -56,7 +56,7 @@ class Lab:
     system: FakeSystem
     engine: FakeEngine
     raw: Path
-    warmth: Warmth | None = WARM
+    warmth: Warmth = WARM
     unequal: tuple[str, ...] = ()
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
@@ -275,7 +275,7 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
 
 def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
     Runner("run", lab.stack, lab.system, Quiet()).trial(
-        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, None, Extra()
+        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, WARM, Extra()
     )
     assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
     assert lab.system.started[1][2] == "70"

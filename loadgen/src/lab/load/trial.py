@@ -97,7 +97,7 @@ class Runner:
         engine: Engine,
         version: str,
         raw: Path,
-        warmth: Warmth | None = None,
+        warmth: Warmth,
         peak_engine: Engine | None = None,
         prediction: Prediction | None = None,
         known: Sequence[str] = (),

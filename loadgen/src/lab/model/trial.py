@@ -205,20 +205,19 @@ class Unwatched:
     ended_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """Everything known of a trial that is not in the engine's own output.
 
     `toxic_changes` are those seen while the load ran, also those undone before its end, but
     not those of the plan's own script: they are in `script`; `unwatched` is when nobody could
-    have seen any, beyond the second between two looks (older versions did not record it);
+    have seen any, beyond the second between two looks;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `bounds` are those predicted before
     the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
     the light load that some of them come from.
     `starts` counts how often the engine was started until its start was a good one. `problem` is
-    why what the engine left is not the output of a whole run. What is None was not recorded, as
-    by older versions of the lab.
+    why what the engine left is not the output of a whole run.
     """
 
     plan: TrialPlan
@@ -235,7 +234,7 @@ class TrialRecord:
     toxic_changes: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    warmth: Warmth | None = None
+    warmth: Warmth
     jit_share: float | None = None
     peaks: tuple[Peak, ...] = ()
     starts: int = 1

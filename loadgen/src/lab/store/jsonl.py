@@ -1,6 +1,6 @@
 """trials.jsonl: one JSON object per trial: its row, and what has no column.
 
-null means that it cannot be told, or was not recorded by the version that ran the trial.
+null means that it cannot be told.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ def _demand(demand: Demand | None) -> Any:
     return known
 
 
-def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
-    if warmth is None:
-        return None
+def _warmth(warmth: Warmth) -> dict[str, Any]:
     last = warmth.cycles[-1] if warmth.cycles else None
     return {
         "steady": warmth.steady,

@@ -117,7 +117,7 @@ def not_asked(record: TrialRecord) -> Iterator[str]:
         what.insert(1, "restart")
     names = ", ".join(what)
     yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
-    if record.warmth is not None and not record.warmth.provable:
+    if not record.warmth.provable:
         yield f"warm-up was not proven: {record.warmth.problem}"
     if record.demand is not None and record.demand.r0_problem is not None:
         yield f"R0 unknown: {unknown_r0(record)}"
@@ -138,7 +138,7 @@ def compiler_told(record: TrialRecord) -> bool:
 
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
-    if record.warmth is not None and record.warmth.cold:
+    if record.warmth.cold:
         yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
     if record.jit_share is not None and record.jit_share > JIT_COLD:
         yield (

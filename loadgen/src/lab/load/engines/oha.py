@@ -44,9 +44,7 @@ OUTPUT = "oha.out"
 SUMMARY = "oha.json"
 DATABASE = "answers.sqlite"
 ANSWERS = "answers.jsonl.gz"
-FORMAT = 2
-# Of an older version, which took every connection that was cut off for an earlier ticket.
-FORGIVING = 1
+_HEAD = {"format": 2, "unit": "us"}
 _DEADLINE = "aborted due to deadline"
 _TIMEOUT = "timeout"
 # A request that waits for so long at the end of a run timed out before; a second is slack.
@@ -119,7 +117,7 @@ class Oha:
                 seconds = collect(connection.execute(_ROWS), plan.offered_rps, unseen)
         except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as failure:
             raise RawDataError(database, None, f"cannot be read: {failure}") from None
-        write_packed_lines(raw / ANSWERS, (_head(FORMAT), *map(_line, seconds)))
+        write_packed_lines(raw / ANSWERS, (_HEAD, *map(_line, seconds)))
         database.unlink()
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
@@ -134,7 +132,6 @@ class Oha:
         lag_us = sum(second.lag_us for second in window)
         ok, http_errors = _answers(seconds)
         window_ok, window_http_errors = _answers(window)
-        notes = list(_forgiven(plan, raw, sum(errors.values())))
         unfinished = errors.pop(_DEADLINE, 0) if plan.mode == "closed" else None
         errors.pop(_DEADLINE, None)
         timeouts = errors.pop(_TIMEOUT, 0)
@@ -158,7 +155,7 @@ class Oha:
             window_ok=window_ok,
             window_http_errors=window_http_errors,
             lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
-            notes=(*notes, *(f"oha: {count} × {text}" for text, count in sorted(errors.items()))),
+            notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -295,26 +292,6 @@ def collect(
     return [seconds[at] for at in sorted(seconds)]
 
 
-def _head(version: int) -> dict[str, Any]:
-    return {"format": version, "unit": "us"}
-
-
-def _forgiven(plan: TrialPlan, raw: Path, without_answer: int) -> Iterator[str]:
-    """A note on what was condensed by an older version: what it may have left out."""
-    if plan.offered_rps is None or not without_answer:
-        return
-    try:
-        with gzip.open(raw / ANSWERS, "rt", encoding="utf-8") as file:
-            forgiving = json.loads(file.readline()) == _head(FORGIVING)
-    except (OSError, EOFError, ValueError):
-        return  # Whoever reads the rest of it says what is wrong.
-    if forgiving:
-        yield (
-            "recorded by an older version: the generator may have been later than its corrected "
-            f"latencies tell, by up to {1000 * without_answer / plan.offered_rps:.0f} ms"
-        )
-
-
 def _line(second: Second) -> dict[str, Any]:
     return {
         "second": second.second,
@@ -340,7 +317,7 @@ def _read(path: Path) -> Iterator[Second]:
             for number, text in enumerate(file, 1):
                 line = json.loads(text)
                 if number == 1:
-                    if line not in (_head(FORMAT), _head(FORGIVING)):
+                    if line != _HEAD:
                         raise RawDataError(path, 1, f"unknown format {line}")
                     continue
                 yield Second(
