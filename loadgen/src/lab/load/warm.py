@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lab.errors import LabUnreachable
 from lab.load.engine_run import EngineRun, scratch
-from lab.load.engines.base import Engine
+from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
 from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
@@ -78,7 +78,7 @@ def prove_warm(
     with scratch(raw), EngineRun(system, engine.schedule(plan, raw).argv, raw / OUTPUT) as run:
         problem = _until_steady(plan, run, stack, system, cycles, progress)
         if run.ended:
-            problem = f"its load ended by itself: {_last_line(raw / OUTPUT)}"
+            problem = f"its load ended by itself: {last_line(raw / OUTPUT, 'it said nothing')}"
     settled(server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -270,8 +270,3 @@ def _tail(cycles: Sequence[WarmCycle]) -> str:
         f"JIT {cycle.jit_share:.0%}"
         for cycle in cycles[-STEADY_CYCLES:]
     )
-
-
-def _last_line(output: Path) -> str:
-    lines = output.read_text(errors="replace").splitlines() if output.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

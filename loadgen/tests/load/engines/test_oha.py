@@ -12,7 +12,8 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.load.engines.oha import ANSWERS, DATABASE, OUTPUT, SUMMARY, Oha, missing
+from lab.load.engines.oha import ANSWERS, DATABASE, OUTPUT, SUMMARY, Oha
+from lab.load.engines.oha_tickets import missing
 from lab.model import Reading, TrialPlan, error_share, good_share
 
 Raw = Callable[[str, str], Path]

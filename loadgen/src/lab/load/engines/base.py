@@ -15,6 +15,8 @@ from lab.model import Curves, Mode, Reading, TrialPlan
 REQUEST_TIMEOUT_S = 30
 PROBE_DEADLINE_S = 10.0
 MAX_THREADS = 8
+# Of engines that need no time of their own.
+DEFAULT_WARMUP_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +111,10 @@ def first_line(argv: tuple[str, ...], marker: str) -> str | None:
     return None
 
 
-def attempts_note(engine: str, attempts: int) -> tuple[str, ...]:
-    """A note on connections that failed before a request was sent; none where none did."""
-    if not attempts:
-        return ()
-    return (
-        f"{engine} failed {attempts} times to connect or to send (attempts, not a number of "
-        "requests: it tries again at once)",
-    )
+def last_line(output: Path, otherwise: str) -> str:
+    """The last line with text in it that an engine printed; `otherwise` where there is none."""
+    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), otherwise)
 
 
 def cores() -> int:

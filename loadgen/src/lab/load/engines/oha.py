@@ -22,10 +22,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import sqlite3
-from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -34,12 +31,18 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import RawDataError
-from lab.load.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
+from lab.load.engines.base import (
+    DEFAULT_WARMUP_S,
+    REQUEST_TIMEOUT_S,
+    Schedule,
+    first_line,
+    last_line,
+)
 from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.oha_tickets import Answer, missing
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
 from lab.store.records import write_packed_lines
 
-DEFAULT_WARMUP_S = 10
 OUTPUT = "oha.out"
 SUMMARY = "oha.json"
 DATABASE = "answers.sqlite"
@@ -47,10 +50,6 @@ ANSWERS = "answers.jsonl.gz"
 _HEAD = {"format": 2, "unit": "us"}
 _DEADLINE = "aborted due to deadline"
 _TIMEOUT = "timeout"
-# A request that waits for so long at the end of a run timed out before; a second is slack.
-_AT_MOST_S = REQUEST_TIMEOUT_S + 1
-# What rounding may take off the instant of a ticket.
-_ROUNDING_S = 1e-6
 # Its timers go by the millisecond, and are rounded up twice (the tick of its runtime, the wait for
 # events): tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
 _TIMER_S = 0.002
@@ -202,72 +201,9 @@ class Second:
     lag_us: int = 0
 
 
-# Ticket, start, end in seconds from the run's start; status.
-Answer = tuple[float, float, float, int]
 _ROWS = (
     "SELECT coalesce(start_latency_correction, start), start, end, status FROM oha ORDER BY 1, 2"
 )
-
-
-def missing(
-    rows: Iterable[Answer],
-    rate_rps: int,
-    connections: int,
-    failed: int,
-    aborted: int,
-    run_s: float,
-) -> Sequence[int]:
-    """For every answer of an open load, ordered by ticket: how many earlier tickets have no
-    answer, at most. `failed` requests ended without one; `aborted` connections were cut off at
-    the end of the run, most of them idle.
-
-    Answer i is that of ticket i + m(i), where m(i) earlier tickets have no answer. Nothing
-    tells m(i), but it is bounded, and the least bound is taken, so that no generator looks
-    later than it was:
-
-    * No ticket is issued before it is due, so i + m(i) ≤ floor(ticket(i) · rate).
-    * m never falls from one answer to the next, so what bounds m(j) bounds all m(i) before it:
-      the minimum over all j ≥ i. A generator that stalled catches up afterwards, all at once, and
-      from the first j that is in time again this is the true number. So a stall is told in full.
-    * m(i) ≤ failed + the connections cut off while they waited for an earlier ticket. Tickets are
-      taken up in order: such a connection has held its ticket since before answer i was sent. So
-      it is none of those that answers kept busy at any moment from then on, and there are at
-      most `connections` less the most of those. Nor are there any where the end of the run is
-      further off than a request may wait. This tells the lateness of a generator that does not
-      catch up, all but `connections` that were never busy / rate of it.
-    """
-    tickets, starts, ends = array("d"), array("d"), array("d")
-    for ticket, start, end, _ in rows:
-        tickets.append(ticket)
-        starts.append(start)
-        ends.append(end)
-    sent, busy = _busy(starts, ends)
-    bounds = array("q", bytes(8 * len(tickets)))
-    least = failed + aborted
-    for index in range(len(tickets) - 1, -1, -1):
-        start = starts[index]
-        cut_off = min(aborted, max(0, connections - busy[bisect_left(sent, start)]))
-        if start < run_s - _AT_MOST_S:
-            cut_off = 0
-        issued = math.floor((tickets[index] + _ROUNDING_S) * rate_rps) - index
-        least = max(0, min(least, issued, failed + cut_off))
-        bounds[index] = least
-    return bounds
-
-
-def _busy(starts: Iterable[float], ends: Iterable[float]) -> tuple[list[float], array[int]]:
-    """When requests that were answered were sent, ascending, and how many such were in flight
-    then or at any later of these moments, at most."""
-    sent, answered = sorted(starts), sorted(ends)
-    busy = array("q", bytes(8 * len(sent)))
-    over = 0
-    for index, start in enumerate(sent):
-        while over < len(answered) and answered[over] <= start:
-            over += 1
-        busy[index] = index + 1 - over
-    for index in range(len(sent) - 2, -1, -1):
-        busy[index] = max(busy[index], busy[index + 1])
-    return sent, busy
 
 
 def collect(
@@ -342,18 +278,13 @@ def _load(path: Path) -> Mapping[str, Any]:
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
-        raise RawDataError(path, None, f"oha wrote no result: {_last_words(path)}") from None
+        words = last_line(path.with_name(OUTPUT), "and said nothing")
+        raise RawDataError(path, None, f"oha wrote no result: {words}") from None
     except json.JSONDecodeError as failure:
         raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
     if not isinstance(loaded, dict):
         raise RawDataError(path, 1, "is not what oha writes")
     return loaded
-
-
-def _last_words(path: Path) -> str:
-    output = path.with_name(OUTPUT)
-    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "and said nothing")
 
 
 def _summary(path: Path) -> float:

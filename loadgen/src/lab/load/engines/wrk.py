@@ -22,24 +22,21 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines.base import (
+    DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
     Schedule,
-    attempts_note,
     first_line,
     threads_for,
 )
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.model import Counts, Curves, Mode, Reading, TrialPlan
+from lab.load.engines.wrk_text import Failures, lines_of
+from lab.model import Curves, Mode, Reading, TrialPlan
 
-DEFAULT_WARMUP_S = 10
 OUTPUT = "wrk.txt"
 SCRIPT = Path(__file__).with_name("wrk.lua")
 
 _BEGIN = re.compile(r"latency begin (\d+) (\d+)$")
 _VALUE = re.compile(r"latency (\d+) (\d+)$")
-_SOCKET = re.compile(r"\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$")
-_STATUS = re.compile(r"\s+Non-2xx or 3xx responses: (\d+)$")
-_REFUSALS = ("unable to connect", "unable to resolve", "unable to create thread")
 
 
 class Wrk:
@@ -71,30 +68,18 @@ class Wrk:
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The text of one run with wrk.lua."""
         said = parse(raw / OUTPUT, plan.concurrency)
-        notes = []
-        if said.timeouts:
-            notes.append(
-                f"wrk found connections waiting above {REQUEST_TIMEOUT_S} s at {said.timeouts} "
-                "checks (not a number of requests)"
-            )
+        run_s = said.run_us / 1e6
+        counts = said.failures.counts(said.requests, run_s)
         return Reading(
-            window_s=said.run_us / 1e6,
+            window_s=run_s,
             samples=said.spectrum.count,
             achieved_rps=said.requests * 1e6 / said.run_us,
             corrected=None,
             raw=said.spectrum.latency(),
-            counts=Counts(
-                sent=None,
-                ok=said.requests - said.http_errors,
-                http_errors=said.http_errors,
-                socket_errors=said.socket_errors,
-                timeouts=None,
-                unfinished=None,
-                accounted_s=said.run_us / 1e6,
-            ),
-            window_ok=said.requests - said.http_errors,
-            window_http_errors=said.http_errors,
-            notes=(*attempts_note(self.name, said.attempts), *notes),
+            counts=counts,
+            window_ok=counts.ok,
+            window_http_errors=counts.http_errors,
+            notes=said.failures.notes(self.name),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -109,31 +94,20 @@ class Said:
     run_us: int
     requests: int
     spectrum: Spectrum
-    socket_errors: int
-    attempts: int
-    timeouts: int
-    http_errors: int
+    failures: Failures
 
 
 def parse(path: Path, connections: int) -> Said:
     """The printed text of a run with wrk.lua. Raises RawDataError unless it is complete."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
-    sockets, status, begin = (0, 0, 0, 0), 0, None
+    lines = lines_of(path, "wrk")
+    failures, begin = Failures(), None
     counts: Counter[int] = Counter()
     for number, line in enumerate(lines, 1):
-        if line.startswith(_REFUSALS):
-            raise RawDataError(path, number, f"wrk did not run: {line.strip()}")
         if line.startswith("Usage:"):
             raise RawDataError(path, number, "wrk refused its command line")
-        if found := _SOCKET.match(line):
-            connect, read, write, timeout = map(int, found.groups())
-            sockets = (connect, read, write, timeout)
-        elif found := _STATUS.match(line):
-            status = int(found[1])
-        elif found := _BEGIN.match(line):
+        if failures.take(line):
+            continue
+        if found := _BEGIN.match(line):
             begin = int(found[1]), int(found[2])
         elif begin and (found := _VALUE.match(line)):
             counts[int(found[1])] += int(found[2])
@@ -149,19 +123,11 @@ def parse(path: Path, connections: int) -> Said:
         histogram.add(value, count)
     spectrum = Spectrum.of([histogram])
     # wrk leaves out of its histogram only what took longer than its timeout.
-    if not requests - sockets[3] <= spectrum.count <= requests:
+    if not requests - failures.timeouts <= spectrum.count <= requests:
         raise RawDataError(
             path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
         )
-    return Said(
-        run_us=run_us,
-        requests=requests,
-        spectrum=spectrum,
-        socket_errors=sockets[1],
-        attempts=sockets[0] + sockets[2],
-        timeouts=sockets[3],
-        http_errors=status,
-    )
+    return Said(run_us, requests, spectrum, failures)
 
 
 def without_phantoms(
