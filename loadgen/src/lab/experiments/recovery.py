@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from lab.judge.intervals import median_of
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.load.measure import needed_samples
-from lab.model import Finding, Peak, Row
+from lab.model import Finding, Peak, Row, needed_samples
 
 NAME = "recovery time"
 MEDIAN = "recovery time, median"

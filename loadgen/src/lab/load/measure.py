@@ -9,14 +9,10 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines import Engine
-from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord
+from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord, needed_samples
 from lab.store.records import read_json
 
 RECORD = "trial.json"
-# A percentile stands on the samples beyond it; fewer than this many and it is chance. The
-# spread of a sample quantile falls with the square root of that number (order statistics:
-# H. A. David, H. N. Nagaraja, "Order Statistics", 2003, section 7.1).
-SAMPLES_BEYOND = 10
 
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
@@ -82,8 +78,3 @@ def supported(reading: Reading) -> Reading:
         raw=without(reading.raw),
         notes=(*reading.notes, note),
     )
-
-
-def needed_samples(percentile: float) -> int:
-    """How many samples leave SAMPLES_BEYOND above the percentile (0..1)."""
-    return round(SAMPLES_BEYOND / (1 - percentile))

@@ -4,7 +4,15 @@ Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` sec
 `None` always means "cannot be told", never zero. Times are aware and in UTC.
 """
 
-from lab.model.curves import LEAST_BEYOND, Curve, Curves, PanelAnswers, PanelLine, Panels
+from lab.model.curves import (
+    LEAST_BEYOND,
+    Curve,
+    Curves,
+    PanelAnswers,
+    PanelLine,
+    Panels,
+    needed_samples,
+)
 from lab.model.experiment import (
     KINDS,
     MODES,
@@ -129,4 +137,5 @@ __all__ = [
     "good_share",
     "goodput",
     "lost_rps",
+    "needed_samples",
 ]

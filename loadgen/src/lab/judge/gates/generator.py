@@ -69,7 +69,7 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     yield from _starved(record, reading)
 
 
-def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
+def too_slow(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the generator was the limit, told by what was answered."""
     if reading.lag_ms is not None and reading.corrected is not None:
         allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lab.judge.gates.around import PART_CPU
+from lab.judge.gates.parts import PART_CPU
+from lab.judge.verdict.evidence import EXPLAINED, FULL, WAITING_SHARE, SeenTrial, kept, value
 from lab.judge.verdict.machine import HOST_CROWDED
-from lab.judge.verdict.seen import Seen, kept, value
-from lab.judge.verdict.server import EXPLAINED, FULL, WAITING_SHARE
 from lab.model import Evidence, Standing
 
 # Errors of this share of the calls are felt.
@@ -21,7 +20,7 @@ LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
 
 
-def connections(seen: Seen) -> Standing | None:
+def connections(seen: SeenTrial) -> Standing | None:
     """Connections to the downstream that the server allows itself."""
     mine, name = {"server": seen.server}, "lab_downstream_connections_"
     cap = seen.mean("allowed", "connections", f"{name}cap", **mine)
@@ -57,7 +56,7 @@ def connections(seen: Seen) -> Standing | None:
     )
 
 
-def timeout(seen: Seen) -> Standing | None:
+def timeout(seen: SeenTrial) -> Standing | None:
     """The server's deadline for a downstream call."""
     every = seen.total("calls", "calls", "lab_downstream_calls_total", server=seen.server)
     late = seen.total(
@@ -90,7 +89,7 @@ def timeout(seen: Seen) -> Standing | None:
     )
 
 
-def toxiproxy(seen: Seen) -> Standing | None:
+def toxiproxy(seen: SeenTrial) -> Standing | None:
     """The proxy in the way: its CPU, and toxics whose effect no bound covers."""
     if not seen.call.route.calls_downstream:
         return None
@@ -134,7 +133,7 @@ def toxiproxy(seen: Seen) -> Standing | None:
     )
 
 
-def downstream(seen: Seen) -> Standing | None:
+def downstream(seen: SeenTrial) -> Standing | None:
     """The service behind: how slow it was made, how late and how broken it is by itself."""
     if not seen.call.route.calls_downstream:
         return None
@@ -178,7 +177,7 @@ def downstream(seen: Seen) -> Standing | None:
     )
 
 
-def _failed(seen: Seen) -> Evidence | None:
+def _failed(seen: SeenTrial) -> Evidence | None:
     """Share of the downstream calls refused or broken off."""
     name, mine = "lab_downstream_calls_total", {"server": seen.server}
     every = seen.observation.increase(name, **mine)
@@ -195,7 +194,7 @@ def _failed(seen: Seen) -> Evidence | None:
     )
 
 
-def _cpu(seen: Seen, job: str) -> Evidence | None:
+def _cpu(seen: SeenTrial, job: str) -> Evidence | None:
     """Share of its CPUs that a Go process used."""
     used = seen.observation.increase("process_cpu_seconds_total", job=job)
     cpus = seen.peak("CPUs", "CPUs", "go_sched_gomaxprocs_threads", job=job)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lab.judge.gates.server import unknown_r0
-from lab.judge.verdict.seen import MOST_OF_R0, Seen
+from lab.judge.verdict.evidence import MOST_OF_R0, SeenTrial
 from lab.model import Series, Standing
 from lab.model.routes import EXPORTER_PORT
 
@@ -18,7 +18,7 @@ NOT_FULL = 0.5
 PAGE = "docs/your-own-service.md"
 
 
-def missing(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
+def missing(seen: SeenTrial, ranked: Sequence[Standing]) -> Iterator[str]:
     """One line for each, beside the standings that there are."""
     before, server = seen.record.before, seen.server
     exporter = f"{server}:{EXPORTER_PORT}"
@@ -54,7 +54,7 @@ def missing(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
         yield from _pool_beyond_r0(seen, ranked)
 
 
-def foreign_pool_unknown(seen: Seen) -> str | None:
+def foreign_pool_unknown(seen: SeenTrial) -> str | None:
     """Why a foreign service's pool of worker threads cannot be told, None where it can: exactly one
     has a size."""
     found = seen.observation.series("lab_worker_pool_size", server=seen.server)
@@ -70,12 +70,12 @@ def foreign_pool_unknown(seen: Seen) -> str | None:
     return None
 
 
-def foreign_quotas(seen: Seen) -> tuple[Series, ...]:
+def foreign_quotas(seen: SeenTrial) -> tuple[Series, ...]:
     """The CPU quotas of the containers of this name: of more than one the sum says nothing."""
     return tuple(seen.observation.series("container_spec_cpu_quota", service=seen.server))
 
 
-def _pool_beyond_r0(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
+def _pool_beyond_r0(seen: SeenTrial, ranked: Sequence[Standing]) -> Iterator[str]:
     """A full pool that gave clearly more than its size / R0."""
     for one in ranked:
         if one.resource != "worker pool" or one.score <= NOT_FULL:

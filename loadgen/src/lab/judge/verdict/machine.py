@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
-from lab.judge.verdict.seen import Seen
+from lab.judge.gates.trial import HOST_FULL
+from lab.judge.verdict.evidence import SeenTrial
 from lab.model import Evidence, Standing
 
-HOST_FULL = 0.95
 # Less than full on average, but with threads waiting for a CPU all the time: full in bursts.
 HOST_CROWDED = 0.8
 # Others than the lab use this share of the machine: then its figures are not the lab's.
@@ -16,7 +16,7 @@ _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
 
 
-def host_cpu(seen: Seen) -> Standing | None:
+def host_cpu(seen: SeenTrial) -> Standing | None:
     """All CPUs of the machine, whoever uses them."""
     usage = seen.record.usage
     if usage.host_busy is None:
@@ -48,7 +48,7 @@ def host_cpu(seen: Seen) -> Standing | None:
     )
 
 
-def generator(seen: Seen) -> Standing | None:
+def generator(seen: SeenTrial) -> Standing | None:
     """The load engine itself: then nothing was learnt of the server."""
     usage, plan = seen.record.usage, seen.record.plan
     if usage.window_cpu_s is None:

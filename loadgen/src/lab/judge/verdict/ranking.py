@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lab.judge.gates import around
+from lab.judge.gates import parts
 from lab.judge.gates.generator import overloaded
-from lab.judge.verdict import downstream, foreign, machine, server
-from lab.judge.verdict.seen import Seen
+from lab.judge.verdict import downstream, foreign, machine, server_limits, threads
+from lab.judge.verdict.evidence import SeenTrial
 from lab.model import HIGH, NONE, UNKNOWN, Judgement, Measurement, Observation, Standing, Verdict
 
 # What a suspect needs to be named at all.
@@ -28,21 +28,21 @@ DOUBTED = 0.6
 # A second resource that is full, and that the first does not explain, makes the first less sure.
 RIVAL = 0.75
 
-_STANDINGS: tuple[Callable[[Seen], Standing | None], ...] = (
+_STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     machine.generator,
     downstream.timeout,
-    server.file_descriptors,
-    server.ports,
+    server_limits.file_descriptors,
+    server_limits.ports,
     downstream.toxiproxy,
     downstream.downstream,
     downstream.connections,
-    server.garbage_collection,
-    server.server_cpu,
-    server.carrier_threads,
-    server.event_loop,
+    server_limits.garbage_collection,
+    server_limits.server_cpu,
+    threads.carrier_threads,
+    threads.event_loop,
     machine.host_cpu,
-    server.worker_pool,
-    server.accept_queue,
+    threads.worker_pool,
+    server_limits.accept_queue,
 )
 # What being full of the first explains of the others, which then are no rivals.
 _EXPLAINS: dict[str, frozenset[str]] = {
@@ -102,10 +102,10 @@ def _verdict(
         return Verdict(UNKNOWN, 0.0, "unknown: the trial gave no figures")
     if observation is None:
         return Verdict(UNKNOWN, 0.0, "unknown: no series of its window were stored")
-    seen = Seen(measurement, judgement, reading, observation)
+    seen = SeenTrial(measurement, judgement, reading, observation)
     missing = tuple(
         f"Prometheus did not see the whole window of {job}"
-        for job in around.jobs(measurement.record)
+        for job in parts.jobs(measurement.record)
         if not observation.covers(job)
     )
     found = [one for one in (ask(seen) for ask in _STANDINGS) if one is not None]
@@ -134,7 +134,7 @@ def _any_full(ranked: Sequence[Standing]) -> bool:
     return any(one.score >= HIGH for one in ranked)
 
 
-def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
+def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     plan, at_bound = seen.record.plan, seen.at_load_bound
     enough = ANSWERED if plan.mode == "open" else AT_LOAD_BOUND
     # Beside a spike there are connections whose answers are not among those measured.
@@ -182,7 +182,7 @@ def _inner(full: list[Standing]) -> Standing:
     return max(full, key=lambda one: (explained(one), one.score))
 
 
-def _none(seen: Seen) -> str:
+def _none(seen: SeenTrial) -> str:
     plan = seen.record.plan
     if plan.offered_rps is not None:
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from lab.judge.gates.generator import THROTTLED
 from lab.model import Observation, TrialRecord
 from lab.model.routes import EXPORTER_PORT
 
@@ -19,8 +20,6 @@ LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
-# Stopped by its quota for this share of the window.
-THROTTLED = 0.01
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 
 

@@ -23,10 +23,16 @@ from lab.model.routes import RouteCall, foreign, parse
 
 # Of N / R0, where R0 was measured: rounding, and the edges of a window.
 MOST_OF_R0 = 1.05
+# A resource in use for this share of its capacity is full: samples and edges lose the rest.
+FULL = 0.95
+# Measured of a bound: the bound explains the measurement.
+EXPLAINED = 0.9
+# Something waits when this share of the load does, and at least one request.
+WAITING_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTrial:
     """One measured trial. `observation` is of its window; the methods that ask it give None for
     what it does not hold."""
 
