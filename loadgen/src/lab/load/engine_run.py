@@ -61,7 +61,7 @@ class EngineRun:
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for what an engine writes; it is gone afterwards."""
+    """An empty folder for an engine's files; it is gone afterwards."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:

@@ -1,4 +1,4 @@
-"""The load of a spike experiment beside a trial's own: a second engine, at planned instants."""
+"""The peaks of a spike: a second engine runs at planned instants beside the trial's load."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OUTPUT = "output.txt"
 
 
 class Peaks:
-    """Starts and ends the peaks of `plan.spike`; without one it does nothing.
+    """Starts and ends the peaks of `plan.spike`. Does nothing where the plan has no spike.
 
-    Peaks are planned from `opens_s`, the start of the window in seconds since the measured run
-    began: calm, peak, calm, peak, …, calm. Each is ended from outside, so no engine counts or
-    writes anything while the server recovers. One thread; call `stop` at the end in any case.
+    `opens_s` is the start of the window, in seconds since the measured run began. From there on
+    follow calm, peak, calm, peak, …, calm. Each peak is ended from outside, so no engine counts or
+    writes anything while the server recovers. For one thread; call `stop` at the end in any case.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Peaks:
 
     @property
     def done(self) -> tuple[Peak, ...]:
-        """Those that are over, as they really were."""
+        """The peaks that are over, with their real times."""
         return tuple(self._done)
 
     def tick(self, elapsed_s: float) -> None:
-        """Start or end what is due `elapsed_s` after the measured run began. Raises EngineError
-        where the engine cannot be started."""
+        """Start or end the peak that is due `elapsed_s` after the measured run began. Raises
+        EngineError where the engine cannot be started."""
         if not self._due:
             return
         starts_s, ends_s = self._due[0]
@@ -63,7 +63,7 @@ class Peaks:
             self._due.pop(0)
 
     def stop(self) -> None:
-        """End the peak that is on, if one is, and start no other."""
+        """End the peak that is on, if any, and start no other."""
         self._due = []
         if self._run is not None:
             self._run.stop()
@@ -81,7 +81,7 @@ class Peaks:
             concurrency=spike.extra,
             offered_rps=spike.extra_rps,
             predicted_rps=None,
-            # Longer than it is let run.
+            # Longer than it may run.
             duration_s=2 * spike.peak_s + 10,
             warmup_s=None,
             spike=None,

@@ -1,7 +1,7 @@
-"""A short closed load whose figures are the engine's own: for services that tell none themselves.
+"""A short closed load that the engine itself measures: for services that publish no figures.
 
-The lab's servers count their requests, so one long load can be watched from outside. A foreign
-service is seen by its clients only, and an engine tells what it saw when it has ended.
+The lab's servers count their requests, so one long load can be watched from outside. Only its
+clients see a foreign service, and an engine gives its figures when it has ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Short(Generic[T]):
-    """What the engine measured, and what `edge` gave at both edges of the measured window."""
+    """The engine's reading, and the values of `edge` at both edges of the measured window."""
 
     reading: Reading
     opened: T
@@ -44,13 +44,12 @@ def short_load(
     edge: Callable[[], T],
     progress: Callable[[], None] = lambda: None,
 ) -> Short[T] | str:
-    """Load the plan's URL with so many connections, closed, for so many seconds, after
-    LEAD_S or what the engine itself needs to begin.
+    """Put a closed load of so many connections on the plan's URL for so many seconds. They begin
+    after LEAD_S, or after the engine's own warm-up where it cannot leave that out.
 
-    `raw` is a folder for what the engine writes; it is gone afterwards. `progress` is called every
-    STEP_S. Returns why there are no figures where there are none. Raises EngineError where the
-    engine cannot be started, whatever `edge` raises, and Interrupted; the engine is ended in any
-    case.
+    `raw` is a folder for the engine's files; it is gone afterwards. `progress` is called every
+    STEP_S. Where there are no figures, returns why. Raises EngineError where the engine cannot be
+    started, whatever `edge` raises, and Interrupted. The engine is ended in any case.
     """
     load = closed_load(plan, "short-load", connections, seconds, LEAD_S)
     opened: T | None = None
@@ -58,7 +57,7 @@ def short_load(
     with scratch(raw):
         try:
             schedule = engine.schedule(load, raw)
-        except WordError:  # It cannot leave its own warm-up out.
+        except WordError:  # The engine cannot leave its own warm-up out.
             load = dataclasses.replace(load, warmup_s=None)
             schedule = engine.schedule(load, raw)
         with EngineRun(system, schedule.argv, raw / schedule.output) as run:

@@ -1,4 +1,7 @@
-"""Measurement to judgement: valid, or the reasons why not. Reaches nothing outside."""
+"""Measurement to judgement: valid, or the reasons why not.
+
+`trial` judges a whole trial. `server`, `generator`, `parts` and `figures` hold its checks.
+"""
 
 from lab.judge.gates.figures import NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.server import NOT_ITS_OWN

@@ -9,7 +9,7 @@ from lab.model import Reading, TrialRecord, answered, goodput, lost_rps, needed_
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
-# What rounding and the edges of a window may put above a bound.
+# Rounding, and the edges of the window, may put the rate this far above a bound.
 BOUND_SLACK = 0.02
 # Enough for p95.
 MIN_SAMPLES = needed_samples(0.95)
@@ -25,7 +25,8 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def samples(reading: Reading, asked: bool) -> Iterator[str]:
-    """`asked`: the generator did its part, so that no answer is the server's silence."""
+    """Why there are too few samples. `asked`: the generator did its part, so the server was silent
+    where nothing was answered."""
     if reading.samples == 0 and asked:
         yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
@@ -39,7 +40,7 @@ def _successes(reading: Reading) -> Iterator[str]:
 
 
 def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """N = X·R for a closed load (Little 1961): all connections are always busy."""
+    """N = X·R in a closed load (Little 1961), where every connection is always busy."""
     if record.plan.mode != "closed" or reading.raw is None:
         return
     latency_s = reading.raw.mean_ms / 1000
@@ -57,10 +58,10 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
     bound = record.plan.predicted_rps
     if bound is None:
         return
-    # An open load that catches up after a stall may exceed its own average for a while.
+    # An open load that catches up after a stall may exceed its average rate for a while.
     if record.plan.offered_rps is not None and bound >= record.plan.offered_rps:
         return
-    # An error can be answered faster than the bound's response time.
+    # An error can come faster than the bound's response time.
     good_rps = goodput(reading)
     if good_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
         yield (
@@ -70,7 +71,7 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """More answers than offered: those of requests that were due before the window."""
+    """Why the window has more answers than were offered: their requests were due before it."""
     offered = record.plan.offered_rps
     if offered is None or reading.corrected is None:
         return

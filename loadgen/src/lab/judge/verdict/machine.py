@@ -1,4 +1,4 @@
-"""What all parts of the lab share: the machine, and the generator on it."""
+"""The resources outside the server and its downstream: the machine, and the generator on it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from lab.judge.gates.trial import HOST_FULL
 from lab.judge.verdict.evidence import SeenTrial
 from lab.model import Evidence, Standing
 
-# Less than full on average, but with threads waiting for a CPU all the time: full in bursts.
+# CPUs this busy are full in bursts, if threads wait for a CPU all the time.
 HOST_CROWDED = 0.8
-# Others than the lab use this share of the machine: then its figures are not the lab's.
+# Where others use this share of the machine, its figures are not the lab's alone.
 OTHERS = 0.25
-# Read by the driver at the edges of the window: /proc/stat, and schedstat of the engine.
+# The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
 
@@ -49,7 +49,7 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
 
 
 def generator(seen: SeenTrial) -> Standing | None:
-    """The load engine itself: then nothing was learnt of the server."""
+    """The load engine. Where it is the limit, the trial says nothing about the server."""
     usage, plan = seen.record.usage, seen.record.plan
     if usage.window_cpu_s is None:
         return None
@@ -62,7 +62,7 @@ def generator(seen: SeenTrial) -> Standing | None:
         )
     score = 0.4 * used
     if why:
-        # Without a quota of its own it waits for CPUs that others use: then they are short.
+        # A generator that no quota stops waits for CPUs that others use: the CPUs are short.
         stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
         crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
         inferred = all(reason.startswith(NOT_OFFERED) for reason in why)

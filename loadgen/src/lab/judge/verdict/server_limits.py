@@ -1,8 +1,8 @@
 """The limits of a server that are not its threads: CPU, memory, and what its kernel grants it.
 
-Each function gives a Standing, or None where this server has no such resource or nothing was seen
-of it. A score of HIGH or more takes two things at least: the resource was in use to the full, and
-something waited for it (or failed for want of it).
+Each function gives a Standing, or None where this server has no such resource or nothing is known
+about it. A score of HIGH or more takes at least two things: the resource was full, and something
+waited for it (or failed for want of it).
 """
 
 from __future__ import annotations
@@ -11,28 +11,31 @@ from lab.judge.verdict.evidence import SeenTrial, kept, value
 from lab.judge.verdict.foreign import foreign_quotas
 from lab.model import Standing
 
-# A CPU quota in use so far, or that stopped the server in this share of its periods, binds.
+# A CPU quota binds when this share of it is used, or when it stopped the server in this share of
+# its periods.
 QUOTA_FULL = 0.85
 THROTTLED_PERIODS = 0.5
-# Share of the window spent in collections: worth a note, and surely felt.
+# Shares of the window spent in collections: they are felt from the first on, and bind from the
+# next.
 GC_FELT = 0.1
 GC_BINDS = 0.25
-# Less of it binds where collections leave the heap full; a busy machine stretches pauses.
+# A smaller share binds where collections leave the heap full. A busy machine stretches pauses.
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
 DESCRIPTORS_FULL = 0.97
-# So many of its scrapes hold the number of open files where there are descriptors to count with.
+# A JVM with a descriptor left to count its open files tells them in more than this share of
+# scrapes.
 COUNTED = 0.5
 # The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
 PORTS = 55_536
 PORTS_FULL = 0.9
-# Connections that found the accept queue full in the window: fewer are an accident.
+# Fewer connections that found the accept queue full in the window are an accident.
 OVERFLOWS = 10
 
 
 def server_cpu(seen: SeenTrial) -> Standing | None:
-    """The CPU quota of the server's container (cgroup CFS bandwidth control). Without one its
-    CPUs are the machine's: see machine.host_cpu."""
+    """The CPU quota of the server's container (cgroup CFS bandwidth control). A container without a
+    quota uses the machine's CPUs: see machine.host_cpu."""
     mine = {"service": seen.server}
     used = seen.rate("CPU of the server", "CPUs", "container_cpu_usage_seconds_total", **mine)
     if used is None or (seen.record.before.foreign and len(foreign_quotas(seen)) > 1):
@@ -48,10 +51,10 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
     evidence = kept(used, quota, period, stopped, periods, hit)
     limit = quota.value / period.value if quota and period and quota.value > 0 else None
     machine = seen.machine_cpus()
-    # A foreign service does not tell how many it sees.
+    # A foreign service does not tell how many CPUs it sees.
     cpus = seen.record.before.cpus
     most = value(machine) or cpus
-    # A limit that was lifted again stays as a quota of all the machine's CPUs.
+    # After a limit is lifted, a quota of all the machine's CPUs remains.
     if limit is None or (most is not None and limit >= most):
         return Standing(
             "server CPU",
@@ -79,8 +82,8 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
 
 
 def garbage_collection(seen: SeenTrial) -> Standing | None:
-    """Pauses of the collector, and how full the heap is after them. Cycles of concurrent
-    collectors run beside the program and are left out."""
+    """The collector's pauses, and how full the heap is after them. Cycles of concurrent collectors
+    run beside the program, and are left out."""
     name = "jvm_gc_collection_seconds_sum"
     pauses = [
         seen.rate(f"in {gc}", "of the time", name, server=seen.server, gc=gc)
@@ -117,7 +120,7 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
 
 
 def accept_queue(seen: SeenTrial) -> Standing | None:
-    """Connections that the kernel holds until the server accepts them (listen(2), backlog)."""
+    """The connections that the kernel holds until the server accepts them (listen(2), backlog)."""
     mine = {"server": seen.server}
     over = seen.total("found it full", "connections", "lab_kernel_listen_overflows_total", **mine)
     if over is None:
@@ -143,7 +146,7 @@ def accept_queue(seen: SeenTrial) -> Standing | None:
 
 
 def file_descriptors(seen: SeenTrial) -> Standing | None:
-    """Open files of the server, the proxy and the downstream, each of its own limit."""
+    """The open files of the server, the proxy and the downstream, each against its own limit."""
     found = [
         one
         for one in (
@@ -176,13 +179,13 @@ def _descriptors(seen: SeenTrial, who: str, **labels: str) -> Standing | None:
 
 
 def _none_left(seen: SeenTrial) -> Standing | None:
-    """A JVM without a descriptor to spare cannot open /proc to count them: what it reads there
-    is missing from scrapes that hold all else."""
+    """A JVM without a spare descriptor cannot open /proc to count its open files. That count is
+    missing from its scrapes, which hold everything else."""
     threads = seen.samples("jvm_threads_current", server=seen.server)
     counted = seen.samples("process_open_fds", job="jvm", server=seen.server)
     if not threads.value or counted.value > COUNTED * threads.value:
         return None
-    # A JVM that is not the lab's may never tell them, for reasons of its own.
+    # A JVM that is not the lab's may never tell its open files, for reasons of its own.
     told = seen.observation.series("process_open_fds", job="jvm", server=seen.server)
     if seen.record.before.foreign and not told:
         return None
@@ -199,7 +202,7 @@ def _none_left(seen: SeenTrial) -> Standing | None:
 
 
 def ports(seen: SeenTrial) -> Standing | None:
-    """Local ports of the server's container for its connections to the downstream."""
+    """The local ports of the server's container for connections to the downstream."""
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak(

@@ -1,7 +1,7 @@
 """The threads that a server works with: a pool, the carriers of virtual threads, event loops.
 
-Each function gives a Standing, or None where this server has no such threads or nothing was seen
-of them. A score of HIGH or more takes two things at least: all of them were busy, and something
+Each function gives a Standing, or None where this server has no such threads or nothing is known
+about them. A score of HIGH or more takes at least two things: all threads were busy, and something
 waited for them (or failed for want of them).
 """
 
@@ -21,7 +21,7 @@ from lab.model import Standing
 
 # A loop at work for this share of the time leaves no room for a burst.
 LOOP_FULL = 0.9
-# Requests that a bounded queue refused in the window: fewer are an accident.
+# Fewer requests that a bounded queue refused in the window are an accident.
 REFUSED = 100
 
 
@@ -65,11 +65,12 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
             bound = size.value / seen.r0_s
             explained = seen.rps / bound
             if foreign and explained > MOST_OF_R0:
-                score = 0.6  # R0 was measured, and it is not what a worker is held for.
+                score = 0.6  # A worker is held for less than the R0 that was measured.
             elif explained >= EXPLAINED:
                 score = 0.97
             elif held is not None and seen.rps * held.value >= EXPLAINED * size.value:
-                # Held longer than predicted: a pool all the same, but something makes it so.
+                # Workers are held longer than predicted: the pool is full, but something makes it
+                # so.
                 score = 0.75
             sentence += f"; {size.value:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s"
             sentence += f", measured {seen.rps:,.0f}"
@@ -110,7 +111,7 @@ def carrier_threads(seen: SeenTrial) -> Standing | None:
         f"{waiting:.0f} virtual threads waiting for one"
     )
     if used >= LOOP_FULL and waiting >= 1:
-        # As many as CPUs: then it is the CPUs that are short, and they have their own standing.
+        # With as many carriers as CPUs, the CPUs are short. They have a standing of their own.
         score = 0.95 if wanted.value < cpus else 0.55
         sentence += f", on {cpus} CPUs"
     return Standing(
@@ -126,7 +127,7 @@ def carrier_threads(seen: SeenTrial) -> Standing | None:
 
 
 def event_loop(seen: SeenTrial) -> Standing | None:
-    """Loops' threads. Busy is all time outside the selector: computing, or blocked."""
+    """Event loop threads. All time outside the selector is busy: computing, or blocked."""
     name = "lab_event_loop_busy_seconds_total"
     rates = [
         seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
@@ -147,7 +148,7 @@ def event_loop(seen: SeenTrial) -> Standing | None:
     score = 0.5 * mean
     if mean >= LOOP_FULL:
         blocked = seen.record.before.settings.get("block_the_loop") is True
-        # As many loops as CPUs, all at work: the CPUs are short.
+        # With as many loops as CPUs, all at work, the CPUs are short.
         score = 0.95 if blocked or len(busy) < cpus else 0.55
         sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
         if blocked:

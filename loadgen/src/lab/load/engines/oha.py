@@ -1,21 +1,21 @@
 """oha 1.12, the second engine: open and closed load, on any machine.
 
-What its output means, from its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs):
+Its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs) tells what its output means:
 
 * `--db-url` stores every *answered* request after the run: `start` (when a connection took
-  the request up), `end`, `status`, and with `-q` and `--latency-correction` also
-  `start_latency_correction`, the instant its ticket was issued. So one run tells raw
-  latency (end - start) and corrected latency, for exactly the seconds wanted.
-* Tickets should be issued at i/rate. The ticket's instant is when that really happened, so a
-  generator that is late itself would hide it. Corrected latency counts from i/rate where
-  that is earlier by more than its timers take; i counts tickets by order, those without an
-  answer included, as far as they can be told (`missing`).
-* Errors come from the JSON and cover the whole run; "timeout" is a request that waited for
-  `-t`. "aborted due to deadline" is one per connection with a request in flight at the end,
-  in a closed load. In an open load idle connections are counted too: unfinished is unknown.
+  the request up), `end` and `status`. With `-q` and `--latency-correction` it also stores
+  `start_latency_correction`, the instant the request's ticket was issued. So one run gives raw
+  latency (end - start) and corrected latency, for any seconds of it.
+* Ticket i should be issued at i/rate. Its instant is when that really happened, so a generator
+  that is late itself would hide that. Corrected latency counts from i/rate where that is earlier
+  by more than oha's timers take. i counts tickets in order, including tickets without an answer as
+  far as they can be told (`oha_tickets.missing`).
+* Errors come from the JSON and cover the whole run. "timeout" is a request that waited for `-t`.
+  In a closed load, "aborted due to deadline" is one connection with a request in flight at the end.
+  An open load counts idle connections too, so the number of unfinished requests is unknown.
 
-The SQLite file holds about 100 bytes per request. It is condensed to a histogram for each
-second (`answers.jsonl.gz`), from which everything is computed, and deleted.
+The SQLite file holds about 100 bytes per request. It is condensed to one histogram per second
+(`answers.jsonl.gz`), from which everything is computed, and then deleted.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ ANSWERS = "answers.jsonl.gz"
 _HEAD = {"format": 2, "unit": "us"}
 _DEADLINE = "aborted due to deadline"
 _TIMEOUT = "timeout"
-# Its timers go by the millisecond, and are rounded up twice (the tick of its runtime, the wait for
-# events): tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
+# oha's timers tick every millisecond, and are rounded up twice (by its runtime, and by the wait for
+# events). Tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
 _TIMER_S = 0.002
 
 
@@ -66,7 +66,7 @@ class Oha:
         return first_line(("oha", "--version"), "oha ")
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        """One run; its first seconds are left out when it is read."""
+        """One run; `read` leaves its first seconds out."""
         warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
         run_s = warm_up_s + plan.duration_s
         rate = () if plan.offered_rps is None else ("-q", f"{plan.offered_rps}")
@@ -183,7 +183,7 @@ def _answers(seconds: Iterable[Second]) -> tuple[int, int]:
 
 
 def answers(raw: Path) -> tuple[Second, ...]:
-    """Every second of a run in which something was answered, from its raw folder, by time.
+    """Every second of a run with an answer in it, by time, from the run's raw folder.
 
     Seconds count from the start of the run, warm-up included. Raises RawDataError.
     """
@@ -192,7 +192,7 @@ def answers(raw: Path) -> tuple[Second, ...]:
 
 @dataclass(slots=True)
 class Second:
-    """What was answered in one second of a run; `lag_us` sums how late their tickets were."""
+    """The answers of one second of a run. `lag_us` is how late their tickets were, summed."""
 
     second: int
     statuses: Counter[int] = field(default_factory=Counter)
@@ -209,8 +209,8 @@ _ROWS = (
 def collect(
     rows: Iterable[Answer], rate_rps: int | None, unseen: Sequence[int] = ()
 ) -> list[Second]:
-    """Answers, ordered by ticket, as seconds; `unseen` is how many earlier tickets than each have
-    no answer (open load)."""
+    """Answers, ordered by ticket, as seconds. In an open load, `unseen` tells for each answer how
+    many earlier tickets have none."""
     seconds: dict[int, Second] = {}
     for index, (ticket, start, end, status) in enumerate(rows):
         due = ticket if rate_rps is None else (index + unseen[index]) / rate_rps

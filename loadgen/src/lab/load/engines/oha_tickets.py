@@ -1,4 +1,4 @@
-"""Which tickets of an oha run have no answer: so that a late generator is not hidden."""
+"""How many tickets of an oha run have no answer, so that no generator hides its own lateness."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from lab.load.engines.base import REQUEST_TIMEOUT_S
 
-# A request that waits for so long at the end of a run timed out before; a second is slack.
+# No request of a run waits longer: it has timed out before. One second is slack.
 _AT_MOST_S = REQUEST_TIMEOUT_S + 1
-# What rounding may take off the instant of a ticket.
+# Rounding may take this much off the instant of a ticket.
 _ROUNDING_S = 1e-6
 
 # Ticket, start, end in seconds from the run's start; status.
@@ -26,24 +26,24 @@ def missing(
     aborted: int,
     run_s: float,
 ) -> Sequence[int]:
-    """For every answer of an open load, ordered by ticket: how many earlier tickets have no
-    answer, at most. `failed` requests ended without one; `aborted` connections were cut off at
-    the end of the run, most of them idle.
+    """For every answer of an open load, ordered by ticket: the most earlier tickets that can be
+    without an answer. `failed` requests ended without an answer. `aborted` connections were cut off
+    at the end of the run, most of them idle.
 
-    Answer i is that of ticket i + m(i), where m(i) earlier tickets have no answer. Nothing
-    tells m(i), but it is bounded, and the least bound is taken, so that no generator looks
-    later than it was:
+    Answer i belongs to ticket i + m(i), where m(i) earlier tickets have no answer. Nothing tells
+    m(i), but it has bounds. The least bound is used, so that no generator looks later than it was:
 
     * No ticket is issued before it is due, so i + m(i) ≤ floor(ticket(i) · rate).
-    * m never falls from one answer to the next, so what bounds m(j) bounds all m(i) before it:
-      the minimum over all j ≥ i. A generator that stalled catches up afterwards, all at once, and
-      from the first j that is in time again this is the true number. So a stall is told in full.
+    * m never falls from one answer to the next, so a bound of m(j) bounds every m(i) before it: the
+      minimum over all j ≥ i counts. A generator that stalled catches up afterwards, all at once.
+      From the first j that is in time again, this bound is the true number, so a stall is told in
+      full.
     * m(i) ≤ failed + the connections cut off while they waited for an earlier ticket. Tickets are
-      taken up in order: such a connection has held its ticket since before answer i was sent. So
-      it is none of those that answers kept busy at any moment from then on, and there are at
-      most `connections` less the most of those. Nor are there any where the end of the run is
-      further off than a request may wait. This tells the lateness of a generator that does not
-      catch up, all but `connections` that were never busy / rate of it.
+      taken up in order, so such a connection has held its ticket since before answer i was sent. No
+      answer kept it busy at any moment after that. So there are at most `connections` less the
+      most connections that were busy from then on. There are none where the run ends later than a
+      request may wait. This tells the lateness of a generator that does not catch up, except for
+      (connections that were never busy) / rate.
     """
     tickets, starts, ends = array("d"), array("d"), array("d")
     for ticket, start, end, _ in rows:
@@ -65,8 +65,8 @@ def missing(
 
 
 def _busy(starts: Iterable[float], ends: Iterable[float]) -> tuple[list[float], array[int]]:
-    """When requests that were answered were sent, ascending, and how many such were in flight
-    then or at any later of these moments, at most."""
+    """When answered requests were sent, ascending; and for each of these moments the most answered
+    requests that were in flight at it or at a later one."""
     sent, answered = sorted(starts), sorted(ends)
     busy = array("q", bytes(8 * len(sent)))
     over = 0

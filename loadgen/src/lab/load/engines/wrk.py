@@ -1,15 +1,14 @@
 """Debian's wrk 4.1: closed load only.
 
-What its output means, from its source (github.com/wg/wrk, src/wrk.c, src/stats.c):
+Its source (github.com/wg/wrk, src/wrk.c, src/stats.c) tells what its output means:
 
-* There is no warm-up: a run of its own goes before the measured one.
-* Before anything is printed, `stats_correct` adds phantom samples for every latency of at
-  least twice the mean interval of a connection, in the manner of HdrHistogram's correction
-  for coordinated omission. So its printed percentiles are neither raw nor corrected.
-  `wrk.lua` prints the whole histogram, and `without_phantoms` undoes the correction exactly.
-* Answers above 399 are counted as "Non-2xx or 3xx"; timeouts and socket errors are counted like
-  wrk2's (connections at checks; only "read" are of requests that were sent), and what is
-  unanswered at the end is unknown.
+* There is no warm-up: a run of its own goes before the measured run.
+* Before wrk prints, `stats_correct` adds phantom samples for every latency of at least twice the
+  mean interval of a connection, in the manner of HdrHistogram's correction for coordinated
+  omission. So the printed percentiles are neither raw nor corrected. `wrk.lua` prints the whole
+  histogram, and `without_phantoms` undoes the correction exactly.
+* Answers above 399 are counted as "Non-2xx or 3xx". Timeouts and socket errors are counted as wrk2
+  counts them. The number of requests that are unanswered at the end is unknown.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Wrk:
         )
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Its text stays as it is."""
+        """Nothing: the text is small."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The text of one run with wrk.lua."""
@@ -89,7 +88,7 @@ class Wrk:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one run of wrk printed; the spectrum without its phantoms."""
+    """The figures that one run of wrk printed, its spectrum without the phantoms."""
 
     run_us: int
     requests: int
@@ -122,7 +121,7 @@ def parse(path: Path, connections: int) -> Said:
             raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
         histogram.add(value, count)
     spectrum = Spectrum.of([histogram])
-    # wrk leaves out of its histogram only what took longer than its timeout.
+    # The histogram leaves out only requests that took longer than the timeout.
     if not requests - failures.timeouts <= spectrum.count <= requests:
         raise RawDataError(
             path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
@@ -133,11 +132,11 @@ def parse(path: Path, connections: int) -> Said:
 def without_phantoms(
     counts: Mapping[int, int], run_us: int, requests: int, connections: int
 ) -> dict[int, int]:
-    """What wrk measured, from what stats_correct made of it.
+    """The measured histogram, from the one that stats_correct printed.
 
     stats_correct walks the values n upward and, for each n of at least twice the expected
-    interval e, adds its count to n-e, n-2e, … down to above e. Walking downward, each n has
-    already lost what the larger ones had added to it, so what is left is its true count.
+    interval e, adds its count to n-e, n-2e, … down to above e. This walks downward: when it comes
+    to n, the additions of all larger values are already taken off, and the true count is left.
     """
     per_connection = requests // connections
     true = dict(counts)

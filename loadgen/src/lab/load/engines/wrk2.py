@@ -1,31 +1,32 @@
 """wrk2, the default engine: open load corrected for coordinated omission.
 
-What its output means, from its source (github.com/giltene/wrk2, src/wrk.c) and from runs:
+Its source (github.com/giltene/wrk2, src/wrk.c) and runs tell what its output means:
 
 * Every thread resets its histograms 10 s + 5 ms × its connections after the start
-  ("calibration"), so the spectra cover only what follows, up to the end of `-d`. `-d` is
+  ("calibration"). So the spectra cover only the time from then to the end of `-d`, and `-d` is
   lengthened by that much. Every other number covers the whole run.
-* The connections of a thread open 5 ms apart, and each thread holds connections / threads,
-  rounded down: the number of threads must divide the connections.
-* Unless a thread oversleeps its start (two of three starts at 400 connections on 2 cores): its
-  event loop (src/ae.c, aeProcessEvents) takes a first timer that is already late for one due in
-  999 ms, and then opens all its connections at once. Each keeps its own schedule from there on,
-  so the thread sends in bursts for the whole run. An A/A of 6 launches (open, 1800/s): p95 203 to
-  226 ms, and 203.3 to 203.9 without such starts. `start_check` finds them: half a second after
-  the start that thread has no socket. With more connections making the timers takes longer
-  than the millisecond after which the first is late, and no start is a good one: a note says so.
+* The connections of a thread open 5 ms apart. Each thread holds connections / threads, rounded
+  down, so the number of threads must divide the connections.
+* A thread that oversleeps its start opens all its connections at once. That happened in two of
+  three starts at 400 connections on 2 cores: the thread's event loop (src/ae.c, aeProcessEvents)
+  takes a first timer that is already late for one due in 999 ms. Each connection keeps its own
+  schedule from there on, so the thread sends in bursts for the whole run. An A/A of 6 launches
+  (open, 1800/s) had a p95 of 203 to 226 ms with such starts, and of 203.3 to 203.9 ms without.
+  `start_check` finds such a start: half a second after it, the thread has no socket. With more
+  connections, making the timers takes longer than the millisecond after which the first timer is
+  late. Then no start is a good one, and a note says so.
 * `-U` prints both spectra. Spectra are in milliseconds; the lines above them use us, ms, s, m.
 * "timeout N" counts stuck connections at every check, not requests: a note, never a count.
-* Of "Socket errors" only "read" are of requests that were sent: their connection broke before an
-  answer. "write" are attempts: where connections are refused it connects and writes again at
-  once, many thousand times a second, and "connect" are connections that it gives up. Both are a
-  note, never a count. After any of these the same request is due again, so a server that resets
-  every one makes it count more than it offers.
+* Of the "Socket errors", only "read" counts requests that were sent: their connection broke before
+  an answer. "write" counts attempts: where connections are refused, wrk2 connects and writes again
+  at once, many thousand times a second. "connect" counts connections that it gives up. Both are a
+  note, never a count. After any of these the same request is due again, so wrk2 counts more
+  requests than it offers where a server resets every connection.
 * Answers above 399 are counted as "Non-2xx or 3xx", and are in the latencies.
-* Requests without an answer at the end are recorded nowhere: sent, unfinished are unknown.
-* Its exit status tells nothing.
-* Closed load: a rate far above any capacity keeps every connection busy. Only the
-  uncorrected spectrum means anything then.
+* Requests without an answer at the end are recorded nowhere: sent and unfinished are unknown.
+* The exit status tells nothing.
+* Closed load: a rate far above any capacity keeps every connection busy. Then only the uncorrected
+  spectrum means anything.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from lab.model import Curves, Mode, Reading, TrialPlan
 CALIBRATION_S = 10.0
 STAGGER_S = 0.005
 START_CHECK_S = 0.5
-# Per connection this is more than any server answers, so every connection is always late.
+# No server answers this many per connection, so every connection is always late.
 CLOSED_RATE_RPS = 10_000_000
 OUTPUT = "wrk2.txt"
 
@@ -59,7 +60,7 @@ class Wrk2:
     modes: frozenset[Mode] = frozenset(("open", "closed"))
 
     def version(self) -> str | None:
-        """Its version line, which calls itself wrk; only wrk2 also explains --rate then."""
+        """Its version line, which says wrk. Only wrk2 explains --rate below it."""
         line = first_line(("wrk2", "-v"), "Copyright")
         rated = line and first_line(("wrk2", "-v"), "--rate")
         return f"wrk2 ({line})" if rated else None
@@ -88,7 +89,7 @@ class Wrk2:
         )
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Its text is small as it is."""
+        """Nothing: the text is small."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The text of one run."""
@@ -139,10 +140,10 @@ class Wrk2:
 
 
 def pause_s(plan: TrialPlan, threads: int) -> float:
-    """How long nothing is due, between two rounds of all connections; 0 in a closed load.
+    """How long nothing is due between two rounds of all connections, in s; 0 in a closed load.
 
-    Each connection has its own schedule of one request per connections / rate, and starts
-    STAGGER_S after the one before it: with few connections their requests come in bursts.
+    Each connection has its own schedule, with one request per connections / rate, and starts
+    STAGGER_S after the connection before it. So few connections send in bursts.
     """
     if plan.offered_rps is None:
         return 0.0
@@ -151,7 +152,7 @@ def pause_s(plan: TrialPlan, threads: int) -> float:
 
 
 def start_check(concurrency: int, threads: int) -> StartCheck:
-    """What half of one thread that overslept would leave out of the sockets of all threads."""
+    """The sockets of all threads, less half of those of a thread that overslept its start."""
     each = min(concurrency // threads, math.ceil(START_CHECK_S / STAGGER_S))
     return StartCheck(
         after_s=START_CHECK_S,

@@ -1,4 +1,4 @@
-"""The text that wrk2 prints, read whole or refused. What it means is told in `wrk2`."""
+"""The text that wrk2 prints: read whole, or refused. `wrk2` tells what it means."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ class Spectrum:
     count: int
 
     def at(self, percentile: float) -> float:
-        """The value at a percentile (0..1): the row of exactly that percentile, else the
-        summary's line, which is exact but may be rounded to seconds or minutes and so is
-        kept between the rows around it, else by linear interpolation between those."""
+        """The value at a percentile (0..1), in ms.
+
+        It is that of the row of exactly this percentile. Else it is the summary's, which is exact
+        but may be rounded to seconds or minutes, and so is kept between the rows around it. Else it
+        is interpolated between those rows.
+        """
         p0, v0 = max((row for row in self.rows if row[0] <= percentile), default=self.rows[0])
         p1, v1 = min((row for row in self.rows if row[0] >= percentile), default=self.rows[-1])
         for known, value in self.summary:
@@ -42,11 +45,11 @@ class Spectrum:
         return v1 if p1 <= p0 else v0 + (v1 - v0) * (percentile - p0) / (p1 - p0)
 
     def curve(self) -> Curve | None:
-        """Its rows; None where they are too few for a curve."""
+        """The curve through the rows; None where there are too few."""
         return Curve.of(self.rows, self.count)
 
     def latency(self, path: Path) -> Latency | None:
-        """None when nothing was recorded."""
+        """The percentiles; None where nothing was recorded. Raises RawDataError."""
         if self.count == 0:
             return None
         if self.mean_ms is None:
@@ -62,7 +65,7 @@ class Spectrum:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one run of wrk2 printed."""
+    """The figures that one run of wrk2 printed."""
 
     threads: int
     connections: int
@@ -75,7 +78,7 @@ class Said:
 
 
 def parse(path: Path) -> Said:
-    """The printed text of a run with -L, or -U for the uncorrected spectrum too.
+    """The printed text of a run with -L; with -U it has the uncorrected spectrum too.
 
     Raises RawDataError unless it is complete.
     """
@@ -88,7 +91,7 @@ def parse(path: Path) -> Said:
 
 
 class _Lines:
-    """Walks the lines once; every expectation that fails names the line."""
+    """Walks the lines once. An error names the line that was not expected."""
 
     def __init__(self, path: Path, lines: list[str]) -> None:
         self._path = path
