@@ -1,7 +1,7 @@
 """The lab's vocabulary: frozen dataclasses that validate themselves. No I/O.
 
 Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` seconds.
-`None` always means "cannot be told", never zero. Times are aware and in UTC.
+`None` always means that nobody can tell, never zero. Times are aware and in UTC.
 """
 
 from lab.model.curves import (

@@ -1,6 +1,6 @@
-"""Frozen dataclasses as JSON and back: how stages hand over through files.
+"""Frozen dataclasses as files and back: JSON objects, and rows of CSV.
 
-Every write goes to a temporary file that is renamed, so a reader never sees half of one.
+Every file is written under a temporary name and then renamed, so a reader never sees half of one.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
-    """Plain JSON values, one to a line, gzipped: temporary file, renamed. The same lines always
-    give the same bytes, as there is no time stamp in the gzip header."""
+    """Write plain JSON values, one per line, gzipped: temporary file, renamed. The same lines
+    always give the same bytes, as the gzip header has no time stamp."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
         for line in lines:
@@ -111,7 +111,7 @@ def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
-    """Add one CSV row (and, to a new file, the header) in one write, flushed to disk."""
+    """Add one CSV row (to a new file: the header too) in one write, flushed to disk."""
     text = csv_text([cells] if path.exists() else [columns, cells])
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
@@ -122,7 +122,7 @@ def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None
 
 
 def cell(value: object, decimals: int) -> str:
-    """A value as a CSV cell; empty for what is not known."""
+    """A value as a CSV cell; empty where it is not known."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -145,7 +145,8 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object whose keys are not the lab's to define; empty where there is no file."""
+    """A JSON object with keys that the lab does not define; empty where there is no file. Raises
+    RawDataError."""
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -166,7 +167,7 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
             reader = csv.DictReader(file, strict=True)
             wrong = set(reader.fieldnames or ()) ^ hints.keys()
             if wrong:
-                problem = f"has not the columns of {path.name}: {', '.join(sorted(wrong))}"
+                problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
                 raise RawDataError(path, 1, problem)
             return tuple(_row(path, reader.line_num, kind, hints, cells) for cells in reader)
     except OSError as failure:
