@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
@@ -114,10 +114,11 @@ class Standing:
     """
 
     resource: str
-    utilisation: float | None
-    saturation: float | None
-    waiting: str
-    errors: float | None
+    _: KW_ONLY
+    utilisation: float | None = None
+    saturation: float | None = None
+    waiting: str = ""
+    errors: float | None = None
     score: float
     sentence: str
     evidence: tuple[Evidence, ...] = ()

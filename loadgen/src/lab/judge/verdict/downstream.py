@@ -46,13 +46,12 @@ def connections(seen: SeenTrial) -> Standing | None:
         )
     return Standing(
         "downstream connections",
-        used,
-        waiting,
-        "calls",
-        None,
-        score,
-        sentence,
-        kept(cap, leased, pending, wait),
+        utilisation=used,
+        saturation=waiting,
+        waiting="calls",
+        score=score,
+        sentence=sentence,
+        evidence=kept(cap, leased, pending, wait),
     )
 
 
@@ -79,13 +78,11 @@ def timeout(seen: SeenTrial) -> Standing | None:
         sentence += f", and an answer takes {seen.r0_s * 1000:.0f} ms"
     return Standing(
         "downstream timeout",
-        min(1.0, seen.r0_s * 1000 / limit),
-        None,
-        "",
-        share,
-        score,
-        sentence,
-        kept(every, late),
+        utilisation=min(1.0, seen.r0_s * 1000 / limit),
+        errors=share,
+        score=score,
+        sentence=sentence,
+        evidence=kept(every, late),
     )
 
 
@@ -123,13 +120,11 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
             sentence += f" under {names}"
     return Standing(
         "Toxiproxy",
-        cpu,
-        None,
-        "",
-        value(failed),
-        min(1.0, score),
-        sentence,
-        kept(taken, failed, used, files, most),
+        utilisation=cpu,
+        errors=value(failed),
+        score=min(1.0, score),
+        sentence=sentence,
+        evidence=kept(taken, failed, used, files, most),
     )
 
 
@@ -167,13 +162,13 @@ def downstream(seen: SeenTrial) -> Standing | None:
         score, sentence = 0.6, f"the downstream: late by {late_s * 1000:.0f} ms at p95"
     return Standing(
         "downstream",
-        cpu,
-        late_s,
-        "s late",
-        value(failed),
-        score,
-        sentence,
-        kept(toxic, late, used, failed),
+        utilisation=cpu,
+        saturation=late_s,
+        waiting="s late",
+        errors=value(failed),
+        score=score,
+        sentence=sentence,
+        evidence=kept(toxic, late, used, failed),
     )
 
 

@@ -119,10 +119,8 @@ class SeenTrial:
     def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The mean of a gauge's samples in the window, its series summed."""
         means = [statistics.fmean(values) for values in self._values(name, labels)]
-        if not means:
-            return None
-        query = f"sum(avg_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return Evidence(what, sum(means), unit, query)
+        query = f"sum(avg_over_time({self._range(name, labels)}))"
+        return _told(what, sum(means) if means else None, unit, query)
 
     def heap_after_collections(self) -> Evidence | None:
         """The mean heap of the server after collections, in bytes. Dead old objects count until an
@@ -139,11 +137,8 @@ class SeenTrial:
 
     def peak(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The greatest sample of a gauge in the window."""
-        peaks = [max(values) for values in self._values(name, labels)]
-        if not peaks:
-            return None
-        query = f"max(max_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return Evidence(what, max(peaks), unit, query)
+        peak = max(map(max, self._values(name, labels)), default=None)
+        return _told(what, peak, unit, f"max(max_over_time({self._range(name, labels)}))")
 
     def machine_cpus(self) -> Evidence | None:
         """How many CPUs the machine has, by a recording rule: cAdvisor itself tells it only every
@@ -153,14 +148,13 @@ class SeenTrial:
     def total(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """By how much counters rose in the window, in sum."""
         rise = self.observation.increase(name, **labels)
-        query = f"sum(increase({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return None if rise is None else Evidence(what, rise, unit, query)
+        return _told(what, rise, unit, f"sum(increase({self._range(name, labels)}))")
 
     def rate(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """By how much counters rose per second of the window, in sum."""
         rise = self.observation.increase(name, **labels)
-        query = f"sum(rate({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return None if rise is None else Evidence(what, rise / self.window_s, unit, query)
+        rate = None if rise is None else rise / self.window_s
+        return _told(what, rate, unit, f"sum(rate({self._range(name, labels)}))")
 
     def each(self, label: str, name: str, **labels: str) -> list[str]:
         """The values of a label among a metric's series, sorted."""
@@ -175,7 +169,7 @@ class SeenTrial:
             for series in self.observation.series(name, **labels)
             for at in series.times
         )
-        query = f"sum(count_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        query = f"sum(count_over_time({self._range(name, labels)}))"
         return Evidence(f"samples of {name}", count, "samples", query)
 
     def mean_time(self, what: str, name: str, **labels: str) -> Evidence | None:
@@ -184,9 +178,14 @@ class SeenTrial:
         count = self.observation.increase(f"{name}_count", **labels)
         if total is None or not count:
             return None
-        span = f"{_braces(labels)}[{self.window_s:.0f}s]"
-        query = f"sum(increase({name}_sum{span})) / sum(increase({name}_count{span}))"
+        sums, counts = (self._range(f"{name}_{part}", labels) for part in ("sum", "count"))
+        query = f"sum(increase({sums})) / sum(increase({counts}))"
         return Evidence(what, total / count, "s", query)
+
+    def _range(self, name: str, labels: dict[str, str]) -> str:
+        """The PromQL of a metric's samples in the window."""
+        matchers = ", ".join(f'{label}="{text}"' for label, text in labels.items())
+        return f"{name}{{{matchers}}}[{self.window_s:.0f}s]"
 
     def _values(self, name: str, labels: dict[str, str]) -> Iterator[list[float]]:
         """The samples in the window of each series that has any there."""
@@ -217,5 +216,5 @@ def value(evidence: Evidence | None) -> float | None:
     return None if evidence is None else evidence.value
 
 
-def _braces(labels: dict[str, str]) -> str:
-    return "{" + ", ".join(f'{name}="{text}"' for name, text in labels.items()) + "}"
+def _told(what: str, number: float | None, unit: str, query: str) -> Evidence | None:
+    return None if number is None else Evidence(what, number, unit, query)

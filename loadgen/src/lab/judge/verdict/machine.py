@@ -44,7 +44,13 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
             Evidence("the generator waited for a CPU", waited, "of its cores' time", _DRIVER)
         )
     return Standing(
-        "host CPU", busy, waited, "of the generator's time", None, score, sentence, tuple(evidence)
+        "host CPU",
+        utilisation=busy,
+        saturation=waited,
+        waiting="of the generator's time",
+        score=score,
+        sentence=sentence,
+        evidence=tuple(evidence),
     )
 
 
@@ -70,11 +76,10 @@ def generator(seen: SeenTrial) -> Standing | None:
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
     return Standing(
         "generator",
-        used,
-        usage.window_wait_s,
-        "s without a CPU",
-        None,
-        score,
-        sentence,
-        tuple(evidence),
+        utilisation=used,
+        saturation=usage.window_wait_s,
+        waiting="s without a CPU",
+        score=score,
+        sentence=sentence,
+        evidence=tuple(evidence),
     )

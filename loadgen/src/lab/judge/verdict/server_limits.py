@@ -58,13 +58,11 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
     if limit is None or (most is not None and limit >= most):
         return Standing(
             "server CPU",
-            min(1.0, used.value / cpus) if cpus else None,
-            None,
-            "",
-            None,
-            min(0.5, 0.3 * used.value / cpus) if cpus else 0.0,
-            f"the server's CPU: {used.value:.2f} of {cpus or 'the machine'}, without a quota",
-            evidence,
+            utilisation=min(1.0, used.value / cpus) if cpus else None,
+            score=min(0.5, 0.3 * used.value / cpus) if cpus else 0.0,
+            sentence=f"the server's CPU: {used.value:.2f} of {cpus or 'the machine'}, "
+            "without a quota",
+            evidence=evidence,
         )
     usage = min(1.0, used.value / limit)
     sentence = f"the server's CPU: {used.value:.2f} of the {limit:g} CPUs of its quota"
@@ -77,7 +75,13 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
         each_ms = used.value / seen.rps * 1000
         sentence += f"; {each_ms:.2f} ms of CPU per request, measured {seen.rps:,.0f} req/s"
     return Standing(
-        "server CPU", usage, value(stopped), "s throttled", None, score, sentence, evidence
+        "server CPU",
+        utilisation=usage,
+        saturation=value(stopped),
+        waiting="s throttled",
+        score=score,
+        sentence=sentence,
+        evidence=evidence,
     )
 
 
@@ -109,13 +113,12 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
         score = 0.6 + (share - GC_FELT)
     return Standing(
         "garbage collection",
-        share,
-        full,
-        "of the heap in use after collections",
-        None,
-        score,
-        sentence,
-        kept(*known, left, most),
+        utilisation=share,
+        saturation=full,
+        waiting="of the heap in use after collections",
+        score=score,
+        sentence=sentence,
+        evidence=kept(*known, left, most),
     )
 
 
@@ -135,13 +138,13 @@ def accept_queue(seen: SeenTrial) -> Standing | None:
         sentence += f" (backlog {backlog}); each waits a second or more to be sent again"
     return Standing(
         "accept queue",
-        used,
-        value(length),
-        "connections",
-        over.value,
-        score,
-        sentence,
-        kept(over, drops, length),
+        utilisation=used,
+        saturation=value(length),
+        waiting="connections",
+        errors=over.value,
+        score=score,
+        sentence=sentence,
+        evidence=kept(over, drops, length),
     )
 
 
@@ -168,13 +171,10 @@ def _descriptors(seen: SeenTrial, who: str, **labels: str) -> Standing | None:
     used = min(1.0, opened.value / most.value)
     return Standing(
         "file descriptors",
-        used,
-        None,
-        "",
-        None,
-        0.97 if used >= DESCRIPTORS_FULL else 0.4 * used,
-        f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open",
-        kept(opened, most),
+        utilisation=used,
+        score=0.97 if used >= DESCRIPTORS_FULL else 0.4 * used,
+        sentence=f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open",
+        evidence=kept(opened, most),
     )
 
 
@@ -191,13 +191,10 @@ def _none_left(seen: SeenTrial) -> Standing | None:
         return None
     return Standing(
         "file descriptors",
-        1.0,
-        None,
-        "",
-        None,
-        0.95,
-        "file descriptors: the server had none left, not even to count them in /proc",
-        (threads, counted),
+        utilisation=1.0,
+        score=0.95,
+        sentence="file descriptors: the server had none left, not even to count them in /proc",
+        evidence=(threads, counted),
     )
 
 
@@ -213,11 +210,8 @@ def ports(seen: SeenTrial) -> Standing | None:
     used = min(1.0, (gone.value + (value(out) or 0)) / PORTS)
     return Standing(
         "ports",
-        used,
-        None,
-        "",
-        None,
-        0.9 if used >= PORTS_FULL else 0.4 * used,
-        f"ports: {used:.0%} of {PORTS:,} in use or in TIME_WAIT",
-        kept(gone, out),
+        utilisation=used,
+        score=0.9 if used >= PORTS_FULL else 0.4 * used,
+        sentence=f"ports: {used:.0%} of {PORTS:,} in use or in TIME_WAIT",
+        evidence=kept(gone, out),
     )

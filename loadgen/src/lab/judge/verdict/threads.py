@@ -78,13 +78,12 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
                 sentence += f" as each was held {held.value:.2f} s"
     return Standing(
         "worker pool",
-        used,
-        waiting,
-        "requests",
-        None,
-        score,
-        sentence,
-        kept(size, active, queued, wait, held),
+        utilisation=used,
+        saturation=waiting,
+        waiting="requests",
+        score=score,
+        sentence=sentence,
+        evidence=kept(size, active, queued, wait, held),
     )
 
 
@@ -116,13 +115,12 @@ def carrier_threads(seen: SeenTrial) -> Standing | None:
         sentence += f", on {cpus} CPUs"
     return Standing(
         "carrier threads",
-        used,
-        waiting,
-        "virtual threads",
-        None,
-        score,
-        sentence,
-        kept(wanted, mounted, queued),
+        utilisation=used,
+        saturation=waiting,
+        waiting="virtual threads",
+        score=score,
+        sentence=sentence,
+        evidence=kept(wanted, mounted, queued),
     )
 
 
@@ -158,11 +156,10 @@ def event_loop(seen: SeenTrial) -> Standing | None:
             sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a loop each"
     return Standing(
         "event loop",
-        mean,
-        value(depth),
-        "tasks",
-        None,
-        score,
-        sentence,
-        kept(*rates, depth, cpu),
+        utilisation=mean,
+        saturation=value(depth),
+        waiting="tasks",
+        score=score,
+        sentence=sentence,
+        evidence=kept(*rates, depth, cpu),
     )
