@@ -55,27 +55,13 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
     )
     score, sentence = 0.5 * used, f"the worker pool: {active.value:.0f} of {size.value:.0f} busy"
     if full:
-        score = 0.6
         sentence += f", {waiting:.0f} waiting"
         if wait is not None:
             sentence += f" {wait.value:.2f} s each"
         if refused is not None and refused.value >= REFUSED:
             sentence += f", {refused.value:,.0f} refused"
-        if seen.r0_s > 0:
-            bound = size.value / seen.r0_s
-            explained = seen.rps / bound
-            if foreign and explained > MOST_OF_R0:
-                score = 0.6  # A worker is held for less than the R0 that was measured.
-            elif explained >= EXPLAINED:
-                score = 0.97
-            elif held is not None and seen.rps * held.value >= EXPLAINED * size.value:
-                # Workers are held longer than predicted: the pool is full, but something makes it
-                # so.
-                score = 0.75
-            sentence += f"; {size.value:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s"
-            sentence += f", measured {seen.rps:,.0f}"
-            if held is not None and explained < EXPLAINED:
-                sentence += f" as each was held {held.value:.2f} s"
+        score, explanation = _explained(seen, size.value, value(held))
+        sentence += explanation
     return Standing(
         "worker pool",
         utilisation=used,
@@ -85,6 +71,24 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=kept(size, active, queued, wait, held),
     )
+
+
+def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[float, str]:
+    """The score of a full pool, and how far its bound explains the measured rate."""
+    if seen.r0_s <= 0:
+        return 0.6, ""
+    bound = size / seen.r0_s
+    explained, score = seen.rps / bound, 0.6
+    if seen.record.before.foreign and explained > MOST_OF_R0:
+        pass  # A worker is held for less than the R0 that was measured.
+    elif explained >= EXPLAINED:
+        score = 0.97
+    elif held_s is not None and seen.rps * held_s >= EXPLAINED * size:
+        score = 0.75  # The pool is full, but something holds its workers longer than predicted.
+    text = f"; {size:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
+    if held_s is not None and explained < EXPLAINED:
+        text += f" as each was held {held_s:.2f} s"
+    return score, text
 
 
 def carrier_threads(seen: SeenTrial) -> Standing | None:
