@@ -213,7 +213,7 @@ def test_waits_for_the_launcher_until_a_deadline(fake: FakeLauncher, tmp_path: P
         ({"elapsed_us": 4_999_999}, "less than the bound"),
         ({"executor": "pool"}, "executor pool"),
         ({"resident_before_bytes": 0}, "without memory"),
-        ({"gc_count": None}, "Launch.gc_count must be int"),
+        ({"gc_count": None}, r"Expected `int`, got `null` - at `\$\.gc_count`"),
         ({"colour": 1}, "no field colour"),
     ],
 )

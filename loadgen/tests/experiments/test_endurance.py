@@ -103,7 +103,7 @@ def keep(
         before, identity=dataclasses.replace(before.identity, start_time_ms=started_ms)
     )
     of = plan(trial=one.trial, duration_s=LEG_S)
-    times = {"window_offset_s": 10.0, "run_s": 310.0, "warmth": warmth}
+    times = {"window_offset_s": 10.0, "run_s": 310.0, "warmth": warmth or Warmth(True, ())}
     write_json(raw / "trial.json", record(of, before=before, **times))
     # Other servers' legs lie between: the wall clock says nothing of load.
     opens = 1_000_000.0 + number * 2000

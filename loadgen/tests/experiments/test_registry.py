@@ -97,7 +97,7 @@ def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 def test_settings_that_are_not_of_the_kind_are_said() -> None:
     with pytest.raises(LabError, match="x: kind stress: Stress has no field last"):
-        settings_of(Stress, experiment(kind="stress", own={"last": 1}))
+        settings_of(Stress, experiment(kind="stress", own={**to_json(STRESS), "last": 1}))
 
 
 @pytest.mark.usefixtures("with_example")

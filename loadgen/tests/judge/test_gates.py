@@ -351,12 +351,6 @@ def test_a_compiler_that_is_busy_in_the_window() -> None:
     assert "cold JVM: it compiled for 0.25 s in every second" in invalid(record(jit_share=0.25))
 
 
-def test_what_older_versions_did_not_record_is_a_note() -> None:
-    old = judge(measurement(record(warmth=None)))
-    assert old.valid
-    assert old.notes == ("warm-up was not proven (recorded by an older version)",)
-
-
 def test_a_generator_stopped_by_its_quota() -> None:
     valid(usage(window_throttled_s=0.14))
     reason = invalid(usage(window_throttled_s=6.0))

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError
-from lab.load.measure import RECORD, measure, needed_samples, supported
+from lab.load.measure import RECORD, measure, supported
+from lab.model import needed_samples
 from lab.store.records import write_json
 from support.fakes import FakeEngine, reading, record
 

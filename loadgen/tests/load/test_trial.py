@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.errors import Interrupted, LabUnreachable, RawDataError
+from lab.errors import Interrupted, LabUnreachable, RawDataError, WordError
 from lab.judge.gates import judge
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
@@ -56,7 +56,7 @@ class Lab:
     system: FakeSystem
     engine: FakeEngine
     raw: Path
-    warmth: Warmth | None = WARM
+    warmth: Warmth = WARM
     unequal: tuple[str, ...] = ()
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
@@ -275,7 +275,7 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
 
 def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
     Runner("run", lab.stack, lab.system, Quiet()).trial(
-        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, None, Extra()
+        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, WARM, Extra()
     )
     assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
     assert lab.system.started[1][2] == "70"
@@ -480,3 +480,9 @@ def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: La
     judgement = lab.judged(plan(script=SCRIPT))
     assert judgement.reasons[0].startswith("step 1 of the script, TYPE=latency LATENCY=300: toxi")
     assert judgement.reasons[1] == "1 of 4 steps of the script were made"
+
+
+def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None:
+    with pytest.raises(WordError):
+        lab.run(plan(script=(ToxicStep(2, {"TYPE": "nonsense"}),)))
+    assert all(process.stopped_early for process in lab.system.processes)

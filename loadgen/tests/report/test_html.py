@@ -396,7 +396,15 @@ def test_a_long_table_is_behind_its_name() -> None:
 def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     evidence = Evidence("busy <workers>", 200.0, "threads", 'lab_worker_pool_active{server="a"}')
-    pool = Standing("worker pool", 1.0, 1800.0, "requests", None, 0.97, "the pool", (evidence,))
+    pool = Standing(
+        "worker pool",
+        utilisation=1.0,
+        saturation=1800.0,
+        waiting="requests",
+        score=0.97,
+        sentence="the pool",
+        evidence=(evidence,),
+    )
     verdict = Verdict("worker pool", 0.97, "the pool", (pool,), ("Prometheus did not see jvm",))
     judged = judge(record)
     row = judged_row("r", record)

@@ -35,12 +35,20 @@ def test_no_temporary_file_stays(tmp_path: Path) -> None:
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match="no field colour"):
         from_json(TrialPlan, {**to_json(plan()), "colour": "red"})
+    nested = to_json(record(warmth=Warmth(True, (WarmCycle(0.0, 5.0, 90.0, None, 1.5),))))
+    nested["warmth"]["cycles"][0]["colour"] = "red"
+    with pytest.raises(ValueError, match=r"TrialRecord.warmth.cycles has no field colour"):
+        from_json(TrialRecord, nested)
 
 
 def test_a_missing_or_mistyped_field_is_refused() -> None:
     whole = to_json(plan())
-    with pytest.raises(ValueError, match="concurrency must be int"):
+    with pytest.raises(ValueError, match=r"Expected `int`, got `str` - at `\$\.concurrency`"):
         from_json(TrialPlan, {**whole, "concurrency": "100"})
+    with pytest.raises(ValueError, match=r"Expected `int`, got `float`"):
+        from_json(TrialPlan, {**whole, "concurrency": 100.0})
+    with pytest.raises(ValueError, match="concurrency, duration and cores start at 1"):
+        from_json(TrialPlan, {**whole, "concurrency": 0})
     del whole["trial"]
     with pytest.raises(ValueError, match="trial"):
         from_json(TrialPlan, whole)
@@ -72,5 +80,5 @@ def test_an_experiment_comes_back_with_what_belongs_to_its_kind() -> None:
 def test_mappings_come_back_with_their_kinds_and_json_as_it_is() -> None:
     fairness = Fairness({"gc": ["G1"], "n": 1}, {"pool": {"a": 200, "b": None}}, {})
     assert from_json(Fairness, to_json(fairness)) == fairness
-    with pytest.raises(ValueError, match=r"Fairness.own.pool must be an object"):
+    with pytest.raises(ValueError, match=r"Fairness: Expected `object`, got `int` - at `\$\.own"):
         from_json(Fairness, {"equal": {}, "own": {"pool": 200}, "unequal": {}})

@@ -31,7 +31,7 @@ def keep_answers(
 ) -> None:
     """Write the seconds as oha's answers; all of a second have one status."""
     with gzip.open(raw / ANSWERS, "wt") as file:
-        file.write(json.dumps({"format": 1, "unit": "us"}) + "\n")
+        file.write(json.dumps({"format": 2, "unit": "us"}) + "\n")
         for at, histogram in seconds.items():
             packed = {
                 "sum": histogram.sum_us,

@@ -16,8 +16,8 @@ from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
 from lab.load.engines.histogram import Histogram, Spectrum
 from lab.load.engines.oha import Second, answers
-from lab.load.measure import RECORD, needed_samples
-from lab.model import Finding, Peak, Row, TrialRecord
+from lab.load.measure import RECORD
+from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
 from lab.store.records import read_json
 
 NAME = "recovery time"

@@ -1,19 +1,19 @@
 """Two sides compared, load by load: faster, slower, no difference, or inconclusive. Pure.
 
-A side answers with one value per launch (a fresh JVM); the ratio of the sides has an exact
-interval that supposes no distribution (`intervals.ratio_of`). The answer follows from where
-that interval lies, never from a difference of two medians alone:
+Each side has one value per launch (a fresh JVM). The ratio of the sides has an exact interval that
+assumes no distribution (`intervals.ratio_of`). The answer follows from the place of that interval,
+never from a difference of two medians alone:
 
-    1/(1+m)      1      1+m         m: MARGIN, what is the same for all practical purposes
+    1/(1+m)      1      1+m         m: MARGIN, within which sides are the same in practice
     ---|---------|-------|---
        | [----------]    |     inside the margin:         no difference
        |         | [-----|--]  beyond it, and 1 outside:  faster or slower
     [--|---------|---]   |     beyond it, and 1 inside:   inconclusive
 
-So a difference smaller than the margin is none, however surely it is there, and samples without
-any spread need no rule of their own. (The two-sided question is answered by an interval as D. J.
-Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657, does for equivalence; with the interval
-of the comparison itself, which is wider than his and so errs towards "inconclusive".)
+So a difference smaller than the margin is no difference, however sure it is, and samples without
+any spread need no rule of their own. (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657,
+answers the question of equivalence by an interval. Here it is the interval of the comparison, which
+is wider than his, and so errs towards "inconclusive".)
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from lab.judge.intervals import LEAST_VALUES, Interval, MedianOf, RatioOf, ratio
 from lab.model import Row
 
 MARGIN = 0.05
-# Errors may be quicker than answers, or as slow as a timeout: with a larger share of them in a
-# trial of one side, percentiles of all answers are not those of its work.
+# Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
+# trial of one side, the percentiles of all answers are not those of its work.
 MOST_ERRORS = 0.01
 Answer = Literal["faster", "slower", "no difference", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
 class CellComparison:
-    """Side B against side A at one load: `ratio` is B / A, `answer` is about B.
+    """Side B against side A at one load: `ratio` is B / A, `answer` is about B, `why` is for
+    people.
 
-    None where a side has no valid trial that tells this metric. `why` is for people.
+    A side is None where it has no valid trial that tells this metric; then the ratio is None too.
     """
 
     cell: Cell
@@ -56,9 +57,9 @@ class CellComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All cells that both sides have, and those that only one has.
+    """All cells that both sides have, and the cells that only one side has.
 
-    `invalid_a` and `invalid_b` are how many trials were left out for being invalid.
+    `invalid_a` and `invalid_b` count the invalid trials, which were left out.
     """
 
     a: str
@@ -71,8 +72,9 @@ class Comparison:
 
 
 def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Comparison:
-    """Every cell that is in both, in A's order, on goodput and on p95. `a` and `b` are the
-    sides' names. Rows of one side are one lane, of one run or of runs that may be pooled."""
+    """Every cell that both sides have, in A's order, on goodput and on p95. `a` and `b` are the
+    names of the sides. The rows of a side are one lane, of one run or of runs that may be
+    pooled."""
     cells_a = dict.fromkeys(map(Cell.of, rows_a))
     cells_b = dict.fromkeys(map(Cell.of, rows_b))
     compared = []
@@ -93,14 +95,15 @@ def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Com
 
 
 def metrics(cell: Cell) -> tuple[Metric, ...]:
-    """What is compared: goodput, and what users would feel (open) or the engine saw."""
+    """The metrics to compare: goodput, and the p95 that users would feel (open) or the engine
+    saw."""
     return ("goodput_rps", "p95_ms" if cell.mode == "open" else "raw_p95_ms")
 
 
 def compare_cell(
     rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, metric: Metric
 ) -> CellComparison:
-    """One metric of one cell, from all rows of it."""
+    """One metric of one cell, from all rows of the cell."""
     values_a, values_b = per_launch(rows_a, metric), per_launch(rows_b, metric)
     a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
     ratio = None
@@ -120,14 +123,14 @@ def compare_cell(
 
 
 def _failing(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Which sides' latencies are too much those of errors; empty where none is."""
+    """Which sides had too many errors for a comparison of latencies; empty where none had."""
     shares = [("A", most_errors(rows_a)), ("B", most_errors(rows_b))]
     of = [f"{share:.1%} of {name}'s requests" for name, share in shares if share > MOST_ERRORS]
     return f"{' and '.join(of)} were errors" if of else ""
 
 
 def answer_of(ratio: RatioOf, *, higher_is_better: bool) -> tuple[Answer, str]:
-    """What the interval of B / A says of B, and why."""
+    """The answer about B that the interval of B / A gives, and why."""
     interval = ratio.interval
     if interval is None:
         return "inconclusive", (
@@ -149,8 +152,8 @@ def answer_of(ratio: RatioOf, *, higher_is_better: bool) -> tuple[Answer, str]:
 
 
 def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """The comparisons inside one run: where servers are in arms, each later arm of a server
-    against its first; else each later server against the first."""
+    """The comparisons inside one run. Where servers are in arms, each later arm of a server is
+    compared with its first; else each later server with the first."""
     by_lane: dict[str, list[Row]] = {}
     for row in rows:
         by_lane.setdefault(lane_of(row), []).append(row)
@@ -167,8 +170,8 @@ def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def by_chance(comparisons: Sequence[Comparison]) -> tuple[int, float]:
-    """How many cells have an interval, and in how many of those it is expected to miss the
-    true ratio: 1 - coverage of each. Many comparisons find a difference somewhere."""
+    """How many cells have an interval, and how many of these intervals should miss the true ratio:
+    the sum of 1 - coverage. Many comparisons find a difference somewhere."""
     intervals = [
         cell.interval for of in comparisons for cell in of.cells if cell.interval is not None
     ]

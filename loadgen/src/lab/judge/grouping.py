@@ -1,4 +1,4 @@
-"""Rows put in order: by lane (what is compared), by cell (the load), a value per launch. Pure."""
+"""Rows in groups: lanes (the sides of a comparison), cells (the loads), one value per launch."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Cell:
 
 
 def lane_of(row: Row) -> str:
-    """What a trial says something about: its server, as server@arm where that is in arms (of an
-    A/A comparison, or of conditions that were changed on purpose)."""
+    """The lane of a trial: its server, or server@arm where the server is in arms (of an A/A
+    comparison, or of conditions that were changed on purpose)."""
     return f"{row.server}@{row.arm}" if row.arm else row.server
 
 
 def measured(row: Row, metric: Metric) -> float | None:
-    """The trial's number of this metric; None where there is none."""
+    """The trial's value of this metric; None where there is none."""
     return goodput(row) if metric == "goodput_rps" else getattr(row, metric)
 
 
 def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
-    """One value for each fresh JVM in these rows, in their order; invalid rows have none.
+    """One value for each fresh JVM in these rows, in their order. Invalid rows have no value.
 
-    Trials of one JVM are not independent: of several, their median counts. JVMs that ran
-    already (launch 0) cannot be told from each other and count as one, whatever their run.
+    Trials of one JVM are not independent, so their median counts. JVMs that ran already (launch 0)
+    cannot be told apart, and count as one JVM, whatever their run.
     """
     values: dict[tuple[str, str | None, int], list[float]] = {}
     for row in rows:
@@ -62,15 +62,15 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
 
 
 def bound_of(bounds: Iterable[float | None]) -> float | None:
-    """The bound of several trials of one load: one that a trial really had, the middle one where
-    they had several (the lower of two); None where none had any."""
+    """The bound of several trials of one load: their median, or the lower of the two in the middle,
+    so that some trial really had it. None where no trial had a bound."""
     known = [bound for bound in bounds if bound is not None]
     return statistics.median_low(known) if known else None
 
 
 def most_errors(rows: Sequence[Row]) -> float:
-    """The largest share of errors in a valid one of these trials, 0 without any: latencies are of
-    all answers, errors included."""
+    """The largest share of errors in a valid trial of these, 0 without any. Latencies are of all
+    answers, errors included."""
     return max((error_share(row, row.offered_rps) for row in rows if row.valid), default=0.0)
 
 
@@ -78,12 +78,11 @@ def most_errors(rows: Sequence[Row]) -> float:
 class Load:
     """The closed and the open trials of one lane at one load, side by side.
 
-    `bound_rps` is what was predicted for the closed load (for the open one where there is no
-    closed). Medians are over launches, of valid trials only; None without any. `…_rps` are
-    goodput; latencies are of all answers, so `error_share` stands beside them: the largest share
-    of errors in a valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials
-    in their whole runs, None where no trial could tell. `valid` of `trials` are valid.
-    """
+    `bound_rps` is predicted for the closed load, or for the open load where there is no closed one.
+    Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
+    Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
+    valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
+    runs, None where no trial could tell. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -103,8 +102,8 @@ class Load:
 
 
 def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
-    """All loads: by route, engine, concurrency and offered rate as they first appear, lanes
-    innermost. A closed load stands beside the first rate offered at its concurrency."""
+    """All loads, by route, engine, concurrency and offered rate in the order of their first trials,
+    and then by lane. A closed load goes with the first rate offered at its concurrency."""
     places = dict.fromkeys((row.route, row.engine, row.concurrency) for row in rows)
     lanes = dict.fromkeys(map(lane_of, rows))
     found = []

@@ -1,4 +1,4 @@
-"""What collections leave of a JVM's heap, from what its exporter tells of each pool."""
+"""The heap that a JVM uses after garbage collections, from its exporter's figures of each pool."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ OLD = f".*({'|'.join(OLD_WORDS)}).*"
 
 
 def heap_after_collections(seen: Observation, **labels: str) -> tuple[tuple[float, float], ...]:
-    """The heap in use without what has been allocated since the last collection: bytes by time,
-    of the one JVM with these labels.
+    """The heap in use, without the objects allocated since the last collection: bytes by time, of
+    the one JVM with these labels.
 
-    A young collection leaves its survivors, which the young pools' usage after collection
-    tells, and the old generation as it is. The old generation's own usage after collection is
-    that of its last old collection, which may be hours ago or never (G1 then says 0): what
-    counts there is its usage now, for it only changes by collections, and by objects too large
-    to be young. What dies there counts until an old collection finds it.
+    A young collection leaves its survivors, told by the young pools' usage after collection, and
+    does not touch the old generation. The old generation's usage after collection is that of its
+    last old collection, which may be hours ago, or never (G1 then says 0). So its usage now counts:
+    it changes only by collections, and by objects too large to be young. Dead old objects count
+    until an old collection finds them.
 
     The same as the recorded server:jvm_memory_heap_after_collection_bytes:sum (prometheus/rules).
     """

@@ -1,4 +1,4 @@
-"""Intervals for what was measured several times. Pure; no distribution is assumed.
+"""Intervals for values that were measured several times. They assume no distribution.
 
 Sources, for the median: H. A. David and H. N. Nagaraja, Order Statistics, 3rd ed., Wiley 2003,
 section 7.1 (distribution-free confidence intervals for quantiles). For the ratio of two sides:
@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-# Fewer values give a median no interval of 95 %. The ratio of two sides could have one from
-# four values each; it has none either, so that one rule holds for all that is said of launches.
+# A median of fewer values has no interval of 95 %. The ratio of two sides could have an interval
+# from four values each. It needs as many here, so that one rule holds for everything about
+# launches.
 LEAST_VALUES = 6
 # Sen's interval rests on a normal approximation, which is good from about ten values on.
 LEAST_TIMES = 10
@@ -25,7 +26,7 @@ LEAST_TIMES = 10
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Bounds that hold what is estimated with probability `coverage`."""
+    """Bounds that hold the estimated value with probability `coverage`."""
 
     low: float
     high: float
@@ -40,7 +41,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class MedianOf:
-    """The median of `count` values; `interval` None where they are too few for one."""
+    """The median of `count` values. `interval` is None where there are too few values."""
 
     count: int
     median: float
@@ -75,7 +76,7 @@ def symmetric_coverage(n: int, k: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RatioOf:
-    """How many times side A side B is; `interval` None where values are too few for one."""
+    """The ratio of side B to side A. `interval` is None where there are too few values."""
 
     count_a: int
     count_b: int
@@ -84,13 +85,14 @@ class RatioOf:
 
 
 def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> RatioOf:
-    """The Hodges-Lehmann estimate of b / a: the median of all ratios of one of b to one of a,
-    taken of their logarithms; and the narrowest symmetric interval of their order statistics.
+    """The Hodges-Lehmann estimate of b / a, and the narrowest symmetric interval of its order
+    statistics. The estimate is the median of all ratios of a value of b to a value of a, taken of
+    their logarithms.
 
-    If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of
-    the mn ordered ratios holds it with probability 1 - 2 P(U <= k-1), U the Mann-Whitney
-    statistic, whose distribution then is exactly known; k is the largest for which that is at
-    least `confidence`. With equal values among them it holds it at least as often. None below
+    If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of the mn
+    ordered ratios holds the ratio with probability 1 - 2 P(U <= k-1). U is the Mann-Whitney
+    statistic, whose distribution is exactly known then. k is the largest for which that is at least
+    `confidence`. Equal values make the interval hold at least as often. There is no interval below
     LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
     """
     for side in (a, b):
@@ -98,7 +100,7 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
             raise ValueError(f"no ratio of {list(a)} and {list(b)}")
     ratios = sorted(after / before for before in a for after in b)
     count = len(ratios)
-    # Of an even number, the mean of the two in the middle, of their logarithms.
+    # Of an even number of ratios: the mean of the logarithms of the two in the middle.
     ratio = math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
     interval = None
     if min(len(a), len(b)) >= LEAST_VALUES:
@@ -114,10 +116,10 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
 
 
 def rank_sum_ways(m: int, n: int) -> list[int]:
-    """In how many of the C(m+n, m) orders of m and n values U is 0, 1, … mn, where U counts the
-    pairs in which the one of the m is the greater: the coefficients of the Gaussian binomial
+    """How many of the C(m+n, m) orders of m and n values have U = 0, 1, … mn. U counts the pairs in
+    which the value of the m is the greater one. These are the coefficients of the Gaussian binomial
     (Hollander and Wolfe, section 4.1; H. B. Mann and D. R. Whitney, 1947)."""
-    # The greatest of all is either one of the m, above all n, or one of the n, above none.
+    # The greatest value is either one of the m, above all n, or one of the n, above none.
     table = [[1] for _ in range(n + 1)]
     for ones in range(1, m + 1):
         row = [[1]]
@@ -134,7 +136,7 @@ def rank_sum_ways(m: int, n: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SlopeOf:
-    """Growth per second over `count` values; `interval` None where they are too few."""
+    """Growth per second over `count` values. `interval` is None where there are too few values."""
 
     count: int
     per_s: float
@@ -146,20 +148,20 @@ def slope_of(
 ) -> SlopeOf:
     """The Theil-Sen slope, the median of the slopes of all pairs, with Sen's interval.
 
-    The interval supposes independent deviations from a straight line; where each value leans
-    on the one before, it is too narrow. None below LEAST_TIMES values. Raises ValueError for
-    fewer than two different times, or a value that is not finite.
+    The interval assumes independent deviations from a straight line. It is too narrow where each
+    value depends on the one before. There is no interval below LEAST_TIMES values. Raises
+    ValueError for fewer than two different times, or a value that is not finite.
     """
     if len(times_s) != len(values) or not all(map(math.isfinite, (*times_s, *values))):
         raise ValueError(f"no slope of {len(times_s)} times and {len(values)} values, all finite")
     if len(set(times_s)) < 2:
         raise ValueError("a slope takes two different times")
-    # Here: it takes most of a second to import, and only a slope needs it.
+    # Imported here: it takes most of a second, and only a slope needs it.
     from scipy.stats import theilslopes
 
     found = theilslopes(values, times_s, alpha=confidence)
     interval = None
     if len(values) >= LEAST_TIMES:
-        # + 0.0: a slope of nothing is 0, not -0.
+        # + 0.0 makes a slope of -0 a slope of 0.
         interval = Interval(found.low_slope + 0.0, found.high_slope + 0.0, confidence)
     return SlopeOf(len(values), found.slope + 0.0, interval)

@@ -1,16 +1,16 @@
-"""Bounds before anything runs: what no run of this load can exceed.
+"""Bounds before anything runs: rates that no run of this load can exceed.
 
 Operational analysis (P. J. Denning, J. P. Buzen, "The Operational Analysis of Queueing
 Network Models", ACM Computing Surveys 10(3), 1978) bounds the throughput X of a closed
 system by N/R0, N customers and R0 the response time without any waiting, and by m/S for
 each resource of m servers that a request holds for S: a pool's threads, connections to the
 downstream, event loops that wait by blocking. N = X·R itself is Little's law (J. D. C. Little,
-"A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load adds:
-no more than is offered is answered. These bounds are hard: nothing real is faster.
+"A Proof for the Queuing Formula L = λW", Operations Research 9(3), 1961). An open load
+adds that no more is answered than is offered. These bounds are hard: nothing real is faster.
 
-What a request computes is measured with a light load (`demand`). By the utilization law,
-U = X·D, a resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change
-under load, so these bounds are estimates: they say what to expect, and make no trial invalid.
+A light load (`demand`) measures how much a request computes. By the utilization law, U = X·D, a
+resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change under load, so
+these bounds are estimates: they tell what to expect, and make no trial invalid.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from lab.model.routes import RouteCall, parse
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
-# A light load that gets this share of connections / R0 waits for hardly anything else.
+# A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """All bounds, the tightest first, and the `demand` that estimates among them come from.
+    """All bounds, the tightest first, and the `demand` that the estimates come from.
 
-    `expected_p95_ms` is the response time at the tightest bound X (`_response_time_ms`).
-    `caveats` name what no bound covers; with one nothing is predicted, as refused or cut
-    answers can come faster than any real one.
+    `expected_p95_ms` is the response time at the tightest bound X (`_response_time_ms`). `caveats`
+    name conditions that no bound covers. With a caveat nothing is predicted: refused or cut answers
+    can come faster than any real answer.
     """
 
     bounds: tuple[Bound, ...]
@@ -49,12 +49,12 @@ class Prediction:
 
     @property
     def holding(self) -> tuple[Bound, ...]:
-        """The bounds that hold: all, or none with a caveat."""
+        """The bounds that hold: all of them, or none where there is a caveat."""
         return () if self.caveats else self.bounds
 
     @property
     def text(self) -> str:
-        """In a line: the tightest hard bound, then what the estimates say."""
+        """The prediction in a line: the tightest hard bound, then the estimates."""
         if self.caveats:
             return f"none: no bound covers {', '.join(self.caveats)}"
         hard = [bound for bound in self.bounds if not bound.estimate]
@@ -62,7 +62,7 @@ class Prediction:
             f"≤ {bound.rps:,.0f} req/s ({bound.resource}: {bound.formula})" for bound in hard[:1]
         ]
         parts += [
-            # Two digits: no light load tells more of it.
+            # Two digits: a light load is no more precise.
             f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s (estimate: {bound.formula})"
             for bound in self.bounds
             if bound.estimate
@@ -71,8 +71,8 @@ class Prediction:
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """R0: what one request takes when nothing waits in a queue, its computing left out; 0
-    where it is only computing."""
+    """R0: how long one request takes when nothing waits in a queue, without its computing. 0 where
+    it only computes."""
     wait_ms = call.wait_ms
     if wait_ms is not None:
         return wait_ms
@@ -88,8 +88,8 @@ def predict(
     host_cores: int | None = None,
     condition: Condition = AS_IT_IS,
 ) -> Prediction:
-    """The bounds of one trial. `path` is a valid route, with its query; `host_cores` are the
-    CPUs of the machine that server, generator, proxy and downstream share."""
+    """The bounds of one trial. `path` is a valid route, with its query. `host_cores` is how many
+    CPUs the machine has that server, generator, proxy and downstream share."""
     if snapshot.foreign:
         return _predict_foreign(concurrency, offered_rps, snapshot, demand, host_cores)
     call = parse(path)
@@ -119,8 +119,8 @@ def _predict_foreign(
     demand: Demand | None,
     host_cores: int | None,
 ) -> Prediction:
-    """For a service that is not the lab's, all but what is offered is an estimate: R0, which has
-    its computing in it, and CPU time are measured, its limits are not known."""
+    """The bounds for a service that is not the lab's. All but the offered rate are estimates: R0,
+    which includes computing, and CPU time are measured, and the service's limits are not known."""
     bounds = []
     if offered_rps is not None:
         bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
@@ -135,22 +135,22 @@ def _predict_foreign(
         bounds.append(Bound("host CPU", host_cores / demand.host_cpu_s, formula, estimate=True))
     bounds.sort(key=lambda bound: bound.rps)
     expected_ms = None
-    if offered_rps is None and bounds:  # Of an open load one connection's mean tells nothing.
+    if offered_rps is None and bounds:  # One connection's mean tells nothing about an open load.
         expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
     return Prediction(tuple(bounds), (), expected_ms, demand)
 
 
 def _holds_r0(demand: Demand | None) -> bool:
-    """Whether count / R0 says what to expect. Not where the light load already fell far below its
-    own and no cost of a request tells why: then what limits is not known."""
+    """Whether count / R0 tells what to expect. It does not where even the light load fell far below
+    it and no cost of a request explains that: then nobody knows what limits."""
     if demand is None or not demand.r0_ms or demand.light_rps is None or demand.host_cpu_s:
         return True
     return demand.light_rps >= HELD * demand.connections * 1000 / demand.r0_ms
 
 
 def _cpus(snapshot: Snapshot, condition: Condition) -> float:
-    """The CPUs the server may use. A JVM counts whole ones; its container's quota is read back,
-    and that of a trial's condition is known without it."""
+    """The CPUs that the server may use. A JVM counts whole CPUs; the quota of its container is read
+    back, unless the trial's condition sets it."""
     given = condition.host.get("SERVER_CPUS")
     quota = float(given) if given else snapshot.cpu_quota
     cpus = snapshot.own_identity.cpus
@@ -160,7 +160,7 @@ def _cpus(snapshot: Snapshot, condition: Condition) -> float:
 def _estimates(
     demand: Demand, cpus: float, host_cores: int | None, busy_only: int | None
 ) -> Iterator[Bound]:
-    """m/D for the CPUs; and N/D for the `busy_only` connections of a route that does not wait."""
+    """m/D for the CPUs, and N/D for the `busy_only` connections of a route that does not wait."""
     for resource, count, each_s in (
         ("connections", busy_only, demand.server_cpu_s),
         ("server CPU", cpus, demand.server_cpu_s),
@@ -178,10 +178,10 @@ def _response_time_ms(
     r0_ms: float,
     demand: Demand | None,
 ) -> float | None:
-    """R as it follows from the bounds: R0 and the server's CPU time D where nothing queues. A
-    closed load at its tightest bound X has N/X where that is more (Little's law). An open load
-    queues without limit from its tightest bound on: None. It is a mean; where all requests
-    wait alike p95 is close to it."""
+    """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
+    nothing queues. A closed load at its tightest bound X has N/X, where that is more (Little's
+    law). An open load queues without limit from its tightest bound on: None. R is a mean; p95 is
+    close to it where all requests wait alike."""
     least_ms = r0_ms
     if demand is not None and demand.server_cpu_s is not None:
         least_ms += demand.server_cpu_s * 1000
@@ -195,7 +195,7 @@ def _response_time_ms(
 def _resources(
     call: RouteCall, concurrency: int, snapshot: Snapshot, r0_ms: float
 ) -> Iterator[tuple[str, int | None, float]]:
-    """(name, how many there are, for how long one request has one of them)."""
+    """(name, how many there are, how many ms a request holds one of them)."""
     yield "connections", concurrency, r0_ms
     yield "worker pool", snapshot.setting("pool_size"), r0_ms
     if call.route.calls_downstream:
@@ -205,7 +205,7 @@ def _resources(
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
-    """RATE=auto: 90 % of N/R0, which is the same for every server; None where nothing waits."""
+    """RATE=auto: 90 % of N/R0, which is the same for every server. None where nothing waits."""
     r0_ms = response_time_ms(parse(path), snapshot)
     if r0_ms <= 0:
         return None

@@ -1,1 +1,1 @@
-"""What runs as long as the lab does: the agent with its probe and marks, and the control page."""
+"""The services that run as long as the lab does: the agent with its probe, and the control page."""

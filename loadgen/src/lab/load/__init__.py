@@ -1,5 +1,4 @@
 """Puts load on a server: the load engines, one trial, the proof that a JVM is warm, demand.
 
-Here is what starts load engines and reads what they wrote. What asks the lab's containers anything
-is in `system`.
+This room starts load engines and reads their files. The room `system` asks the lab's containers.
 """

@@ -1,61 +1,60 @@
-"""What one request costs: a light load on a warm JVM, and the CPU that was used meanwhile.
+"""The cost of one request: a light load on a warm JVM, and the CPU time it took.
 
 By the utilization law (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10(3), 1978) a
 resource that is busy for B seconds while C requests complete has the service demand D = B/C per
-request. B here is the CPU time under the load less what the idle lab would have used in as long:
-scrapes, the live view, timers. It includes what a request causes beside its handling, as garbage
-collection does.
+request. Here B is the CPU time under the load, less the CPU time that the idle lab takes in the
+same time for scrapes, the live view and timers. B includes the indirect costs of a request, such as
+garbage collection.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine
 from lab.load.short_load import short_load
 from lab.model import Demand, Reading, TrialPlan, error_share
 from lab.model.routes import parse
-from lab.system.host import HostCpu, Process, System
+from lab.system.host import HostCpu, System
 from lab.system.jvm import settled
 from lab.system.stack import RouteWork, Stack
 
-# 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
+# 1,000 req/s where a request waits 200 ms: the cost of fewer is lost in the machine's noise.
 LIGHT_CONNECTIONS = 200
-# Under more load a request costs less, as work is done in larger batches (docs/method.md).
+# A request costs less under more load, because work is done in larger batches (docs/method.md).
 MOST_CONNECTIONS = 1000
 IDLE_S = 2.0
-# For how long a single connection tells the R0 of a foreign service. A mean of fewer answers than
-# LEAST_ALONE says little: then once more, for as long as they take by the first try.
+# How long a single connection measures the R0 of a foreign service. A mean of fewer answers than
+# LEAST_ALONE says little. Then it measures once more, for as long as so many answers should take.
 ALONE_S = 3.0
 LEAST_ALONE = 20
 MOST_ALONE_S = 15.0
-# Nothing is quicker among others than alone: where it was, the mean alone is not R0.
+# No request is quicker among others than alone. Where it was, the mean alone is not R0.
 QUICKER = 0.95
-# The engine opens its connections meanwhile: wrk2 those of a thread 5 ms apart, with two threads.
+# The engine opens its connections meanwhile: wrk2 opens those of each of two threads 5 ms apart.
 LEAD_S = 1.0
 LEAD_EACH_S = 0.0025
 LIGHT_S = 4.0
-# CPU clocks tick every 10 ms: of fewer requests they say little.
+# CPU clocks tick every 10 ms: they say little about fewer requests.
 LEAST_REQUESTS = 50
-# The load must use so many CPUs more than the idle lab to stand out from what else goes on: the
-# whole machine does other things, a server's process does not.
+# The load must use so many CPUs more than the idle lab to stand out. The whole machine does other
+# things too; a server's process does not.
 LEAST_HOST_CPUS = 0.1
 LEAST_SERVER_CPUS = 0.02
-# A request that fails costs something else than one that is answered.
+# A failed request has another cost than an answered one.
 MOST_FAILED = 0.05
 OUTPUT = "light-load.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """The counters of CPU time at one moment; `cpu_s` of the server's process, where it tells."""
+    """The counters of CPU time at one moment. `cpu_s` belongs to the server's process, and is None
+    where the server does not tell it."""
 
     at_s: float
     host: HostCpu | None
@@ -64,16 +63,16 @@ class _Edge:
 
 @dataclass(frozen=True, slots=True)
 class _Reading(_Edge):
-    """All counters of a server of the lab at one moment."""
+    """All counters of one of the lab's servers at one moment."""
 
     work: RouteWork
 
 
 def light_connections(plan: TrialPlan, most: int) -> int:
-    """How many connections tell what a request of a server of the lab costs under loads up to
-    `most` connections."""
+    """How many connections measure the cost of a request to one of the lab's servers, for loads of
+    up to `most` connections."""
     if parse(plan.route).wait_ms == 0:
-        # A request that only computes keeps a CPU busy by itself: no more than were asked for.
+        # A request that only computes keeps a CPU busy: use no more connections than the trial.
         return min(plan.concurrency, LIGHT_CONNECTIONS)
     return max(LIGHT_CONNECTIONS, min(most, MOST_CONNECTIONS))
 
@@ -89,24 +88,28 @@ def measure_demand(
 ) -> Demand | None:
     """Wait IDLE_S, then load the plan's route for LIGHT_S, closed, with light_connections.
 
-    `most` are the connections of the run's largest load on this server. `raw` is a folder for
-    what the engine writes meanwhile; it is gone afterwards. `host_cores` are the machine's CPUs,
-    None where nobody knows. Returns when the server has worked off what
-    was sent; None where the server does not tell, its JVM restarted, the load ended by itself,
-    too little was answered, or too much failed. Raises EngineError where the engine cannot be
-    started, and Interrupted; the engine is ended in any case.
+    `most` is how many connections the run's largest load on this server has. `raw` is a folder for
+    the engine's files; it is gone afterwards. `host_cores` is how many CPUs the machine has, None
+    where nobody knows. Returns when the server has answered every request. None where the server
+    does not tell, its JVM restarted, the load ended by itself, too little was answered, or too much
+    failed. Raises EngineError where the engine cannot be started, and Interrupted. The engine is
+    ended in any case.
     """
     connections = light_connections(plan, most)
+    light = closed_load(plan, "light-load", connections, round(10 * LIGHT_S))
     try:
         first = _read(plan, stack, system)
         system.sleep(IDLE_S)
         idle = _read(plan, stack, system)
-        with _load(plan, connections, engine, system, raw) as running:
+        with (
+            scratch(raw),
+            EngineRun(system, engine.schedule(light, raw).argv, raw / OUTPUT) as running,
+        ):
             system.sleep(LEAD_S + LEAD_EACH_S * connections)
             opened = _read(plan, stack, system)
             system.sleep(LIGHT_S)
             closed = _read(plan, stack, system)
-            whole = running.poll() is None
+            whole = not running.ended
     except LabUnreachable:
         settled(plan.server, stack, system)
         return None
@@ -123,10 +126,12 @@ def demand_of_foreign(
     raw: Path,
     host_cores: int | None,
 ) -> Demand | None:
-    """As measure_demand, for a service that is not the lab's: what was answered is what the engine
-    saw, and no more connections than the trial's, however many are to come (`most`), for whether
-    it waits is not known. Before that a
-    single connection tells R0, as it waits for no other: the mean, as N = X·R is one of means."""
+    """As measure_demand, for a service that is not the lab's.
+
+    The engine counts the answers. Nobody knows whether the service waits, so the load has no more
+    connections than the trial, even if later trials have more (`most`). Before that, a single
+    connection, which waits for no other, measures R0: the mean, as N = X·R holds for means.
+    """
     connections = min(plan.concurrency, LIGHT_CONNECTIONS)
 
     def read() -> _Edge:
@@ -165,14 +170,14 @@ def demand_of_foreign(
 
 
 def _alone(plan: TrialPlan, engine: Engine, system: System, raw: Path) -> Reading | None:
-    """What a single connection met; None where that gave no figures."""
+    """The figures of a single connection; None where there are none."""
     first = short_load(plan, engine, system, raw, 1, round(ALONE_S), system.monotonic)
     if isinstance(first, str):
         return None
     said = first.reading
     if said.raw is None or _failed(said) or said.samples >= LEAST_ALONE:
         return said
-    # A quarter more than they take.
+    # A quarter more than LEAST_ALONE answers should take.
     needed_s = math.ceil(1.25 * LEAST_ALONE * said.raw.mean_ms / 1000)
     if not ALONE_S < needed_s <= MOST_ALONE_S:
         return said
@@ -213,13 +218,13 @@ def _cost(
     light: tuple[_Edge, _Edge],
     host_cores: int | None,
 ) -> Demand:
-    """What each of the requests answered between the edges of `light` cost."""
+    """The cost of each request answered between the edges of `light`."""
     length_s = light[1].at_s - light[0].at_s
     server_s = _less(_server_share(*light), _server_share(*idle))
     host_share = _less(_host_share(*light), _host_share(*idle))
     host_s = None if host_share is None or host_cores is None else host_share * host_cores
     if host_s is not None and server_s is not None and host_s < server_s:
-        host_s = None  # The machine cannot have used less than one process on it: noise.
+        host_s = None  # Noise: the machine cannot have used less than one process on it.
     return Demand(
         connections=connections,
         requests=round(answered),
@@ -241,8 +246,8 @@ def _server_share(before: _Edge, after: _Edge) -> float | None:
 
 
 def _host_share(before: _Edge, after: _Edge) -> float | None:
-    """The share of all its CPUs that the host itself used; what other machines took from it
-    (steal) is no cost of a request."""
+    """The share of all its CPUs that the host itself used. CPU time that other machines took from
+    it (steal) is no cost of a request."""
     if before.host is None or after.host is None:
         return None
     shares = after.host.shares_since(before.host)
@@ -258,32 +263,3 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
     at_s, host = system.monotonic(), system.host_cpu()
     cpu_s = stack.cpu_s(plan.server)
     return _Reading(at_s, host, cpu_s, stack.work(plan.server, plan.route))
-
-
-@contextmanager
-def _load(
-    plan: TrialPlan, connections: int, engine: Engine, system: System, raw: Path
-) -> Iterator[Process]:
-    """The light load, for as long as the context lasts."""
-    light = dataclasses.replace(
-        plan,
-        trial="light-load",
-        mode="closed",
-        concurrency=connections,
-        offered_rps=None,
-        predicted_rps=None,
-        duration_s=round(10 * LIGHT_S),
-        warmup_s=None,
-        spike=None,
-        script=(),
-    )
-    shutil.rmtree(raw, ignore_errors=True)
-    raw.mkdir(parents=True)
-    try:
-        process = system.start(engine.schedule(light, raw).argv, raw / OUTPUT)
-        try:
-            yield process
-        finally:
-            process.stop()
-    finally:
-        shutil.rmtree(raw, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Raw files of a trial to a Measurement. Can be done again on old raw data, without the lab."""
+"""A trial's raw files to a Measurement. Works on raw data alone, without the lab."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines import Engine
-from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord
+from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord, needed_samples
 from lab.store.records import read_json
 
 RECORD = "trial.json"
-# A percentile stands on the samples beyond it; fewer than this many and it is chance. The
-# spread of a sample quantile falls with the square root of that number (order statistics:
-# H. A. David, H. N. Nagaraja, "Order Statistics", 2003, section 7.1).
-SAMPLES_BEYOND = 10
 
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     """The measurement of the trial in the folder `raw`.
 
-    Raises RawDataError when its record cannot be read; an engine's output that cannot be
-    read makes a measurement without a reading, which says why.
+    Raises RawDataError when its record cannot be read. Where the engine's output cannot be read,
+    the measurement has no reading and says why.
     """
     record = read_json(raw / RECORD, TrialRecord)
     engine = next((e for e in engines if e.name == record.plan.engine), None)
@@ -40,7 +36,7 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
 
 def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
     """The raw folders of trials that ended, in the order of their numbers, and the names of
-    the others. Raises RawDataError for one whose name has no number."""
+    the other folders. Raises RawDataError for a folder whose name has no number."""
     numbered = []
     for folder in raw.glob("*/"):
         number = re.match(r"\d+", folder.name)
@@ -55,14 +51,14 @@ def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
 
 
 def first_snapshot(raw: Path, server: str) -> Snapshot | None:
-    """What was read back before the first trial of a server, of those in a run's `raw` that ended;
-    None before that. Raises RawDataError."""
+    """The snapshot before a server's first trial, of the trials in a run's `raw` that ended. None
+    where no trial ended. Raises RawDataError."""
     records = (read_json(folder / RECORD, TrialRecord) for folder in folders(raw)[0])
     return next((one.before for one in records if one.plan.server == server), None)
 
 
 def supported(reading: Reading) -> Reading:
-    """The reading without the percentiles that too few samples support, with a note."""
+    """The reading without the percentiles that need more samples than it has, with a note."""
     missing = [p for p in (95, 99) if reading.samples < needed_samples(p / 100)]
     if not missing or reading.samples == 0:
         return reading
@@ -82,8 +78,3 @@ def supported(reading: Reading) -> Reading:
         raw=without(reading.raw),
         notes=(*reading.notes, note),
     )
-
-
-def needed_samples(percentile: float) -> int:
-    """How many samples leave SAMPLES_BEYOND above the percentile (0..1)."""
-    return round(SAMPLES_BEYOND / (1 - percentile))

@@ -1,23 +1,24 @@
-"""The load of a spike experiment beside a trial's own: a second engine, at planned instants."""
+"""The peaks of a spike: a second engine runs at planned instants beside the trial's load."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
 
+from lab.load.engine_run import EngineRun
 from lab.load.engines.base import Engine
 from lab.model import Peak, TrialPlan
-from lab.system.host import Process, System
+from lab.system.host import System
 
 OUTPUT = "output.txt"
 
 
 class Peaks:
-    """Starts and ends the peaks of `plan.spike`; without one it does nothing.
+    """Starts and ends the peaks of `plan.spike`. Does nothing where the plan has no spike.
 
-    Peaks are planned from `opens_s`, the start of the window in seconds since the measured run
-    began: calm, peak, calm, peak, …, calm. Each is ended from outside, so no engine counts or
-    writes anything while the server recovers. One thread; call `stop` at the end in any case.
+    `opens_s` is the start of the window, in seconds since the measured run began. From there on
+    follow calm, peak, calm, peak, …, calm. Each peak is ended from outside, so no engine counts or
+    writes anything while the server recovers. For one thread; call `stop` at the end in any case.
     """
 
     def __init__(
@@ -36,39 +37,39 @@ class Peaks:
                 for start in starts
                 if start < spike.total_s - spike.calm_s
             ]
-        self._process: Process | None = None
+        self._run: EngineRun | None = None
         self._started_s = 0.0
         self._done: list[Peak] = []
 
     @property
     def done(self) -> tuple[Peak, ...]:
-        """Those that are over, as they really were."""
+        """The peaks that are over, with their real times."""
         return tuple(self._done)
 
     def tick(self, elapsed_s: float) -> None:
-        """Start or end what is due `elapsed_s` after the measured run began. Raises EngineError
-        where the engine cannot be started."""
+        """Start or end the peak that is due `elapsed_s` after the measured run began. Raises
+        EngineError where the engine cannot be started."""
         if not self._due:
             return
         starts_s, ends_s = self._due[0]
-        if self._process is None:
+        if self._run is None:
             if elapsed_s >= starts_s:
-                self._process = self._start(len(self._done) + 1)
+                self._run = self._start(len(self._done) + 1)
                 self._started_s = elapsed_s
-        elif elapsed_s >= ends_s or self._process.poll() is not None:
-            self._process.stop()
-            self._process = None
+        elif elapsed_s >= ends_s or self._run.ended:
+            self._run.stop()
+            self._run = None
             self._done.append(Peak(round(self._started_s, 3), round(elapsed_s, 3)))
             self._due.pop(0)
 
     def stop(self) -> None:
-        """End the peak that is on, if one is, and start no other."""
+        """End the peak that is on, if any, and start no other."""
         self._due = []
-        if self._process is not None:
-            self._process.stop()
-            self._process = None
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
 
-    def _start(self, number: int) -> Process:
+    def _start(self, number: int) -> EngineRun:
         spike = self._plan.spike
         assert spike is not None  # noqa: S101 - something was due
         folder = self._raw / f"peak-{number}"
@@ -80,9 +81,9 @@ class Peaks:
             concurrency=spike.extra,
             offered_rps=spike.extra_rps,
             predicted_rps=None,
-            # Longer than it is let run.
+            # Longer than it may run.
             duration_s=2 * spike.peak_s + 10,
             warmup_s=None,
             spike=None,
         )
-        return self._system.start(self._engine.schedule(plan, folder).argv, folder / OUTPUT)
+        return EngineRun(self._system, self._engine.schedule(plan, folder).argv, folder / OUTPUT)

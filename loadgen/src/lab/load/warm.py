@@ -1,54 +1,52 @@
-"""Prove that a server's JVM is warm on a route: load, until what the JVM shows stands still.
+"""Prove that a server's JVM is warm on a route: load it until its figures stand still.
 
-A JVM interprets first and compiles what is used often, twice; meanwhile the compiler takes CPU
-from the load, and requests get quicker. How long that lasts depends on the model, the route,
-the load and the machine, so no fixed time is right. Here closed load runs in cycles of
-CYCLE_S, and after each the server's own figures are read. They stand still when over the last
-STEADY_CYCLES
+A JVM interprets code first, and compiles hot code twice. Meanwhile the compiler takes CPU from the
+load, and requests get quicker. How long that lasts depends on the model, the route, the load and
+the machine, so no fixed time is right. A closed load runs here in cycles of CYCLE_S, and the
+server's own figures are read after each. They stand still when, over the last STEADY_CYCLES,
 
-* JIT compile time per second is at most JIT_STEADY in each;
-* the cycles' medians are within SPREAD, or LEAST_MS, of each other;
-* requests per second do not rise by more than SPREAD, as they do while code gets quicker or an
-  engine still opens connections; give or take one burst of all connections: on a route that
-  waits, all are answered at once, and a burst falls into one cycle or the next.
+* JIT compile time per second is at most JIT_STEADY in each cycle;
+* the medians of the cycles are within SPREAD, or LEAST_MS, of each other;
+* requests per second do not rise by more than SPREAD. They rise while code gets quicker, or while
+  an engine still opens connections. One burst of all connections is allowed for: a route that waits
+  answers them all at once, and a burst falls into one cycle or the next.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.load.engines.base import Engine
+from lab.load.engine_run import EngineRun, scratch
+from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
 from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
-from lab.system.host import Process, System
+from lab.system.host import System
 from lab.system.jvm import settled
 from lab.system.stack import RouteWork, Stack
 
-STEP_S = 0.2
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
 STEADY_CYCLES = 3
-# Where nothing tells whether a JVM is warm: most are by then (docs/method.md).
+# Used where nothing tells whether a JVM is warm: most JVMs are by then (docs/method.md).
 FIXED_WARM_S = 10.0
-# A server that answers nothing at all for so many will not.
+# A server that answered nothing in so many cycles will not answer.
 HOPELESS_CYCLES = 6
-# Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s and 0.00 to
-# 0.09 from then on (docs/method.md): the compiler's tail, which goes on for minutes.
+# Of one CPU. Fresh JVMs of five models showed 0.2 to 1.4 for their first 8 to 12 s, and 0.00 to
+# 0.09 after that (docs/method.md): the compiler's tail goes on for minutes.
 JIT_STEADY = 0.10
 SPREAD = 0.10
-# Below the first bucket of the servers' histograms a median is a guess.
+# A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
 OUTPUT = "warm-up.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the server counted so far, and when it was asked."""
+    """The server's counters, and when they were read."""
 
     at_s: float
     compilation_s: float
@@ -69,25 +67,17 @@ def prove_warm(
 ) -> Warmth:
     """Load the route with `concurrency` connections until it is steady, at most MAX_WARM_S.
 
-    `raw` is a folder for what the engine writes meanwhile; it is gone afterwards. `progress`
-    is called every STEP_S with the seconds since the load began. Returns when the server has
-    worked off what was sent. Raises EngineError where the engine cannot be started, and
-    Interrupted; the engine is ended in any case.
+    `raw` is a folder for the engine's files; it is gone afterwards. `progress` is called every
+    STEP_S with the seconds since the load began. Returns when the server has answered every
+    request. Raises EngineError where the engine cannot be started, and Interrupted. The engine is
+    ended in any case.
     """
     plan = _plan(server, url, route, concurrency, engine, cores)
-    shutil.rmtree(raw, ignore_errors=True)
-    raw.mkdir(parents=True)
     cycles: list[WarmCycle] = []
-    try:
-        process = system.start(engine.schedule(plan, raw).argv, raw / OUTPUT)
-        try:
-            problem = _until_steady(plan, process, stack, system, cycles, progress)
-            if process.poll() is not None:
-                problem = f"its load ended by itself: {_last_line(raw / OUTPUT)}"
-        finally:
-            process.stop()
-    finally:
-        shutil.rmtree(raw, ignore_errors=True)
+    with scratch(raw), EngineRun(system, engine.schedule(plan, raw).argv, raw / OUTPUT) as run:
+        problem = _until_steady(plan, run, stack, system, cycles, progress)
+        if run.ended:
+            problem = f"its load ended by itself: {last_line(raw / OUTPUT, 'it said nothing')}"
     settled(server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -104,9 +94,9 @@ def warm_foreign(
     cores: int,
     progress: Callable[[float], None],
 ) -> Warmth:
-    """As prove_warm, for a service that is not the lab's: each cycle is a load of its own, and
-    rates and medians are what the engine saw. Where no JMX exporter tells the JIT compile time,
-    nothing can be proven: the service is loaded for FIXED_WARM_S, and the warmth says so."""
+    """As prove_warm, for a service that is not the lab's. Each cycle is a load of its own, and its
+    rate and median come from the engine. Without a JMX exporter nobody tells the JIT compile time,
+    and nothing can be proven: the service is loaded for FIXED_WARM_S, and the warmth says so."""
     plan = _plan(server, url, route, concurrency, engine, cores)
     began_s = system.monotonic()
 
@@ -142,7 +132,7 @@ def _until_steady_in_cycles(
     began_s: float,
     concurrency: int,
 ) -> str | None:
-    """Load, adding to `cycles`; None once they are steady, else why they never were."""
+    """Load in cycles, adding to `cycles`. None once they are steady, else why they never were."""
     while True:
         done = load(CYCLE_S)
         if isinstance(done, str):
@@ -196,7 +186,7 @@ def _plan(
 
 
 def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
-    """Whether the last cycles show a JVM that stands still; at least one must have a median."""
+    """Whether the last cycles show a warm JVM. At least one cycle must have a median."""
     last = cycles[-STEADY_CYCLES:]
     if len(last) < STEADY_CYCLES or any(cycle.jit_share > JIT_STEADY for cycle in last):
         return False
@@ -209,40 +199,39 @@ def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
 
 def _until_steady(
     plan: TrialPlan,
-    process: Process,
+    run: EngineRun,
     stack: Stack,
     system: System,
     cycles: list[WarmCycle],
     progress: Callable[[float], None],
 ) -> str | None:
-    """Watch the load, adding to `cycles`; None once it is steady, else why it never was."""
+    """Watch the load, adding to `cycles`. None once it is steady, else why it never was."""
     began_s = system.monotonic()
     last: _Reading | None = None
-    due_s = began_s
-    while process.poll() is None:
-        now_s = system.monotonic()
-        progress(now_s - began_s)
-        if now_s >= due_s:
-            due_s = now_s + CYCLE_S
-            reading = _read(plan, stack, system)
-            if last is not None and reading is not None:
-                cycle = _cycle(last, reading, began_s)
-                if cycle is None:
-                    return "its JVM restarted meanwhile"
-                cycles.append(cycle)
-                if steady(cycles, plan.concurrency):
-                    return None
-                if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
-                    return f"nothing was answered for {now_s - began_s:.0f} s"
-            last = reading or last
-            if now_s - began_s >= MAX_WARM_S:
-                return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
-        system.sleep(STEP_S)
+    due_s = 0.0
+    for elapsed_s in run.steps():
+        progress(elapsed_s)
+        if elapsed_s < due_s:
+            continue
+        due_s = elapsed_s + CYCLE_S
+        reading = _read(plan, stack, system)
+        if last is not None and reading is not None:
+            cycle = _cycle(last, reading, began_s)
+            if cycle is None:
+                return "its JVM restarted meanwhile"
+            cycles.append(cycle)
+            if steady(cycles, plan.concurrency):
+                return None
+            if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
+                return f"nothing was answered for {elapsed_s:.0f} s"
+        last = reading or last
+        if elapsed_s >= MAX_WARM_S:
+            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
     return None
 
 
 def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
-    """None while the server does not tell: a longer cycle, if it comes back."""
+    """None while the server does not answer. If it comes back, that cycle is longer."""
     try:
         at_s = system.monotonic()
         return _Reading(at_s, stack.compilation_s(plan.server), stack.work(plan.server, plan.route))
@@ -251,12 +240,12 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
 
 
 def _cycle(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | None:
-    """What happened between two readings; None where a counter began again."""
+    """The cycle between two readings; None where a counter started again from 0."""
     compiled_s = after.compilation_s - before.compilation_s
     answered = after.work.requests - before.work.requests
     if compiled_s < 0 or answered < 0:
         return None
-    # A route has no buckets before its first request.
+    # A route has no buckets until its first request.
     earlier = dict(before.work.buckets)
     buckets = [(le, count - earlier.get(le, 0.0)) for le, count in after.work.buckets]
     p50_s = bucket_quantile(buckets, 0.5)
@@ -280,8 +269,3 @@ def _tail(cycles: Sequence[WarmCycle]) -> str:
         f"JIT {cycle.jit_share:.0%}"
         for cycle in cycles[-STEADY_CYCLES:]
     )
-
-
-def _last_line(output: Path) -> str:
-    lines = output.read_text(errors="replace").splitlines() if output.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

@@ -1,10 +1,18 @@
 """The lab's vocabulary: frozen dataclasses that validate themselves. No I/O.
 
 Units are in the names: `_rps` requests per second, `_ms` milliseconds, `_s` seconds.
-`None` always means "cannot be told", never zero. Times are aware and in UTC.
+`None` always means that nobody can tell, never zero. Times are aware and in UTC.
 """
 
-from lab.model.curves import LEAST_BEYOND, Curve, Curves, PanelAnswers, PanelLine, Panels
+from lab.model.curves import (
+    LEAST_BEYOND,
+    Curve,
+    Curves,
+    PanelAnswers,
+    PanelLine,
+    Panels,
+    needed_samples,
+)
 from lab.model.experiment import (
     MODES,
     Experiment,
@@ -111,4 +119,5 @@ __all__ = [
     "good_share",
     "goodput",
     "lost_rps",
+    "needed_samples",
 ]

@@ -1,4 +1,4 @@
-"""What reports draw of a trial: latency by rank, and the answers to a dashboard's panels."""
+"""A trial's data for figures: latency by rank, and the answers to a dashboard's panels."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# Fewer answers than this beyond a rank say nothing of it.
+# A percentile stands on the samples beyond it; with fewer than this many it is chance. The spread
+# of a sample quantile falls with the square root of that number (order statistics: H. A. David,
+# H. N. Nagaraja, "Order Statistics", 2003, section 7.1).
 LEAST_BEYOND = 10
-# More points than this cannot be told apart on a page.
+# A page cannot show more points than this.
 MOST_POINTS = 90
+
+
+def needed_samples(percentile: float) -> int:
+    """How many samples leave LEAST_BEYOND above the percentile (0..1)."""
+    return round(LEAST_BEYOND / (1 - percentile))
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Latency by rank, of `count` answers: (share, ms) pairs, ascending. A `share` (0 to below
-    1) of the answers took at most so many milliseconds. Shares with fewer than LEAST_BEYOND
-    answers beyond them are not in it."""
+    """Latency by rank, of `count` answers: (share, ms) pairs, ascending. A `share` (0 to below 1)
+    of the answers took at most so many milliseconds. Shares with fewer than LEAST_BEYOND answers
+    beyond them are left out."""
 
     count: int
     points: tuple[tuple[float, float], ...]
 
     @classmethod
     def of(cls, points: Iterable[tuple[float, float]], count: int) -> Curve | None:
-        """The curve through (share, ms) points, thinned evenly in log(1 / (1 - share)), which
-        is how it is drawn; None where it would have fewer than two."""
+        """The curve through (share, ms) points, thinned evenly on the scale it is drawn on,
+        log(1 / (1 - share)). None where it would have fewer than two points."""
         known = sorted((p, ms) for p, ms in points if (1 - p) * count >= LEAST_BEYOND - 1e-6)
         if len(known) < 2:
             return None
@@ -42,8 +49,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A trial's latencies by rank, from when a request was due and from when it was sent; None
-    where the engine or the load does not tell that one."""
+    """A trial's latencies by rank: from when a request was due (`corrected`), and from when it was
+    sent (`raw`). One is None where the engine or the load does not tell it."""
 
     corrected: Curve | None
     raw: Curve | None
@@ -51,8 +58,8 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class PanelLine:
-    """One line of a panel, under the name Grafana gives it; (seconds from the window's start,
-    value) points. `is_set`: not measured but set, as an offered rate."""
+    """One line of a panel, under the name Grafana gives it: (seconds from the window's start,
+    value) points. `is_set`: the line is set, not measured, such as an offered rate."""
 
     label: str
     labels: Mapping[str, str]
@@ -62,7 +69,7 @@ class PanelLine:
 
 @dataclass(frozen=True, slots=True)
 class PanelAnswers:
-    """What one panel of a dashboard showed. `unit` is Grafana's name of a unit."""
+    """The lines of one panel of a dashboard. `unit` is Grafana's name of a unit."""
 
     title: str
     section: str
@@ -73,7 +80,7 @@ class PanelAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """What a dashboard showed of a trial's window, `length_s` long, a sample every `step_s`."""
+    """A dashboard's panels for a trial's window of `length_s`, with a sample every `step_s`."""
 
     dashboard: str
     length_s: float

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from lab.model.verdict import AS_IT_IS, Condition
 
-Json: TypeAlias = (
-    "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
-)
+if TYPE_CHECKING:
+    Json: TypeAlias = (
+        "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
+    )
+else:
+    Json = Any  # Decoding (lab.store.records) takes such a value as it is.
 Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 

@@ -1,4 +1,4 @@
-"""What Prometheus saw of a trial's window: raw samples, and what can be told from them."""
+"""A trial's window as Prometheus saw it: raw samples, and the figures they give."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from itertools import pairwise
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series as Prometheus scraped it: labels (its name is `__name__`), and samples by
-    time, in seconds since 1970. Samples that are not finite were left out."""
+    """One series as Prometheus scraped it: its labels (`__name__` is its name), and its samples by
+    time, in seconds since 1970. Samples that are not finite are left out."""
 
     labels: Mapping[str, str]
     times: tuple[float, ...]
@@ -30,13 +30,13 @@ class Series:
         return tuple(zip(self.times, self.values, strict=True))
 
     def times_of(self, value: float) -> tuple[float, ...]:
-        """When it had this value: `up` is 1 only where a scrape was answered."""
+        """The times of this value: `up` is 1 only where a scrape was answered."""
         return tuple(at for at, seen in self.points if seen == value)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Every stored series of a trial, from a little before its window to a little after.
+    """Every stored series of a trial, from a little before its window to a little after it.
 
     `window` is the measured window, in seconds since 1970.
     """
@@ -53,9 +53,9 @@ class Observation:
         return tuple(self._matching(name, labels))
 
     def points(self, name: str, **labels: str) -> tuple[tuple[float, float], ...]:
-        """The samples of the one series that has these labels; none where there is none.
+        """The samples of the only series with these labels; none where there is no such series.
 
-        Raises ValueError where there are several: they are not to be mixed.
+        Raises ValueError where there are several series, which must not be mixed.
         """
         found = self.series(name, **labels)
         if len(found) > 1:
@@ -65,10 +65,10 @@ class Observation:
     def increase(self, name: str, **labels: str) -> float | None:
         """By how much the counters with these labels rose in exactly the window, in sum.
 
-        Between two samples a counter is taken to rise evenly (linear interpolation at the
-        window's edges); where it fell, it began again at 0 and the rise is what it shows. A
-        counter that appears where the scrape of its job just before was answered began at 0 (an
-        outcome that nothing had before). None where no such counter covers the window.
+        A counter is assumed to rise evenly between two samples (linear interpolation at the
+        window's edges). A counter that fell began again at 0, and its value is the rise since then.
+        A counter that appears, although its job was scraped just before, began at 0: it is an
+        outcome that had not happened before. None where no such counter covers the window.
         """
         found = self.series(name, **labels)
         rises = [self._rise(series) for series in found]
@@ -76,8 +76,8 @@ class Observation:
         return sum(known) if found and len(known) == len(rises) else None
 
     def quantile(self, q: float, name: str, **labels: str) -> float | None:
-        """The q-quantile (0..1) of a histogram's observations in the window, its series with
-        these labels summed; None without any. `name` without `_bucket`; see
+        """The q-quantile (0..1) of a histogram's observations in the window, summed over its series
+        with these labels. None without observations. `name` has no `_bucket`; see
         `bucket_quantile`."""
         counts: dict[float, float] = {}
         for series in self._matching(f"{name}_bucket", labels):
@@ -110,8 +110,8 @@ class Observation:
         if times[-1] < closes:
             return None
         if times[0] > opens:
-            # One scrape earlier it was not there, yet the rest of its job was. After a scrape that
-            # failed nobody knows what it had risen to meanwhile.
+            # It must be missing from a scrape of its job that was answered. After a scrape that
+            # failed, nobody knows how far it had risen meanwhile.
             job = series.labels.get("job", "")
             if not any(
                 _last_before(up, times[0]) == 1 for up in self._matching("up", {"job": job})
@@ -123,9 +123,10 @@ class Observation:
 
 
 def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float | None:
-    """The q-quantile (0..1) of (upper bound, observations up to it) pairs, ascending, as
-    Prometheus' histogram_quantile: observations lie evenly within their bucket, and beyond the
-    last finite bound it is that bound. None without observations.
+    """The q-quantile (0..1) of (upper bound, observations up to it) pairs, ascending.
+
+    It is computed as by Prometheus' histogram_quantile: observations lie evenly within their
+    bucket, and a quantile beyond the last finite bound is that bound. None without observations.
     """
     if not buckets or buckets[-1][1] <= 0:
         return None
@@ -142,13 +143,13 @@ def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float |
 
 
 def _last_before(series: Series, moment: float) -> float | None:
-    """Its last value before a moment; None where it has none."""
+    """The last value before a moment; None where there is none."""
     at = bisect_left(series.times, moment)
     return series.values[at - 1] if at else None
 
 
 def _without_resets(values: Sequence[float]) -> tuple[float, ...]:
-    """A counter that never falls: what it showed before each new start is added."""
+    """The values of a counter made to never fall: its last value before each new start is added."""
     lost, risen = 0.0, [values[0]]
     for before, now in pairwise(values):
         if now < before:
@@ -158,7 +159,7 @@ def _without_resets(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _at(times: Sequence[float], values: Sequence[float], moment: float) -> float:
-    """The value at a moment within the times, by linear interpolation."""
+    """The value at a moment between the first and the last time, by linear interpolation."""
     after = bisect_left(times, moment)
     if times[after] == moment or after == 0:
         return values[after]

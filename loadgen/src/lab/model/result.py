@@ -1,4 +1,4 @@
-"""What a trial means: its reading, the judgement of it, its row, and findings of several."""
+"""The results of trials: a reading, its judgement, its row, and findings of several trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.model.trial import TrialRecord
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles in milliseconds; None where there were too few samples for one."""
+    """Percentiles in milliseconds. One is None where there were too few samples for it."""
 
     mean_ms: float
     p50_ms: float
@@ -22,7 +22,7 @@ class Latency:
 
     def __post_init__(self) -> None:
         known = [v for v in (self.p50_ms, self.p95_ms, self.p99_ms, self.max_ms) if v is not None]
-        # Engines round a percentile up to the end of its bucket, the maximum not: 0.1 % slack.
+        # Engines round percentiles up to the end of a bucket, but not the maximum: 0.1 % slack.
         if any(a > b * 1.002 + 0.002 for a, b in pairwise(known)):
             raise ValueError(f"percentiles must not fall: {known}")
         if min(self.mean_ms, *known) < 0:
@@ -33,8 +33,8 @@ class Latency:
 class Counts:
     """Accounting of requests: sent = ok + http_errors + socket_errors + timeouts + unfinished.
 
-    `accounted_s` is how many seconds of load the counts cover (engines count their whole
-    run, warm-up included).
+    `accounted_s` is how many seconds of load the counts cover. Engines count their whole run,
+    warm-up included.
     """
 
     sent: int | None
@@ -56,15 +56,15 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an engine's raw output says about its measured window.
+    """The figures of an engine's raw output about its measured window.
 
-    Latencies cover every answer in the window, HTTP errors included, since engines do.
-    `corrected` counts from when a request should have been sent (open only); `raw` from when
-    it was sent. `lag_ms` is how late the generator itself was on average, where it can be told.
-    `pause_s` is the longest time in which the generator sends nothing by its own schedule: a
-    window's count may be off by that much of its rate.
-    `window_ok` and `window_http_errors` are the answers in the window without and with a status
-    above 399; None where the engine counts its whole run only (wrk2).
+    Latencies cover every answer in the window, HTTP errors included, because engines count so.
+    `corrected` counts from when a request should have been sent (open only), `raw` from when it was
+    sent. `lag_ms` is how late the generator itself was on average, where anything tells it.
+    `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
+    count of a window may be off by that much of its rate.
+    `window_ok` and `window_http_errors` count the answers in the window without and with a status
+    above 399. They are None where the engine counts its whole run only (wrk2).
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -88,7 +88,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A trial with its reading; `reading` None means its raw data could not be read."""
+    """A trial with its reading. `reading` is None where its raw data could not be read."""
 
     record: TrialRecord
     reading: Reading | None
@@ -97,14 +97,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed; notes say what a reader must know of it."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it."""
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
     def valid(self) -> bool:
-        """Nothing speaks against the measurement."""
+        """Whether nothing speaks against the measurement."""
         return not self.reasons
 
 
@@ -112,22 +112,22 @@ class Judgement:
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
-    * offered_rps: what was offered (open); predicted_rps: the tightest hard bound before the run
+    * offered_rps: the rate offered (open); predicted_rps: the tightest hard bound before the run
     * achieved_rps: answers per second in the measured window, HTTP errors included
     * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
     * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
       engines count their whole run, warm-up included
     * http_errors: answers above 399; socket_errors: requests whose connection was refused, reset
-      or closed (wrk2, wrk: once they were sent; what failed before is an attempt, in a note)
+      or closed (wrk2 and wrk count only requests that were sent; failed attempts are in a note)
     * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
-    * arm: the name under which a server is compared with itself, or what tells its conditions
-      apart (the case of a planted bottleneck, the part of a step of explain); empty without arms
-    * expected_rps: the tightest of all bounds, estimates included; binding: what binds there (a
-      resource, connections, or offered load); expected_p95_ms: the response time that follows
-    * window_ok, window_http_errors: ok and http_errors of the window_s seconds measured; empty
-      where the engine counts its whole run only, and in files of older versions
+    * arm: the name under which a server is compared with itself, or the name of its conditions (the
+      case of a planted bottleneck, the part of a step of explain); empty without arms
+    * expected_rps: the tightest of all bounds, estimates included; binding: its resource (or
+      connections, or offered load); expected_p95_ms: the response time that follows from it
+    * window_ok, window_http_errors: ok and http_errors of the measured window; empty where the
+      engine counts its whole run only
     """
 
     run: str
@@ -178,9 +178,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An answer of an experiment that is not one trial's: a breaking point, a recovery time, a
-    growth. `value` None: not found, and `text` says why. `low`, `high`: its 95 % interval, where
-    it has one. `text` is the sentence for people, complete with units."""
+    """An answer of an experiment that follows from several trials: a breaking point, a recovery
+    time, a growth. `value` None: not found, and `text` says why. `low` and `high` are its 95 %
+    interval, where it has one. `text` is the sentence for people, complete with units."""
 
     name: str
     server: str
@@ -194,7 +194,7 @@ class Finding:
 
 def answered(of: Reading | Row) -> tuple[int, int]:
     """Answers without and with an HTTP error: of the window where the engine tells them, else of
-    all that it accounted, its warm-up included (wrk2, and rows of older versions)."""
+    its whole run, warm-up included (wrk2)."""
     if of.window_ok is not None and of.window_http_errors is not None:
         return of.window_ok, of.window_http_errors
     counts = _counts(of)
@@ -202,20 +202,24 @@ def answered(of: Reading | Row) -> tuple[int, int]:
 
 
 def lost_rps(of: Reading | Row, offered_rps: int | None) -> float:
-    """Requests per second that got no answer (socket errors and timeouts). No engine tells when
-    they were: it is the mean of all the seconds accounted, and in an open load (`offered_rps`) no
-    more than was offered and not answered, as an engine may send a request again. 0 where none
-    can be told."""
+    """Requests per second that got no answer (socket errors and timeouts).
+
+    No engine says when an error happened, so this is the mean of the whole run. In an open load
+    (`offered_rps`) it is at most the rate that was offered and not answered, as an engine may send
+    a request again. 0 where the engine tells none.
+    """
     accounted_s = _counts(of).accounted_s
     lost = _lost(of) / accounted_s if accounted_s else 0.0
     return _at_most(lost, offered_rps, of.achieved_rps or 0.0)
 
 
 def error_share(of: Reading | Row, offered_rps: int | None) -> float:
-    """HTTP errors, socket errors and timeouts among all requests that ended, 0..1. Both of one
-    span: as many as the window saw where the engine tells its answers there, else of the whole
-    run; in an open load (`offered_rps`) no more were lost than `lost_rps` says. What the engine
-    cannot tell is not counted."""
+    """The share of HTTP errors, socket errors and timeouts among all requests that ended, 0..1.
+
+    It is that of the window where the engine counts its answers there, else that of the whole run.
+    In an open load (`offered_rps`) no more requests count as lost than `lost_rps` says. Requests
+    that the engine cannot count are left out.
+    """
     ok, errors = answered(of)
     if of.window_ok is not None:
         lost = lost_rps(of, offered_rps) * (of.window_s or 0.0)
@@ -227,9 +231,9 @@ def error_share(of: Reading | Row, offered_rps: int | None) -> float:
 
 
 def good_share(of: Reading | Row) -> float:
-    """The share of the answers that were no errors, 0..1: times `achieved_rps`, that is goodput.
-    Requests that timed out or lost their socket are no answers. Of the window where the engine
-    tells, else of the whole run."""
+    """The share of the answers without errors, 0..1. Goodput is this share of `achieved_rps`.
+    Requests that timed out or lost their socket are no answers. It is that of the window where the
+    engine tells it, else that of the whole run."""
     ok, errors = answered(of)
     return ok / (ok + errors) if errors else 1.0
 
@@ -239,8 +243,8 @@ def goodput(of: Reading) -> float: ...
 @overload
 def goodput(of: Row) -> float | None: ...
 def goodput(of: Reading | Row) -> float | None:
-    """Answers per second that were no errors; requests that timed out or lost their socket are no
-    answers. None where it cannot be told."""
+    """Answers per second without errors. Requests that timed out or lost their socket are no
+    answers. None where nobody can tell."""
     return None if of.achieved_rps is None else of.achieved_rps * good_share(of)
 
 

@@ -1,4 +1,4 @@
-"""What happened in a trial, apart from the engine's own output, and what was read back."""
+"""The record of a trial: everything known about it, apart from the engine's own output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from lab.model.verdict import Bound, Demand
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers on a server's management port. `start_time_ms` changes with every JVM."""
+    """The JVM that answers on a server's management port. `start_time_ms` changes with every
+    JVM."""
 
     model: str
     version: str
@@ -29,8 +30,8 @@ class Identity:
 class ToxicState:
     """The toxics in force at one moment, as far as a trial depends on them.
 
-    `in_force` names each with its values; `added_latency_ms` is what they add to the mean
-    round trip; `unpredicted` names those whose effect no bound covers (a proxy that is down,
+    `in_force` names each toxic with its values. `added_latency_ms` is how much they add to the mean
+    round trip. `unpredicted` names the toxics whose effect no bound covers (a proxy that is down,
     lost or cut answers, bandwidth).
     """
 
@@ -41,10 +42,10 @@ class ToxicState:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What the JMX exporter of a service that is not the lab's tells of its JVM.
+    """The JVM of a service that is not the lab's, as its JMX exporter tells.
 
-    `pool_size`: worker threads of its one pool; None where it tells of none, or of several.
-    `scraped`: Prometheus has it in its list, so there are series of it."""
+    `pool_size`: worker threads of its one pool; None where it tells of no pool, or of several.
+    `scraped`: Prometheus has the exporter in its list, so there are series of it."""
 
     start_time_ms: int
     jdk: str | None
@@ -55,10 +56,10 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read back from the lab about one server, before or after its trial.
+    """The state of one server as it was read back, before or after its trial.
 
-    `identity` None: a service that is not the lab's (foreign), which has no management port; its
-    only setting is its `url`, and `exported` what a JMX exporter tells, None without one.
+    `identity` None: a service that is not the lab's (foreign), which has no management port. Its
+    only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
     """
 
     identity: Identity | None
@@ -69,7 +70,7 @@ class Snapshot:
 
     @property
     def foreign(self) -> bool:
-        """Whether it is a service that is not the lab's."""
+        """Whether this is a service that is not the lab's."""
         return self.identity is None
 
     @property
@@ -93,18 +94,18 @@ class Snapshot:
 
     @property
     def cpus(self) -> int | None:
-        """The CPUs its JVM sees; None of a foreign service."""
+        """How many CPUs its JVM sees; None for a foreign service."""
         return self.identity.cpus if self.identity else None
 
     @property
     def cpu_quota(self) -> float | None:
-        """The CPU limit of the server's container, in CPUs; None without one, or where nothing
-        tells. A JVM rounds it up to whole CPUs."""
+        """The CPU limit of the server's container, in CPUs; None without a limit, or where nothing
+        tells it. A JVM rounds it up to whole CPUs."""
         value = self.settings.get("cpu_quota")
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     def setting(self, name: str) -> int | None:
-        """A numeric setting; None where this model has none, or none of that name."""
+        """A numeric setting; None where this model has no such setting, or no value for it."""
         value = self.settings.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -113,8 +114,8 @@ class Snapshot:
 class Fairness:
     """What the servers of one comparison have in common, by name of setting or of identity.
 
-    `own` are the settings that make the models what they are (None: the model has no such
-    thing); `unequal` are limits that must be the same and are not. Both by name, then server.
+    `own` are the settings in which the models differ by nature (None: the model has no such
+    setting). `unequal` are limits that must be the same and are not. Both by name, then server.
     """
 
     equal: Mapping[str, Json]
@@ -124,12 +125,12 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the engine and the host used of the CPU. Seconds of CPU, and shares 0..1.
+    """The CPU that the engine and the host used: seconds of CPU, and shares 0..1.
 
-    `window_…` covers the measured window only; the shares of the host too. `window_wait_s` is
-    how long the engine's threads were ready to run and had no CPU, summed, in
-    `window_slices` turns (/proc/<pid>/task/*/schedstat); `window_throttled_s` how long the
-    CPU quota of its container stopped it (cgroup cpu.stat).
+    `window_…` and the shares of the host cover the measured window only. `window_wait_s` is how
+    long the engine's threads were ready to run without a CPU, summed, in `window_slices` turns
+    (/proc/<pid>/task/*/schedstat). `window_throttled_s` is how long the CPU quota of its container
+    stopped it (cgroup cpu.stat).
     """
 
     run_cpu_s: float
@@ -143,10 +144,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class WarmCycle:
-    """One cycle of warm-up load, as the server itself saw it (of a foreign service: as the engine
-    did): it ended `at_s` seconds after the
-    load began, and lasted `length_s`; `jit_share` is JIT compile time per second (can exceed 1,
-    as several compiler threads work at once)."""
+    """One cycle of warm-up load, measured by the server itself (for a foreign service: by the
+    engine). It ended `at_s` seconds after the load began, and lasted `length_s`. `jit_share` is JIT
+    compile time per second. It can exceed 1, as several compiler threads work at once."""
 
     at_s: float
     length_s: float
@@ -157,10 +157,10 @@ class WarmCycle:
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """Whether the JVM was proven warm on a route before a trial, with the whole curve.
+    """Whether the JVM was proven warm on a route before a trial, with every cycle.
 
-    `provable` False: nothing tells (a foreign service without a JMX exporter). It was loaded for
-    a fixed time, which proves nothing; `problem` says why.
+    `provable` False: nothing tells (a foreign service without a JMX exporter). The service was
+    loaded for a fixed time, which proves nothing, and `problem` says why.
     """
 
     steady: bool
@@ -170,13 +170,13 @@ class Warmth:
 
     @property
     def cold(self) -> bool:
-        """It should have been proven warm and was not."""
+        """Whether the JVM should have been proven warm and was not."""
         return self.provable and not self.steady
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A spike as it really was, in seconds from the start of the measured run."""
+    """The real times of a peak, in seconds from the start of the measured run."""
 
     started_s: float
     ended_s: float
@@ -184,10 +184,9 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedToxic:
-    """A step of the script of toxics as it really was, in seconds from the start of the
-    measured run: when it was begun, and when the toxics read back as wanted. `clear`: nothing
-    is left that the script brought. `problem`: why it was not done, or what else was found
-    changed."""
+    """A step of the script of toxics, with its real times in seconds from the start of the measured
+    run: when it began, and when the toxics read back as wanted. `clear`: no change of the script is
+    left in force. `problem`: why the step was not made, or what else had changed."""
 
     started_s: float
     ended_s: float
@@ -198,27 +197,26 @@ class ScriptedToxic:
 
 @dataclass(frozen=True, slots=True)
 class Unwatched:
-    """A time of the load in which nobody watched the toxics: the agent was away, or Toxiproxy did
-    not answer it."""
+    """A time under load when nobody watched the toxics: the agent was away, or Toxiproxy did not
+    answer it."""
 
     started_at: datetime
     ended_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
-    """Everything known of a trial that is not in the engine's own output.
+    """Everything known about a trial that is not in the engine's own output.
 
-    `toxic_changes` are those seen while the load ran, also those undone before its end, but
-    not those of the plan's own script: they are in `script`; `unwatched` is when nobody could
-    have seen any, beyond the second between two looks (older versions did not record it);
-    `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
-    is JIT compile time per second of the measured window. `bounds` are those predicted before
-    the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
-    the light load that some of them come from.
-    `starts` counts how often the engine was started until its start was a good one. `problem` is
-    why what the engine left is not the output of a whole run. What is None was not recorded, as
-    by older versions of the lab.
+    * `toxic_changes` were seen while the load ran, also where they were undone before its end. The
+      steps of the plan's own script are not among them, but in `script`
+    * `unwatched` is when nobody could have seen a change, beyond the second between two looks
+    * `unequal` is why the servers it is compared with had other limits, if they had
+    * `jit_share` is JIT compile time per second of the measured window
+    * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
+      follows from the tightest, and `demand` is the light load that some of them come from
+    * `starts` counts the starts of the engine up to the good one
+    * `problem` is why the engine's output is not that of a whole run
     """
 
     plan: TrialPlan
@@ -235,7 +233,7 @@ class TrialRecord:
     toxic_changes: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    warmth: Warmth | None = None
+    warmth: Warmth
     jit_share: float | None = None
     peaks: tuple[Peak, ...] = ()
     starts: int = 1

@@ -1,12 +1,12 @@
-"""Which wall was hit: what each resource did in a trial's window, and what follows from it."""
+"""The resource that limited a trial: how each resource did in its window, and the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 
-# Every resource a verdict can name. The words are those of rows, reports and SUSPECT=.
+# Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
 RESOURCES = (
     "worker pool",
     "carrier threads",
@@ -23,12 +23,12 @@ RESOURCES = (
     "host CPU",
     "generator",
 )
-# Answers that are not a resource.
+# Verdicts that name no resource.
 NONE = "none"
 UNKNOWN = "unknown"
 # The bound that an open load has by itself.
 OFFERED = "offered load"
-# From here on a verdict is meant to be relied on.
+# A verdict with at least this confidence is meant to be relied on.
 HIGH = 0.8
 
 
@@ -64,14 +64,14 @@ AS_IT_IS = Condition()
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one request costs, from a light load on a warm JVM: seconds of CPU per request of
-    the server's process, and of the whole machine (generator, proxy and downstream share it),
-    each with what the idle lab used taken off. None where it could not be told.
+    """The cost of one request, from a light load on a warm JVM: seconds of CPU per request of the
+    server's process, and of the whole machine, which generator, proxy and downstream share. The CPU
+    time of the idle lab is taken off. A cost is None where nobody could tell it.
 
-    `r0_ms`: R0 of a foreign service, the mean that a single connection met, which waits for no
-    other; None where it could not be told, `r0_problem` says why. `light_rps` the answers per
-    second of the light load on it. None of the lab's servers, where R0 follows from what they
-    do."""
+    `r0_ms` is the R0 of a foreign service: the mean of a single connection, which waits for no
+    other. It is None where nobody could tell it, and `r0_problem` says why. `light_rps` is the
+    answers per second of the light load on it. Both are None for the lab's servers, whose R0
+    follows from what they do."""
 
     connections: int
     requests: int
@@ -84,8 +84,8 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """X ≤ `rps` because of `resource`, by `formula`. `estimate`: from a measured service demand,
-    which may fall under load, so no run is invalid for being faster."""
+    """X ≤ `rps` because of `resource`, by `formula`. `estimate`: it comes from a measured service
+    demand, which may fall under load, so a faster run is not invalid."""
 
     resource: str
     rps: float
@@ -95,7 +95,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number of a verdict, and the PromQL (or the file) that it came from."""
+    """One number of a verdict, and the PromQL (or the file) it came from."""
 
     what: str
     value: float
@@ -105,19 +105,20 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one resource did in the window (utilisation, saturation, errors: B. Gregg, "Thinking
+    """How one resource did in the window (utilisation, saturation, errors: B. Gregg, "Thinking
     Methodically about Performance", ACM Queue 10(12), 2012).
 
-    `utilisation` 0..1 of what it can do; `saturation` how much waited for it, `waiting` in what
-    unit; `errors` what failed for it. None: cannot be told. `score` 0..1: how strongly the
-    evidence says that it is what limits; `sentence` is for people.
+    `utilisation` is 0..1 of its capacity. `saturation` is how much waited for it, in the unit
+    `waiting`. `errors` is how much failed for want of it. None: nobody can tell. `score` is 0..1:
+    how strongly the evidence says that this resource limits. `sentence` is for people.
     """
 
     resource: str
-    utilisation: float | None
-    saturation: float | None
-    waiting: str
-    errors: float | None
+    _: KW_ONLY
+    utilisation: float | None = None
+    saturation: float | None = None
+    waiting: str = ""
+    errors: float | None = None
     score: float
     sentence: str
     evidence: tuple[Evidence, ...] = ()
@@ -131,10 +132,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited a trial: one of RESOURCES, NONE (its bound is the load itself) or UNKNOWN.
+    """What limited a trial: one of RESOURCES, NONE (the load itself is its bound) or UNKNOWN.
 
-    `confidence` 0..1; HIGH and above is meant to be relied on. `ranked` has every resource the
-    evidence tells of, the most suspect first; `missing` names what could not be told.
+    `confidence` is 0..1; HIGH and above is meant to be relied on. `ranked` has every resource with
+    evidence, the most suspect first. `missing` names the missing evidence.
     """
 
     bottleneck: str

@@ -1,4 +1,4 @@
-"""trials.csv: one row per trial, on disk as soon as the trial is measured.
+"""trials.csv: one row per trial, written as soon as the trial is measured.
 
 An empty cell means that the engine cannot tell. Times are UTC with milliseconds.
 """
@@ -61,7 +61,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         launch=plan.launch,
         arm=plan.arm,
         expected_rps=record.bounds[0].rps if record.bounds else None,
-        # What is planned to happen meanwhile is in no prediction of it.
+        # No prediction covers peaks or a script of toxics.
         expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
         binding=record.bounds[0].resource if record.bounds else None,
         window_ok=reading.window_ok if reading else None,
@@ -70,17 +70,17 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
 
 
 def append(path: Path, row: Row) -> None:
-    """Add one row (and, to a new file, the header) in one write, flushed to disk."""
+    """Add one row (to a new file: the header too) in one write, flushed to disk."""
     append_row(path, Row.columns(), _cells(row))
 
 
 def text(rows: Sequence[Row]) -> str:
-    """The whole file, as appending row by row writes it."""
+    """The whole file, with the same bytes as rows appended one by one."""
     return csv_text([Row.columns(), *map(_cells, rows)])
 
 
 def read(path: Path) -> tuple[Row, ...]:
-    """The rows of a file of this or an older version of the lab. Raises RawDataError."""
+    """The rows of a file. Raises RawDataError."""
     return read_rows(path, Row)
 
 
@@ -89,7 +89,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _cell(column: str, value: object) -> str:
-    # A whole number in a column of floats has their decimals too.
+    # A whole number in a column of floats has decimals too.
     if column in _FLOATS and isinstance(value, int | float):
         return cell(float(value), 3)
     return cell(value, 3)

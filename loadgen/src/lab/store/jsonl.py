@@ -1,6 +1,6 @@
-"""trials.jsonl: one JSON object per trial: its row, and what has no column.
+"""trials.jsonl: one JSON object per trial, with its row and with everything that has no column.
 
-null means that it cannot be told, or was not recorded by the version that ran the trial.
+null means that nobody can tell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAME = "trials.jsonl"
 
 
 def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> str:
-    """One trial, with its end of line."""
+    """The line of one trial, with its end of line."""
     record, reading = measurement.record, measurement.reading
     whole = {
         **to_json(row),
@@ -43,7 +43,8 @@ def line(row: Row, measurement: Measurement, judgement: Judgement, verdict: Verd
 
 
 def _demand(demand: Demand | None) -> Any:
-    """R0 and the rate only where they were measured: of a foreign service; and why not."""
+    """The demand, with R0, its problem and the light rate only where these are known: of a foreign
+    service."""
     known = to_json(demand)
     if demand is not None and demand.r0_problem is None:
         del known["r0_problem"]
@@ -52,9 +53,7 @@ def _demand(demand: Demand | None) -> Any:
     return known
 
 
-def _warmth(warmth: Warmth | None) -> dict[str, Any] | None:
-    if warmth is None:
-        return None
+def _warmth(warmth: Warmth) -> dict[str, Any]:
     last = warmth.cycles[-1] if warmth.cycles else None
     return {
         "steady": warmth.steady,

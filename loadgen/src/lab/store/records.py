@@ -1,6 +1,6 @@
-"""Frozen dataclasses as JSON and back: how stages hand over through files.
+"""Frozen dataclasses as files and back: JSON objects, and rows of CSV.
 
-Every write goes to a temporary file that is renamed, so a reader never sees half of one.
+Every file is written under a temporary name and then renamed, so a reader never sees half of one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import gzip
 import io
 import json
 import os
-import types
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from lab.errors import RawDataError
 
@@ -45,49 +46,26 @@ def to_json(value: object) -> Any:
 def from_json(kind: type[T], value: object) -> T:
     """A dataclass from plain JSON values. Raises ValueError naming the field that is wrong.
 
-    Unknown fields are refused: a newer format must not be read as an older one.
+    An unknown field is refused, so that a newer format is never read as an older one.
     """
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{kind.__name__} must be an object, not {value!r}")  # noqa: TRY004
-    hints = get_type_hints(kind)
-    unknown = set(value) - set(hints)
-    if unknown:
-        raise ValueError(f"{kind.__name__} has no field {min(unknown)}")
-    decoded = {}
-    for name, item in value.items():
-        decoded[name] = _decode(hints[name], item, f"{kind.__name__}.{name}")
     try:
-        return kind(**decoded)
-    except TypeError as failure:
+        decoded = msgspec.convert(value, kind)
+    except msgspec.ValidationError as failure:
         raise ValueError(f"{kind.__name__}: {failure}") from None
+    _refuse_unknown(value, to_json(decoded), kind.__name__)
+    return decoded
 
 
-def _decode(hint: Any, value: object, where: str) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-        # Of several kinds (lab.model.Json) a value is what it is.
-        return value if value is None or len(kinds) > 1 else _decode(kinds[0], value, where)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"{where} must be a list, not {value!r}")
-        return tuple(_decode(get_args(hint)[0], item, where) for item in value)
-    if origin is Mapping:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{where} must be an object, not {value!r}")
-        kind = get_args(hint)[1]
-        return {key: _decode(kind, item, f"{where}.{key}") for key, item in value.items()}
-    if origin is Literal and value not in get_args(hint):
-        raise ValueError(f"{where} must be one of {', '.join(get_args(hint))}, not {value!r}")
-    if hint is datetime:
-        return datetime.fromisoformat(str(value))
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return from_json(hint, value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint in (int, float, str, bool) and type(value) is not hint:
-        raise ValueError(f"{where} must be {hint.__name__}, not {value!r}")
-    return value
+def _refuse_unknown(given: Any, known: Any, where: str) -> None:
+    """Raises ValueError for a field that decoding left out: msgspec ignores it in a dataclass."""
+    if isinstance(given, Mapping):
+        for name, item in given.items():
+            if name not in known:
+                raise ValueError(f"{where} has no field {name}")
+            _refuse_unknown(item, known[name], f"{where}.{name}")
+    elif isinstance(given, list):
+        for item, decoded in zip(given, known, strict=True):
+            _refuse_unknown(item, decoded, where)
 
 
 def json_text(value: object) -> str:
@@ -123,8 +101,8 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
-    """Plain JSON values, one to a line, gzipped: temporary file, renamed. The same lines always
-    give the same bytes, as there is no time stamp in the gzip header."""
+    """Write plain JSON values, one per line, gzipped: temporary file, renamed. The same lines
+    always give the same bytes, as the gzip header has no time stamp."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
         for line in lines:
@@ -133,7 +111,7 @@ def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
-    """Add one CSV row (and, to a new file, the header) in one write, flushed to disk."""
+    """Add one CSV row (to a new file: the header too) in one write, flushed to disk."""
     text = csv_text([cells] if path.exists() else [columns, cells])
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
@@ -144,7 +122,7 @@ def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None
 
 
 def cell(value: object, decimals: int) -> str:
-    """A value as a CSV cell; empty for what is not known."""
+    """A value as a CSV cell; empty where it is not known."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -167,7 +145,8 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object whose keys are not the lab's to define; empty where there is no file."""
+    """A JSON object with keys that the lab does not define; empty where there is no file. Raises
+    RawDataError."""
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -180,18 +159,15 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
-    """The rows of a CSV file whose columns are the fields of the dataclass `kind`; fields with
-    a default may be missing, as in files of older versions. Raises RawDataError."""
+    """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
+    RawDataError."""
     hints = get_type_hints(kind)
-    every = dataclasses.fields(kind)  # type: ignore[arg-type]
-    optional = {field.name for field in every if field.default is not dataclasses.MISSING}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            columns = set(reader.fieldnames or ())
-            wrong = columns ^ hints.keys() - (optional - columns)
+            wrong = set(reader.fieldnames or ()) ^ hints.keys()
             if wrong:
-                problem = f"has not the columns of {path.name}: {', '.join(sorted(wrong))}"
+                problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
                 raise RawDataError(path, 1, problem)
             return tuple(_row(path, reader.line_num, kind, hints, cells) for cells in reader)
     except OSError as failure:

@@ -14,7 +14,7 @@ MIN_FREE_BYTES = 512 * 1024 * 1024
 
 
 def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
-    """A folder that was not there: results/<UTC time>-<name>, with -2, -3 … if need be."""
+    """A new folder: results/<UTC time>-<name>, with -2, -3 … where that exists. Raises LabError."""
     stamp = f"{started_at:%Y%m%dT%H%M%SZ}-{name}"
     for number in range(1, 100):
         run_dir = results / (stamp if number == 1 else f"{stamp}-{number}")
@@ -40,7 +40,7 @@ def find_run_dir(results: Path, word: str, name: str) -> Path:
 
 
 def point_latest(run_dir: Path) -> None:
-    """results/latest, replaced in one step."""
+    """Point results/latest to the run, in one step."""
     part = run_dir.parent / f".latest-{os.getpid()}"
     part.unlink(missing_ok=True)
     part.symlink_to(run_dir.name)
@@ -48,7 +48,7 @@ def point_latest(run_dir: Path) -> None:
 
 
 def check_space(results: Path) -> None:
-    """Raises LabError unless a run has room there."""
+    """Raises LabError unless there is room for a run."""
     try:
         free = shutil.disk_usage(results).free
     except OSError as failure:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabUnreachable, RawDataError
-from lab.judge.gates import around
+from lab.judge.gates import parts
 from lab.model import Observation, Series, TrialRecord
 from lab.store.records import write_packed_lines
 from lab.system.host import System
@@ -68,7 +68,7 @@ def _escaped(text: str) -> str:
 
 def _jobs(record: TrialRecord) -> tuple[str, ...]:
     """What is waited for."""
-    return (*around.jobs(record), "loadgen")
+    return (*parts.jobs(record), "loadgen")
 
 
 def observe(

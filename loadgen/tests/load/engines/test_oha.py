@@ -1,7 +1,6 @@
 """oha: answers from its SQLite rows, errors from its JSON."""
 
 import dataclasses
-import gzip
 import heapq
 import json
 import sqlite3
@@ -13,7 +12,8 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.load.engines.oha import ANSWERS, DATABASE, OUTPUT, SUMMARY, Oha, missing
+from lab.load.engines.oha import ANSWERS, DATABASE, OUTPUT, SUMMARY, Oha
+from lab.load.engines.oha_tickets import missing
 from lab.model import Reading, TrialPlan, error_share, good_share
 
 Raw = Callable[[str, str], Path]
@@ -236,19 +236,6 @@ def test_what_a_timer_takes_is_no_lateness(plan: Plan, tmp_path: Path) -> None:
     assert (reading.lag_ms, reading.corrected) == (0, reading.raw)
     rows, _, _ = played(450, 100, 15, lambda due: due + 0.003)
     assert read_back(tmp_path, trial, rows, {}).lag_ms == pytest.approx(3, abs=0.01)
-
-
-def test_what_an_older_version_condensed_says_what_it_may_have_left_out(
-    plan: Plan, tmp_path: Path
-) -> None:
-    trial = plan(400, 1800, duration_s=13, warmup_s=2, engine="oha")
-    rows, errors, _ = played(1800, 400, 15, lambda due: due)
-    assert read_back(tmp_path, trial, rows, errors).notes == ()
-    lines = gzip.decompress((tmp_path / ANSWERS).read_bytes()).splitlines(keepends=True)
-    lines[0] = b'{"format":1,"unit":"us"}\n'
-    (tmp_path / ANSWERS).write_bytes(gzip.compress(b"".join(lines)))
-    (note,) = Oha().read(trial, tmp_path).notes
-    assert note.endswith("later than its corrected latencies tell, by up to 222 ms")
 
 
 def test_answers_of_the_window_are_counted_beside_those_of_the_run(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError, WordError
-from lab.load.engines.wrk2 import OUTPUT, Spectrum, Wrk2, parse, pause_s, start_check
+from lab.load.engines.wrk2 import OUTPUT, Wrk2, pause_s, start_check
+from lab.load.engines.wrk2_output import Spectrum, parse
 from lab.model import Reading, TrialPlan
 
 Raw = Callable[[str, str], Path]

@@ -1,4 +1,4 @@
-"""Was it the load that was planned, or was the generator itself the limit?"""
+"""Was the load the planned one, or was the generator itself the limit?"""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from lab.model import Reading, TrialRecord, lost_rps
 
-# An open trial in which this share of its offered rate ended has kept up.
+# An open trial has kept up when requests ended at this share of the offered rate.
 KEPT_UP = 0.99
-# Above this share of connections busy, the server's side kept them busy; below, requests
-# were due and connections free, so the generator did not send them. Less by one latency per
-# window: what a window's edge cuts off is in no answer of it, as in Little's law for a closed load.
+# With more than this share of the connections busy, the server kept them busy. With less, requests
+# were due and connections were free, so the generator did not send. The share is lowered by one
+# latency per window: an answer that the window's edge cuts off counts nowhere.
 BUSY_CONNECTIONS = 0.9
 # A generator that used this share of its cores was at its limit.
 GENERATOR_CPU = 0.95
-# Beyond this share of the median latency, the generator measures itself: how late it sends,
-# and how long it waits for a CPU before it can send, or read an answer, at all.
+# Beyond this share of the median latency the generator measures itself. This holds for how late it
+# sends, and for how long it waits for a CPU before it can send or read an answer.
 LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
-# A quota that stops the generator for this share of the window stops its clock for requests.
+# A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
-# Inferred from what ended, by Little's law: a slow server can look like it.
+# This is inferred by Little's law from the requests that ended: a slow server can look like it.
 NOT_OFFERED = "the generator did not offer its rate"
-# Its threads waited for a CPU for this share of the cores' time: worth knowing.
+# A reader should know where the threads waited for a CPU for this share of the cores' time.
 WAITED = 0.2
-# A peak is begun and ended within two steps of the driver.
+# The driver starts and ends a peak within two of its steps.
 PEAK_SLACK_S = 0.5
 
 
@@ -36,14 +36,14 @@ def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
 
 
 def ended_rps(record: TrialRecord, reading: Reading) -> float:
-    """Requests per second that ended, with an answer or without one (socket errors, timeouts):
-    all of them were sent. What the engine cannot tell is not counted."""
+    """Requests per second that ended, with an answer or without one (socket errors, timeouts). All
+    of them were sent. Requests that the engine cannot count are left out."""
     return reading.achieved_rps + lost_rps(reading, record.plan.offered_rps)
 
 
 def overloaded(record: TrialRecord, reading: Reading) -> bool:
-    """Fewer requests ended than were offered, more than the edges of the window can have
-    missed."""
+    """Whether fewer requests ended than were offered, by more than the edges of the window
+    explain."""
     offered = record.plan.offered_rps
     if offered is None:
         return False
@@ -51,15 +51,15 @@ def overloaded(record: TrialRecord, reading: Reading) -> bool:
 
 
 def _free(busy: float | None, reading: Reading) -> bool:
-    """Whether so few connections were busy that requests could have been sent; also where that
-    is unknown."""
+    """Whether connections were free to send requests. True also where nobody knows how many were
+    busy."""
     if busy is None or reading.raw is None:
         return True
     return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
 
 
 def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Why the generator had too little CPU: as far as known where nothing was answered, too."""
+    """Why the generator had too little CPU. Where nothing was answered, less is known about it."""
     cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
     if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
         yield (
@@ -69,8 +69,8 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     yield from _starved(record, reading)
 
 
-def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Why the generator was the limit, told by what was answered."""
+def too_slow(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator was the limit, judged by the answers."""
     if reading.lag_ms is not None and reading.corrected is not None:
         allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)
         if reading.lag_ms > allowed_ms:
@@ -89,7 +89,7 @@ def generator(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def unread(record: TrialRecord) -> Iterator[str]:
-    """What was not read of the generator and its machine, by what it is needed for."""
+    """The readings of the generator and its machine that are missing, named for a note."""
     usage = record.usage
     if usage.window_cpu_s is None:
         yield "the generator's CPU"
@@ -121,20 +121,20 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def waited_share(record: TrialRecord, reading: Reading) -> float | None:
-    """For how much of its cores' time the generator waited for a CPU; None where not known."""
+    """The share of its cores' time that the generator waited for a CPU; None where not known."""
     wait_s = record.usage.window_wait_s
     return None if wait_s is None else wait_s / (reading.window_s * record.plan.cores)
 
 
 def waited(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """A note: the generator often had to wait for a CPU."""
+    """A note where the generator often waited for a CPU."""
     share = waited_share(record, reading)
     if share is not None and share >= WAITED:
         yield f"the generator waited for a CPU for {share:.0%} of its cores' time"
 
 
 def load_kept(record: TrialRecord) -> Iterator[str]:
-    """Why the load beside the trial's own was not the planned one."""
+    """Why the peaks beside the trial's own load were not the planned ones."""
     spike = record.plan.spike
     if spike is None:
         return

@@ -1,4 +1,4 @@
-"""Was it the right server, as it should be, all the time?"""
+"""Was it the right server, in the right state, all the time?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from lab.model import Snapshot, TrialRecord
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
 # CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
 JIT_COLD = 0.2
-# Longer and nothing vouches for the toxics. Less is a note, as on a busy machine a look of the
-# agent now and then gets no answer. It begins a second after the last one did, is given up after
-# 2 s, and then the next begins at once: with two in a row that fail, and a third that takes 2 s
-# as well, it is up to 1 + 3 × 2 s from one answer to the next. More than that is no chance.
+# Nothing vouches for the toxics over a longer gap. A shorter gap is a note: on a busy machine the
+# agent's look at them sometimes gets no answer. A look begins a second after the one before, is
+# given up after 2 s, and then the next begins at once. With two looks that fail, and a third that
+# takes 2 s as well, one answer comes up to 1 + 3 × 2 s after the other. A longer gap is no
+# accident.
 LONGEST_UNWATCHED_S = 7.0
-# A step of a script is begun within two steps of the driver.
+# The driver begins a step of a script within two of its own steps.
 SCRIPT_SLACK_S = 0.5
 RESTARTED = "the JVM restarted during the trial"
 WRONG_SERVER = "wrong server"
@@ -23,12 +24,12 @@ OTHER_TOXICS = "toxics are not those the run began with"
 OTHER_DELAY = "the downstream's delay is not what the run began with"
 OTHER_SETTINGS = "settings are not those of the server's first trial"
 UNWATCHED = "nobody watched the toxics"
-# Where the lab is not the planned one, or nobody knows, that may be why the server gave way.
+# With one of these reasons the server may have given way because the lab was not the planned one.
 NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:
-    """What changed of the server and of all it depends on."""
+    """What changed in the server and in everything it depends on."""
     plan, before, after = record.plan, record.before, record.after
     if before.identity is not None and before.identity.model != plan.server:
         yield f"{WRONG_SERVER}: {before.identity.model} answered as {plan.server}"
@@ -47,8 +48,9 @@ def same_server(record: TrialRecord) -> Iterator[str]:
 
 
 def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
-    """When nobody watched the toxics: too `long` to be believed, or short, which is a note. With a
-    foreign service it always is: whether it calls the lab's downstream at all is not known."""
+    """When nobody watched the toxics. A gap too `long` is a reason, a short gap a note. With a
+    foreign service every gap is a note: nobody knows whether it calls the lab's downstream at
+    all."""
     for one in record.unwatched:
         gap_s = (one.ended_at - one.started_at).total_seconds()
         if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
@@ -56,7 +58,7 @@ def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
 
 
 def _script_kept(record: TrialRecord) -> Iterator[str]:
-    """Why the toxics were not those of the script. What it changed as planned is no fault."""
+    """Why the toxics did not follow the script."""
     planned, done = record.plan.script, record.script
     for number, (step, real) in enumerate(zip(planned, done, strict=False), 1):
         late_s = real.started_s - record.window_offset_s - step.at_s
@@ -84,9 +86,9 @@ def _other_settings(was: Snapshot, now: Snapshot) -> list[str]:
 
 
 def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
-    """What is not as in `start`: the way to the downstream, as the run's loads were planned for
-    that, and the server's settings, which its trials should have in common. Of a foreign service
-    these are notes: whether it calls the lab's downstream at all is not known."""
+    """What differs from `start`: the way to the downstream, which the run's loads were planned for,
+    and the server's settings, which its trials should have in common. Of a foreign service these
+    are notes: nobody knows whether it calls the lab's downstream at all."""
     before = record.before
     if start is None:
         return
@@ -109,7 +111,7 @@ def _delays(was: Snapshot, now: Snapshot) -> str:
 
 
 def not_asked(record: TrialRecord) -> Iterator[str]:
-    """What could not be held against a foreign service, for the notes."""
+    """Notes on what could not be checked of a foreign service."""
     if not record.before.foreign:
         return
     what = ["identity", "settings", "limits", "what it calls"]
@@ -117,28 +119,28 @@ def not_asked(record: TrialRecord) -> Iterator[str]:
         what.insert(1, "restart")
     names = ", ".join(what)
     yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
-    if record.warmth is not None and not record.warmth.provable:
+    if not record.warmth.provable:
         yield f"warm-up was not proven: {record.warmth.problem}"
     if record.demand is not None and record.demand.r0_problem is not None:
         yield f"R0 unknown: {unknown_r0(record)}"
 
 
 def unknown_r0(record: TrialRecord) -> str:
-    """Why R0 of a foreign service is not known, where it is not."""
+    """Why the R0 of a foreign service is not known."""
     if record.demand is not None and record.demand.r0_problem is not None:
         return record.demand.r0_problem
     return "a single connection got no figures before the load"
 
 
 def compiler_told(record: TrialRecord) -> bool:
-    """Whether the JIT compile time of its JVM can be read at all: of a foreign service only where
-    it has a JMX exporter."""
+    """Whether anything tells the JIT compile time of its JVM: a foreign service needs a JMX
+    exporter for that."""
     return not record.before.foreign or record.before.exported is not None
 
 
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
-    if record.warmth is not None and record.warmth.cold:
+    if record.warmth.cold:
         yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
     if record.jit_share is not None and record.jit_share > JIT_COLD:
         yield (

@@ -1,28 +1,27 @@
-"""What lies behind the server: its connections, its deadline, Toxiproxy, the downstream."""
+"""The resources behind the server: its connections, its deadline, Toxiproxy, the downstream."""
 
 from __future__ import annotations
 
-from lab.judge.gates.around import PART_CPU
+from lab.judge.gates.parts import PART_CPU
+from lab.judge.verdict.evidence import EXPLAINED, FULL, WAITING_SHARE, SeenTrial, kept, value
 from lab.judge.verdict.machine import HOST_CROWDED
-from lab.judge.verdict.seen import Seen, kept, value
-from lab.judge.verdict.server import EXPLAINED, FULL, WAITING_SHARE
 from lab.model import Evidence, Standing
 
-# Errors of this share of the calls are felt.
+# An error in this share of the calls is felt.
 FELT = 0.05
-# A toxic that at least doubles the delay is what a request waits for.
+# A request waits for the toxic when it adds at least this share of R0.
 TOXIC_SHARE = 0.5
-# A call longer than its prediction by this share has waited for what is not predicted.
+# A call that is longer than predicted by this share waited for something that is not predicted.
 EXCESS = 0.25
-# A proxy needs two for each connection, and stops accepting for good when it has none.
+# A proxy needs two descriptors per connection, and stops accepting for good when it has none left.
 DESCRIPTORS_FULL = 0.98
-# The downstream answers so much of its delay too late at p95.
+# A downstream that is later than this share of its delay at p95 is suspect.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
 
 
-def connections(seen: Seen) -> Standing | None:
-    """Connections to the downstream that the server allows itself."""
+def connections(seen: SeenTrial) -> Standing | None:
+    """The server's own limit of connections to the downstream."""
     mine, name = {"server": seen.server}, "lab_downstream_connections_"
     cap = seen.mean("allowed", "connections", f"{name}cap", **mine)
     leased = seen.mean("in use", "connections", f"{name}leased", **mine)
@@ -47,17 +46,16 @@ def connections(seen: Seen) -> Standing | None:
         )
     return Standing(
         "downstream connections",
-        used,
-        waiting,
-        "calls",
-        None,
-        score,
-        sentence,
-        kept(cap, leased, pending, wait),
+        utilisation=used,
+        saturation=waiting,
+        waiting="calls",
+        score=score,
+        sentence=sentence,
+        evidence=kept(cap, leased, pending, wait),
     )
 
 
-def timeout(seen: Seen) -> Standing | None:
+def timeout(seen: SeenTrial) -> Standing | None:
     """The server's deadline for a downstream call."""
     every = seen.total("calls", "calls", "lab_downstream_calls_total", server=seen.server)
     late = seen.total(
@@ -74,24 +72,22 @@ def timeout(seen: Seen) -> Standing | None:
     score = 0.0
     sentence = f"the downstream timeout: {share:.0%} of the calls ended at {limit} ms"
     if share >= FELT:
-        # Below what an answer takes it is the deadline itself; above, something else is slow.
+        # A deadline below the time of an answer is itself the limit. Else something else is slow.
         below = limit <= seen.r0_s * 1000
         score = 0.98 if below else 0.6
         sentence += f", and an answer takes {seen.r0_s * 1000:.0f} ms"
     return Standing(
         "downstream timeout",
-        min(1.0, seen.r0_s * 1000 / limit),
-        None,
-        "",
-        share,
-        score,
-        sentence,
-        kept(every, late),
+        utilisation=min(1.0, seen.r0_s * 1000 / limit),
+        errors=share,
+        score=score,
+        sentence=sentence,
+        evidence=kept(every, late),
     )
 
 
-def toxiproxy(seen: Seen) -> Standing | None:
-    """The proxy in the way: its CPU, and toxics whose effect no bound covers."""
+def toxiproxy(seen: SeenTrial) -> Standing | None:
+    """The proxy: its CPU, its descriptors, and toxics whose effect no bound covers."""
     if not seen.call.route.calls_downstream:
         return None
     mine = {"server": seen.server}
@@ -118,24 +114,22 @@ def toxiproxy(seen: Seen) -> Standing | None:
         if share >= FELT:
             score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
         elif taken is not None and excess >= EXCESS:
-            # On a full machine every call takes longer, with a toxic or without.
+            # On a full machine every call takes longer, with or without a toxic.
             score = 0.93 if (seen.record.usage.host_busy or 0.0) < HOST_CROWDED else 0.7
             sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
             sentence += f" under {names}"
     return Standing(
         "Toxiproxy",
-        cpu,
-        None,
-        "",
-        value(failed),
-        min(1.0, score),
-        sentence,
-        kept(taken, failed, used, files, most),
+        utilisation=cpu,
+        errors=value(failed),
+        score=min(1.0, score),
+        sentence=sentence,
+        evidence=kept(taken, failed, used, files, most),
     )
 
 
-def downstream(seen: Seen) -> Standing | None:
-    """The service behind: how slow it was made, how late and how broken it is by itself."""
+def downstream(seen: SeenTrial) -> Standing | None:
+    """The service behind the server: how slow toxics make it, how late it is, and how it fails."""
     if not seen.call.route.calls_downstream:
         return None
     before = seen.record.before
@@ -168,18 +162,18 @@ def downstream(seen: Seen) -> Standing | None:
         score, sentence = 0.6, f"the downstream: late by {late_s * 1000:.0f} ms at p95"
     return Standing(
         "downstream",
-        cpu,
-        late_s,
-        "s late",
-        value(failed),
-        score,
-        sentence,
-        kept(toxic, late, used, failed),
+        utilisation=cpu,
+        saturation=late_s,
+        waiting="s late",
+        errors=value(failed),
+        score=score,
+        sentence=sentence,
+        evidence=kept(toxic, late, used, failed),
     )
 
 
-def _failed(seen: Seen) -> Evidence | None:
-    """Share of the downstream calls refused or broken off."""
+def _failed(seen: SeenTrial) -> Evidence | None:
+    """The share of the downstream calls that were refused or broken off."""
     name, mine = "lab_downstream_calls_total", {"server": seen.server}
     every = seen.observation.increase(name, **mine)
     bad = [seen.observation.increase(name, outcome=one, **mine) for one in ("refused", "error")]
@@ -195,8 +189,8 @@ def _failed(seen: Seen) -> Evidence | None:
     )
 
 
-def _cpu(seen: Seen, job: str) -> Evidence | None:
-    """Share of its CPUs that a Go process used."""
+def _cpu(seen: SeenTrial, job: str) -> Evidence | None:
+    """The share of its CPUs that a Go process used."""
     used = seen.observation.increase("process_cpu_seconds_total", job=job)
     cpus = seen.peak("CPUs", "CPUs", "go_sched_gomaxprocs_threads", job=job)
     if used is None or cpus is None or cpus.value <= 0:

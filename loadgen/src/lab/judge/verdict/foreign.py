@@ -1,7 +1,7 @@
-"""What is not known of a service that is not the lab's, and how to make it known.
+"""The evidence that is missing about a service that is not the lab's, and how to get it.
 
-Each of these is evidence that a verdict needs: without it a full resource may stand unseen beside
-the one that was found full.
+A verdict needs all of it: without it, a full resource may stay unseen beside the one that was found
+full.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lab.judge.gates.server import unknown_r0
-from lab.judge.verdict.seen import MOST_OF_R0, Seen
+from lab.judge.verdict.evidence import MOST_OF_R0, SeenTrial
 from lab.model import Series, Standing
 from lab.model.routes import EXPORTER_PORT
 
-# The most that a pool scores that has a free worker, or that nobody waits for.
+# A pool with a free worker, or that nobody waits for, scores no more than this.
 NOT_FULL = 0.5
 PAGE = "docs/your-own-service.md"
 
 
-def missing(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
-    """One line for each, beside the standings that there are."""
+def missing(seen: SeenTrial, ranked: Sequence[Standing]) -> Iterator[str]:
+    """One line for each missing piece of evidence, given the known standings."""
     before, server = seen.record.before, seen.server
     exporter = f"{server}:{EXPORTER_PORT}"
     if before.exported is None:
@@ -54,8 +54,8 @@ def missing(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
         yield from _pool_beyond_r0(seen, ranked)
 
 
-def foreign_pool_unknown(seen: Seen) -> str | None:
-    """Why a foreign service's pool of worker threads cannot be told, None where it can: exactly one
+def foreign_pool_unknown(seen: SeenTrial) -> str | None:
+    """Why nobody can tell a foreign service's pool of worker threads. None where exactly one pool
     has a size."""
     found = seen.observation.series("lab_worker_pool_size", server=seen.server)
     if not found:
@@ -70,13 +70,13 @@ def foreign_pool_unknown(seen: Seen) -> str | None:
     return None
 
 
-def foreign_quotas(seen: Seen) -> tuple[Series, ...]:
-    """The CPU quotas of the containers of this name: of more than one the sum says nothing."""
+def foreign_quotas(seen: SeenTrial) -> tuple[Series, ...]:
+    """The CPU quotas of the containers of this name. The sum of several says nothing."""
     return tuple(seen.observation.series("container_spec_cpu_quota", service=seen.server))
 
 
-def _pool_beyond_r0(seen: Seen, ranked: Sequence[Standing]) -> Iterator[str]:
-    """A full pool that gave clearly more than its size / R0."""
+def _pool_beyond_r0(seen: SeenTrial, ranked: Sequence[Standing]) -> Iterator[str]:
+    """Why R0 is unknown: a full pool gave clearly more than its size / R0."""
     for one in ranked:
         if one.resource != "worker pool" or one.score <= NOT_FULL:
             continue

@@ -1,22 +1,22 @@
-"""What all parts of the lab share: the machine, and the generator on it."""
+"""The resources outside the server and its downstream: the machine, and the generator on it."""
 
 from __future__ import annotations
 
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
-from lab.judge.verdict.seen import Seen
+from lab.judge.gates.trial import HOST_FULL
+from lab.judge.verdict.evidence import SeenTrial
 from lab.model import Evidence, Standing
 
-HOST_FULL = 0.95
-# Less than full on average, but with threads waiting for a CPU all the time: full in bursts.
+# CPUs this busy are full in bursts, if threads wait for a CPU all the time.
 HOST_CROWDED = 0.8
-# Others than the lab use this share of the machine: then its figures are not the lab's.
+# Where others use this share of the machine, its figures are not the lab's alone.
 OTHERS = 0.25
-# Read by the driver at the edges of the window: /proc/stat, and schedstat of the engine.
+# The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
 
 
-def host_cpu(seen: Seen) -> Standing | None:
+def host_cpu(seen: SeenTrial) -> Standing | None:
     """All CPUs of the machine, whoever uses them."""
     usage = seen.record.usage
     if usage.host_busy is None:
@@ -44,12 +44,18 @@ def host_cpu(seen: Seen) -> Standing | None:
             Evidence("the generator waited for a CPU", waited, "of its cores' time", _DRIVER)
         )
     return Standing(
-        "host CPU", busy, waited, "of the generator's time", None, score, sentence, tuple(evidence)
+        "host CPU",
+        utilisation=busy,
+        saturation=waited,
+        waiting="of the generator's time",
+        score=score,
+        sentence=sentence,
+        evidence=tuple(evidence),
     )
 
 
-def generator(seen: Seen) -> Standing | None:
-    """The load engine itself: then nothing was learnt of the server."""
+def generator(seen: SeenTrial) -> Standing | None:
+    """The load engine. Where it is the limit, the trial says nothing about the server."""
     usage, plan = seen.record.usage, seen.record.plan
     if usage.window_cpu_s is None:
         return None
@@ -62,7 +68,7 @@ def generator(seen: Seen) -> Standing | None:
         )
     score = 0.4 * used
     if why:
-        # Without a quota of its own it waits for CPUs that others use: then they are short.
+        # A generator that no quota stops waits for CPUs that others use: the CPUs are short.
         stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
         crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
         inferred = all(reason.startswith(NOT_OFFERED) for reason in why)
@@ -70,11 +76,10 @@ def generator(seen: Seen) -> Standing | None:
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
     return Standing(
         "generator",
-        used,
-        usage.window_wait_s,
-        "s without a CPU",
-        None,
-        score,
-        sentence,
-        tuple(evidence),
+        utilisation=used,
+        saturation=usage.window_wait_s,
+        waiting="s without a CPU",
+        score=score,
+        sentence=sentence,
+        evidence=tuple(evidence),
     )

@@ -1,50 +1,51 @@
-"""From what every resource did to the one that limits; or none, or unknown.
+"""Names the resource that limits a trial, or none, or unknown.
 
-A resource that is full makes those before it full, too: a request holds a worker while it waits
-for a connection to the downstream. So of several that are full the inner one is named, the one
-that the others wait for. What nothing full explains is unknown: a wrong name is a defect.
+A full resource makes the resources before it full too: a request holds a worker while it waits for
+a connection to the downstream. So of several full resources the inner one is named, which the
+others wait for. Where no full resource explains the figures, the answer is unknown: a wrong name
+would be a defect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lab.judge.gates import around
+from lab.judge.gates import parts
 from lab.judge.gates.generator import overloaded
-from lab.judge.verdict import downstream, foreign, machine, server
-from lab.judge.verdict.seen import Seen
+from lab.judge.verdict import downstream, foreign, machine, server_limits, threads
+from lab.judge.verdict.evidence import SeenTrial
 from lab.model import HIGH, NONE, UNKNOWN, Judgement, Measurement, Observation, Standing, Verdict
 
-# What a suspect needs to be named at all.
+# A suspect is named from this score on.
 NAMED = 0.55
-# Measured of the load's own bound: then nothing else limits.
+# Nothing else limits a load that reached this share of its own bound.
 AT_LOAD_BOUND = 0.93
-# An open load that is answered is no proof of capacity, but its rate is all there was. So much of
-# it without an error, and not overloaded.
+# An open load that is answered does not prove capacity, but its rate was all there was. This share
+# of it must be answered without an error, and it must not be overloaded.
 ANSWERED = 0.98
 FEW_ERRORS = 0.05
-# No more than this of a trial whose own figures are in doubt.
+# The most confidence in a trial whose own figures are in doubt.
 DOUBTED = 0.6
-# A second resource that is full, and that the first does not explain, makes the first less sure.
+# A second full resource that the first does not explain lowers the confidence by this factor.
 RIVAL = 0.75
 
-_STANDINGS: tuple[Callable[[Seen], Standing | None], ...] = (
+_STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     machine.generator,
     downstream.timeout,
-    server.file_descriptors,
-    server.ports,
+    server_limits.file_descriptors,
+    server_limits.ports,
     downstream.toxiproxy,
     downstream.downstream,
     downstream.connections,
-    server.garbage_collection,
-    server.server_cpu,
-    server.carrier_threads,
-    server.event_loop,
+    server_limits.garbage_collection,
+    server_limits.server_cpu,
+    threads.carrier_threads,
+    threads.event_loop,
     machine.host_cpu,
-    server.worker_pool,
-    server.accept_queue,
+    threads.worker_pool,
+    server_limits.accept_queue,
 )
-# What being full of the first explains of the others, which then are no rivals.
+# When the first resource is full, that explains why the others are full: they are no rivals.
 _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
     "downstream timeout": frozenset(("worker pool", "downstream", "Toxiproxy")),
@@ -70,16 +71,16 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     ),
     "carrier threads": frozenset(("worker pool", "accept queue")),
     "event loop": frozenset(("accept queue", "worker pool")),
-    # Not the loops, carriers and quotas: where they are full on a full machine, both may bind.
+    # Loops, carriers and quotas are left out: on a full machine both may bind.
     "host CPU": frozenset(("generator", "accept queue")),
     "worker pool": frozenset(("accept queue", "downstream timeout")),
     "accept queue": frozenset(),
 }
-# A pool that gives just what its size over its time allows needs no CPU to explain it, though
-# the CPUs may be full as well: then they are the next wall.
+# A pool that gives just what its size over its time allows explains itself. CPUs that are full as
+# well are the next wall.
 _AT_OWN_BOUND = 0.96
 _POOLS = frozenset(("worker pool", "downstream connections"))
-# What a load that got all it can have may still be limited by: who asks, and who answers.
+# A load that got all it can have may still be limited by its sender, and by its answerer.
 _OF_THE_LOAD = frozenset(("generator", "downstream"))
 _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop"))
 
@@ -87,7 +88,8 @@ _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threa
 def verdict_of(
     measurement: Measurement, judgement: Judgement, observation: Observation | None
 ) -> Verdict:
-    """What limited a trial. Never raises: what cannot be told is UNKNOWN, and says why."""
+    """What limited a trial. Never raises: the verdict is UNKNOWN, and says why, where nobody can
+    tell."""
     try:
         return _verdict(measurement, judgement, observation)
     except (ValueError, ArithmeticError) as failure:
@@ -102,14 +104,14 @@ def _verdict(
         return Verdict(UNKNOWN, 0.0, "unknown: the trial gave no figures")
     if observation is None:
         return Verdict(UNKNOWN, 0.0, "unknown: no series of its window were stored")
-    seen = Seen(measurement, judgement, reading, observation)
+    seen = SeenTrial(measurement, judgement, reading, observation)
     missing = tuple(
         f"Prometheus did not see the whole window of {job}"
-        for job in around.jobs(measurement.record)
+        for job in parts.jobs(measurement.record)
         if not observation.covers(job)
     )
     found = [one for one in (ask(seen) for ask in _STANDINGS) if one is not None]
-    # Of equals the one that is asked first, which is the inner one.
+    # Of equal scores the first counts, which is the inner resource.
     ranked = tuple(sorted(found, key=lambda one: -one.score))
     name, confidence, sentence = _named(seen, ranked)
     if not judgement.valid and name != "generator":
@@ -122,8 +124,8 @@ def _verdict(
     if measurement.record.before.foreign:
         unknown = tuple(foreign.missing(seen, ranked))
         missing = (*missing, *unknown)
-        # That the load had all it can have takes no evidence but the rate, or an R0 that was not
-        # measured on a machine as full as this one.
+        # The rate alone proves that an open load had all it can have. A closed load also needs an
+        # R0, which must not be measured on a machine as full as this one.
         sure = name == NONE and (measurement.record.plan.mode == "open" or not _any_full(ranked))
         if (unknown or name == NONE) and not sure:
             confidence = min(confidence, DOUBTED)
@@ -134,15 +136,15 @@ def _any_full(ranked: Sequence[Standing]) -> bool:
     return any(one.score >= HIGH for one in ranked)
 
 
-def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
+def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
     plan, at_bound = seen.record.plan, seen.at_load_bound
     enough = ANSWERED if plan.mode == "open" else AT_LOAD_BOUND
-    # Beside a spike there are connections whose answers are not among those measured.
+    # A spike has connections whose answers are not measured.
     kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS and plan.spike is None
     kept_up = kept_up and not seen.beyond_r0 and not overloaded(seen.record, seen.reading)
     full = [one for one in ranked if one.score >= HIGH]
     if kept_up:
-        # All that this load can have was had: what is full as well takes nothing away.
+        # The load had all it can have: a full resource takes nothing away from it.
         full = [one for one in full if one.resource in _OF_THE_LOAD]
     if full:
         first = _inner(full)
@@ -172,7 +174,7 @@ def _named(seen: Seen, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
 
 
 def _inner(full: list[Standing]) -> Standing:
-    """The one that explains most of the others; of equals the one with the higher score."""
+    """The resource that explains most of the others; of equal ones that with the higher score."""
 
     def explained(one: Standing) -> int:
         return sum(other.resource in _EXPLAINS[one.resource] for other in full)
@@ -182,7 +184,7 @@ def _inner(full: list[Standing]) -> Standing:
     return max(full, key=lambda one: (explained(one), one.score))
 
 
-def _none(seen: Seen) -> str:
+def _none(seen: SeenTrial) -> str:
     plan = seen.record.plan
     if plan.offered_rps is not None:
         return (

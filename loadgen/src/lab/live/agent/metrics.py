@@ -1,5 +1,5 @@
-"""What the agent exports, in one registry. Names and labels are the lab's vocabulary
-(prometheus/vocabulary.json); buckets are those of the servers, so both sides compare.
+"""The metrics that the agent exports, in one registry. Their names and labels are the lab's
+vocabulary (prometheus/vocabulary.json). Buckets are those of the servers, so both sides compare.
 
 One thread: the agent's event loop.
 """
@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from lab.live.agent.trial import Trial
 from lab.live.agent.watch import ToxicsSeen
 
-# 5 % apart from 0.1 to 1 s, 10 % beyond: the error a percentile read from them may have. The same
-# list as in the servers' contract (a test compares them).
+# Bounds are 5 % apart from 0.1 to 1 s, and 10 % outside: a percentile read from them is that exact.
+# The servers' contract has the same list (a test compares them).
 # fmt: off
 BUCKETS_S = (
     0.001, 0.00104, 0.00115, 0.00126, 0.00139, 0.00152, 0.00168, 0.00184, 0.00203, 0.00223,
@@ -77,26 +77,27 @@ class ProbeMetrics:
             self._requests.labels(trial.server, trial.route, outcome)
 
     def sent(self, trial: Trial) -> None:
-        """A request leaves."""
+        """Count a request that is sent."""
         self._in_flight.labels(trial.server, trial.route).inc()
 
     def gone(self, trial: Trial) -> None:
-        """It is no longer waited for."""
+        """Count a request that is no longer waited for."""
         self._in_flight.labels(trial.server, trial.route).dec()
 
     def answered(self, trial: Trial, outcome: str, latency_s: float) -> None:
-        """It ended with ``outcome``, one of OUTCOMES. A failed connection has no latency."""
+        """Count a request that ended with ``outcome``, one of OUTCOMES. A failed connection has no
+        latency."""
         self._requests.labels(trial.server, trial.route, outcome).inc()
         if outcome != "error":
             self._latency.labels(trial.server, trial.route, trial.mode).observe(latency_s)
 
     def skipped(self, trial: Trial) -> None:
-        """A request was not sent."""
+        """Count a request that was not sent."""
         self._skipped.labels(trial.server, trial.route).inc()
 
 
 class TrialCollector(Collector):
-    """The trial marks: there while a trial is on, absent otherwise."""
+    """The marks of the trial that runs; without a trial there are none."""
 
     def __init__(self, current: Callable[[], Trial | None]) -> None:
         self._current = current
@@ -124,7 +125,7 @@ class TrialCollector(Collector):
 
 
 class ToxicsCollector(Collector):
-    """The toxics in force as last seen; nothing while Toxiproxy does not answer."""
+    """The toxics in force at the last look; nothing while Toxiproxy does not answer."""
 
     def __init__(self, seen: Callable[[], ToxicsSeen | None]) -> None:
         self._seen = seen

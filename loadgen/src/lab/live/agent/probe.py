@@ -1,13 +1,13 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson process
-see the time average of the system's state, whatever load it is under (R. W. Wolff, "Poisson
-Arrivals See Time Averages", Operations Research 30(2), 1982): so a few of them per second
-show, while a trial runs, the latency a client meets.
+wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson process see the
+time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals See Time
+Averages", Operations Research 30(2), 1982). So a few requests per second show the latency of a
+client while a trial runs.
 
-It holds only as long as arrivals do not wait for answers: requests are sent at their drawn
-times, each as its own task, on as many connections as that takes; and a latency counts from
-the time the request was *meant* to be sent, so a late probe does not look fast.
+This holds only as long as arrivals do not wait for answers. Requests are sent at their drawn times,
+each as its own task, on as many connections as that takes. A latency counts from the time the
+request was *meant* to be sent, so a late probe does not look fast.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def new_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.Async
 
 @dataclass(frozen=True, slots=True)
 class ProbeSettings:
-    """``rate_rps`` is the mean of the Poisson stream, less where a trial allows less; at
-    ``most_in_flight`` unanswered requests further ones are skipped and counted (the probe then
-    understates latency)."""
+    """``rate_rps`` is the mean rate of the Poisson stream, unless a trial allows less. With
+    ``most_in_flight`` unanswered requests, further requests are skipped and counted. Then the probe
+    understates latency."""
 
     rate_rps: float
     most_in_flight: int = MOST_IN_FLIGHT
@@ -61,10 +61,10 @@ class ProbeSettings:
 
 
 class Probe:
-    """Sends requests for one trial after the other; lives in one event loop.
+    """Sends requests for one trial after the other. Lives in one event loop.
 
-    ``start`` replaces what runs; ``stop`` ends sending and abandons what is in flight (not
-    counted: it would be filed under a trial that is over).
+    ``start`` replaces the stream that runs. ``stop`` ends the stream and abandons its requests in
+    flight. They are not counted, as they would be filed under a trial that is over.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Probe:
         return self._sender is not None and not self._sender.done()
 
     async def start(self, trial: Trial) -> None:
-        """Send to ``trial.url`` from now on, instead of whatever was sent before."""
+        """Send to ``trial.url`` from now on, and end the stream before."""
         await self.stop()
         self._metrics.prepare(trial)
         self._sender = asyncio.create_task(self._send(trial), name="probe")
@@ -104,7 +104,7 @@ class Probe:
     async def _send(self, trial: Trial) -> None:
         most_rps = math.inf if trial.probe_rps is None else trial.probe_rps
         if not most_rps:
-            await asyncio.Event().wait()  # Until it is stopped: nothing may be sent.
+            await asyncio.Event().wait()  # Nothing may be sent. Wait to be stopped.
         rate_rps = min(self._settings.rate_rps, most_rps)
         in_flight: set[asyncio.Task[None]] = set()
         async with self._new_client() as client:

@@ -1,20 +1,21 @@
 """The agent as a service: HTTP on top, the probe and the toxics watch beneath.
 
 * GET /metrics   Prometheus text
-* GET /health    200 {"status": "up"}: answered by the event loop everything else runs in;
+* GET /health    200 {"status": "up"}: answered by the event loop that everything else runs in;
                  503 when a background task has died
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
-* DELETE /trial  it is over: the probe stops, the marks go
-* GET /toxics    looks, then {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = one
-                 is gone), "since"}], "first_look": when the agent began to look; empty and null
+* DELETE /trial  the trial is over: the probe stops, the marks go
+* GET /toxics    looks at Toxiproxy, then answers
+                 {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = a toxic is gone),
+                 "since"}], "first_look": when the agent began to look; these are empty and null
                  while Toxiproxy does not answer; "history": every change ever seen, with the
-                 toxic's own name, "watched": {"from", "to", "gaps": [{"from", "to"}]}, null
+                 toxic's own name; "watched": {"from", "to", "gaps": [{"from", "to"}]}, null
                  before the first look}
 * GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
 
-On the port that is published on the host it also serves the control page (`lab.live.control`).
-`lab.live.control.Guard` decides who may ask for which of them.
+On the port that is published on the host, the agent also serves the control page
+(`lab.live.control`). `lab.live.control.Guard` decides who may ask for what.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
 LARGEST_BODY = 10_000
-# What SIGTERM leaves running requests (a scrape, a PUT) before connections are cut.
+# After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
 GRACE_S = 1
-# As `lab` is called: this very program.
+# The command `lab`: this very program.
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
 
@@ -88,8 +89,8 @@ class AgentSettings:
 
 
 def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
-    """Ports on the host, as Compose tells: LAB_CONTROL_PORT of this page, LAB_GRAFANA_PORT and
-    LAB_PROMETHEUS_PORT; Grafana's only where LAB_PROFILES has it. Raises WordError."""
+    """The ports on the host, from Compose: LAB_CONTROL_PORT of this page, LAB_PROMETHEUS_PORT, and
+    LAB_GRAFANA_PORT where LAB_PROFILES has Grafana. Raises WordError."""
     ports = {}
     for name in ("control", "grafana", "prometheus"):
         variable = f"LAB_{name.upper()}_PORT"
@@ -103,7 +104,7 @@ def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
 
 
 class Agent:
-    """The state of the service. Lives in one event loop; times are of ``clock``."""
+    """The state of the service. Lives in one event loop. ``clock`` tells the times."""
 
     def __init__(self, clock: Clock, probe: Probe, watch: ToxicsWatch) -> None:
         self._clock = clock
@@ -112,7 +113,7 @@ class Agent:
         self._trial: Trial | None = None
         self._until = 0.0
         self._tasks: tuple[asyncio.Task[None], ...] = ()
-        # Announcements are applied one after the other: each waits for the probe to stop.
+        # Announcements are applied one by one: each waits for the probe to stop.
         self._order = asyncio.Lock()
 
     @property
@@ -129,7 +130,7 @@ class Agent:
         return alive and (self.trial is None or self._probe.running)
 
     async def announce(self, announcement: Announcement) -> None:
-        """Start, or refresh: a change of phase alone keeps the probe's stream."""
+        """Start or refresh a trial. A change of phase alone keeps the probe's stream."""
         async with self._order:
             trial = announcement.trial
             if not (self._probe.running and trial.same_probe(self.trial)):
@@ -144,7 +145,7 @@ class Agent:
             await self._end()
 
     async def expire(self) -> None:
-        """Stop the probe of a trial that nobody refreshed: its driver is gone."""
+        """Stop the probe of a trial that nobody refreshed, because its driver is gone."""
         async with self._order:
             if self._trial is not None and self.trial is None:
                 await self._end()

@@ -1,4 +1,4 @@
-"""The trial the driver announces: what the probe asks and what the marks say.
+"""The trial that the driver announces, for the probe and the marks.
 
 Pure: no I/O, time comes as an argument.
 """
@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TypeGuard
 from urllib.parse import urlsplit
 
-MODES = ("open", "closed")
+from lab.model import MODES
+
 PHASES = ("warmup", "measure")
 DEFAULT_EXPIRES_S = 900.0
 LONGEST_EXPIRES_S = 86_400.0
@@ -19,14 +20,13 @@ LONGEST_TEXT = 200
 
 
 class TrialRefused(ValueError):  # noqa: N818 - it is what happens to the request
-    """A trial that is not one; the message is one line: field, given, allowed."""
+    """The announced trial is wrong. The message is one line: field, given, allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One announced trial. ``offered_rps`` is None where nothing is offered (closed);
-    ``probe_rps`` is the most that the probe may send, 0 for nothing at all, None where nothing
-    limits it."""
+    """One announced trial. ``offered_rps`` is None in a closed load. ``probe_rps`` is the highest
+    rate that the probe may send at: 0 for no request at all, None for no limit."""
 
     run: str
     trial: str
@@ -60,13 +60,13 @@ class Trial:
             raise TrialRefused(f"url={self.url!r}: allowed http://host[:port]/path")
 
     def same_probe(self, other: Trial | None) -> bool:
-        """Whether the other trial asks the probe for the same thing: only marks differ."""
+        """Whether the probe sends the same requests for the other trial: only the phase differs."""
         return other is not None and replace(other, phase=self.phase) == self
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A trial and how long it holds unless announced again, in seconds."""
+    """A trial, and for how many seconds it holds unless it is announced again."""
 
     trial: Trial
     expires_s: float

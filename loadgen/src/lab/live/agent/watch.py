@@ -1,4 +1,4 @@
-"""Watches Toxiproxy: what is in force, and when it was seen to change."""
+"""Watches Toxiproxy: the toxics in force, and when they were seen to change."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
 from lab.system.toxiproxy import USER_AGENT
 
-# A toxic must show within seconds; one small request a second costs nothing on either side.
+# A toxic must show within seconds. One small request per second costs nothing on either side.
 INTERVAL_S = 1.0
-# From look to look: beyond it one failed, or came as late. Then nobody watched.
+# With more than this from look to look, a look failed or came late. Then nobody watched.
 LONGEST_STEP_S = 2 * INTERVAL_S
-# Changes that are kept to be told apart afterwards: many times those of a trial.
+# So many changes are kept: many times the changes of a trial.
 LONGEST_HISTORY = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ToxicsSeen:
-    """What was in force at the last look, and the changes seen since the agent started:
-    (proxy, toxic name, WHOLE_PROXY for down and up, REMOVED) to seconds since 1970. What was
-    already there at the first look, at ``since``, has no entry: it is older. ``until`` is the
-    last look, and ``gaps`` are times in between without any, from and to.
-    ``history`` has every change as (when, proxy, toxic name or WHOLE_PROXY), also those that
-    were changed again; ``changes`` only the last of each."""
+    """The toxics in force at the last look, and the changes seen since the agent started.
+
+    ``since`` is the time of the first look, ``until`` of the last, and ``gaps`` are the times in
+    between without a look, from and to. ``history`` has every change as (when, proxy, toxic name or
+    WHOLE_PROXY). ``changes`` has the last change of each: (proxy, toxic name, WHOLE_PROXY for down
+    and up, or REMOVED) to seconds since 1970. A toxic of the first look has no change: it is older.
+    """
 
     in_force: ToxicsInForce
     since: float
@@ -41,11 +42,11 @@ class ToxicsSeen:
     gaps: tuple[tuple[float, float], ...] = ()
 
     def last_change(self, proxy: str) -> float:
-        """When anything of the proxy last changed; 0.0 = not since the agent started."""
+        """When the proxy or its toxics last changed; 0.0 = not since the agent started."""
         return max((at for (name, _), at in self.changes.items() if name == proxy), default=0.0)
 
     def then(self, now: ToxicsInForce, at: float) -> ToxicsSeen:
-        """What is seen after ``now`` was found at wall time ``at``."""
+        """The state after a look that found ``now`` at wall time ``at``."""
         changes = dict(self.changes)
         history = list(self.history)
         for proxy in now.proxies:
@@ -82,10 +83,10 @@ def _difference(before: Proxy, after: Proxy) -> tuple[set[str], set[str]]:
 
 
 def told_of(last: ToxicsSeen | None, *, answers: bool = True) -> dict[str, Any]:
-    """The answer to GET /toxics, times in UTC. ``last`` is what the last look saw that Toxiproxy
-    answered (None: none ever did), and ``answers`` whether it was the last of all: if not, what
-    is in force now, and since when, is not told. What was seen is told in any case, with the
-    times in which nobody looked."""
+    """The answer to GET /toxics, times in UTC. ``last`` is the state after the last look that
+    Toxiproxy answered (None: it never answered). ``answers``: that was the last look of all. If it
+    was not, the answer leaves out what is in force now, and since when. It always has the changes
+    seen, with the times in which nobody looked."""
 
     def change(at: float, proxy: str, toxic: str) -> dict[str, str]:
         return {"proxy": proxy, "toxic": toxic, "since": _utc(at)}
@@ -110,8 +111,8 @@ def _utc(at: float) -> str:
 
 
 class ToxicsWatch:
-    """Looks at Toxiproxy once a second, and when asked to. ``run`` never ends by itself; failures
-    make ``seen`` None (what is not known is not exported) until Toxiproxy answers again."""
+    """Looks at Toxiproxy once a second, and when asked to. ``run`` never ends by itself. After a
+    failure ``seen`` is None until Toxiproxy answers again: the unknown is not exported."""
 
     def __init__(
         self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
@@ -122,17 +123,17 @@ class ToxicsWatch:
         self._last: ToxicsSeen | None = None
         self._answers = False
         self._client: httpx.AsyncClient | None = None
-        # One look at a time: of two, the older one could be told last.
+        # One look at a time: the older one of two could end last.
         self._order = asyncio.Lock()
 
     @property
     def seen(self) -> ToxicsSeen | None:
-        """What was in force at the last look; None if that look failed."""
+        """The state at the last look; None where that look failed."""
         return self._last if self._answers else None
 
     @property
     def told(self) -> dict[str, Any]:
-        """What it knows, as ``told_of``."""
+        """Everything it knows, as ``told_of`` gives it."""
         return told_of(self._last, answers=self._answers)
 
     async def run(self) -> None:
@@ -155,14 +156,14 @@ class ToxicsWatch:
                 self._client = None
 
     async def look_now(self) -> None:
-        """One look between the others: what was just changed here is seen at once. Nothing while
-        ``run`` does not run."""
+        """Look between the regular looks, so that a change just made is seen at once. Does nothing
+        while ``run`` does not run."""
         async with self._order:
             if self._client is not None:
                 await self.look(self._client)
 
     async def look(self, client: httpx.AsyncClient) -> None:
-        """One look."""
+        """Look once."""
         try:
             async with asyncio.timeout(2 * INTERVAL_S):
                 answer = (await client.get(f"{self._url}/proxies")).raise_for_status()

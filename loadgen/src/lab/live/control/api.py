@@ -1,18 +1,18 @@
 """The control page's HTTP side.
 
 * GET    /                      the page; /static/<file> its parts
-* GET    /api/info              what there is: servers, toxic types, knobs, routes, links
-* GET    /api/live              what is now: trial, bench, toxics in force, numbers of each server
+* GET    /api/info              the lab: servers, toxic types, knobs, routes, links
+* GET    /api/live              its state: trial, bench, toxics in force, numbers of each server
 * GET    /api/runs              the newest runs
 * GET    /api/servers           the knobs of every server
 * PATCH  /api/servers/{name}    {"pool_size": 100, …}
-* POST   /api/toxics            {"words": {"TYPE": "latency", "LATENCY": "300"}}: of `make toxic`
+* POST   /api/toxics            {"words": {"TYPE": "latency", "LATENCY": "300"}}: as `make toxic`
 * POST   /api/toxics/reset      {}
-* POST   /api/bench             {"words": {"CONC": "100", …}}: of `make bench`; 409 while one runs
-* DELETE /api/bench             {}: SIGINT to the one started here
-* GET    /results/{run}/{file}  what a run leaves, read-only
+* POST   /api/bench             {"words": {"CONC": "100", …}}: as `make bench`; 409 while one runs
+* DELETE /api/bench             {}: SIGINT to the bench started here
+* GET    /results/{run}/{file}  the files of a run, read-only
 
-What is refused is {"error": one line}: 400 a wrong word, 409 not now, 502 a part does not answer.
+A refusal is {"error": one line}: 400 a wrong word, 409 not now, 502 a part does not answer.
 Every change passes `lab.live.control.guard` first.
 """
 
@@ -58,15 +58,15 @@ STATIC = {
         "text/javascript; charset=utf-8",
     ),
 }  # fmt: skip
-# Changes of toxics that the page draws: those of its two minutes, unless a script makes them.
+# The page draws so many changes of toxics: more than two minutes have, unless a script makes them.
 MOST_CHANGES = 200
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What the agent knows itself. ``trial``: the one announced; ``proxies`` with their toxics,
-    None while Toxiproxy does not answer; ``told``: the agent's answer to GET /toxics."""
+    """The agent's own knowledge: the announced ``trial``; the ``proxies`` with their toxics, None
+    while Toxiproxy does not answer; ``told``, its answer to GET /toxics."""
 
     trial: Mapping[str, object] | None
     proxies: tuple[Proxy, ...] | None
@@ -75,8 +75,8 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class ControlSettings:
-    """Where things are. ``file_limit`` bounds a bench's connections; ``links`` are of the lab's
-    other pages, by name: a port on the host."""
+    """Where things are. ``file_limit`` bounds a bench's connections. ``links`` are the lab's other
+    pages: their ports on the host, by name."""
 
     home: Path
     servers: tuple[str, ...]
@@ -85,8 +85,8 @@ class ControlSettings:
 
 
 class Control:
-    """The parts of the page, wired. Lives in one event loop. ``look`` has the agent look at
-    Toxiproxy at once: what ``now`` says afterwards is not older than the call."""
+    """The parts of the page, wired. Lives in one event loop. ``look`` makes the agent look at
+    Toxiproxy at once: afterwards ``now`` is not older than the call."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Control:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """For the agent's application."""
+        """The routes, for the agent's application."""
 
         def route(path: str, answer: Answer, *methods: str) -> Route:
             return Route(path, _told(answer), methods=methods or ("GET",))
@@ -138,7 +138,7 @@ class Control:
         ]
 
     async def close(self) -> None:
-        """End a bench that runs, and close the connections."""
+        """End the bench that runs, if any, and close the connections."""
         await self._bench.close()
         await self._live.close()
         await self._servers.close()
@@ -205,8 +205,8 @@ class Control:
         return await self._changed(lambda toxiproxy: toxiproxy.reset().proxies)
 
     async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
-        """The proxies that a change reads back. From then on /api/live tells nothing older, also
-        where the change failed half-way."""
+        """Make a change, and answer with the proxies it reads back. From then on /api/live tells
+        nothing older, even where the change failed half-way."""
 
         def changed() -> tuple[Proxy, ...]:
             with self._toxiproxy() as toxiproxy:
@@ -221,7 +221,7 @@ class Control:
 
     async def _start_bench(self, request: Request) -> Response:
         words = await _words(request)
-        # Whom this machine loads, only its user may say, not whoever may reach a page.
+        # Only the user of this machine may choose its target, not everyone who can reach a page.
         refuse_target(words, "control page")
         of_verb("bench", words, Here(self._servers.names, self._settings.file_limit))
         async with self._changing:
@@ -241,13 +241,13 @@ class Control:
         return JSONResponse(asdict(self._bench.state), 202)
 
     async def _busy(self) -> str | None:
-        """Why no bench may start now: two loads at a time measure each other."""
+        """Why no bench may start now, if none may: two loads at a time measure each other."""
         if self._bench.running:
             return "a bench started here is running; stop it first, or wait for its end"
         folder = self._settings.home / lock.FOLDER
         claimed = await asyncio.to_thread(lock.is_claimed, folder)
         if claimed is False:
-            # What is announced, or says it runs, was killed.
+            # A trial that is announced, or a run that says it runs, was killed.
             return None
         trial = self._now().trial
         if trial is not None:
@@ -270,7 +270,7 @@ class Control:
 
 
 def _told(answer: Answer) -> Answer:
-    """The same, with every LabError as an answer."""
+    """The same handler, with every LabError as an answer."""
 
     async def told(request: Request) -> Response:
         try:
@@ -289,7 +289,7 @@ def _proxy(proxy: Proxy) -> dict[str, object]:
 
 
 async def _object(request: Request) -> dict[str, object]:
-    """The body: a JSON object of a few kB. Raises WordError."""
+    """The body as a JSON object of a few kB. Raises WordError."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -305,7 +305,7 @@ async def _object(request: Request) -> dict[str, object]:
 
 
 async def _words(request: Request) -> dict[str, str]:
-    """The words of a verb. Raises WordError."""
+    """The body as the words of a verb. Raises WordError."""
     body = await _object(request)
     words = body.get("words")
     if set(body) != {"words"} or not isinstance(words, dict) or len(words) > MOST_WORDS:

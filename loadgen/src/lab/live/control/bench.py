@@ -1,8 +1,8 @@
 """One bench at a time, as a process of its own: `lab bench CONC=…`, in this container.
 
-The process is the driver as `make bench` starts it, with words that its own rules have checked,
-given as arguments and never to a shell. SIGINT ends it as Ctrl-C would: the load stops, and what
-was measured is kept.
+The process is the driver as `make bench` starts it. The driver's own rules have checked its words,
+which are arguments and never reach a shell. SIGINT ends it as Ctrl-C does: the load stops, and the
+finished trials are kept.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ KEPT_LINES = 200
 LONGEST_LINE = 500
 # After a SIGINT a bench ends its engines (3 s of grace) and writes its report.
 STOP_S = 20.0
-# Words make hands on by the environment: here they are arguments.
+# `make` passes words in these variables. Here words are arguments.
 NOT_HANDED_ON = ("LAB_WORDS", "LAB_SETTING_NAMES")
 
 
 @dataclass(frozen=True, slots=True)
 class BenchState:
-    """``status`` None: not ended, or never started. Times in seconds since 1970."""
+    """The bench started last. ``status`` is None where it has not ended, or none was ever started.
+    Times are in seconds since 1970."""
 
     running: bool
     stopping: bool
@@ -39,8 +40,8 @@ class BenchState:
 
 
 class Bench:
-    """Starts and stops one bench; lives in one event loop. ``command`` is what `lab` is called as:
-    the seam for tests."""
+    """Starts and stops one bench. Lives in one event loop. ``command`` is the command `lab`: the
+    seam for tests."""
 
     def __init__(
         self, command: Sequence[str], environ: Mapping[str, str], clock: WallClock
@@ -60,12 +61,12 @@ class Bench:
 
     @property
     def running(self) -> bool:
-        """Whether one is under way."""
+        """Whether a bench is running."""
         return self._reader is not None and not self._reader.done()
 
     @property
     def state(self) -> BenchState:
-        """For the page."""
+        """The state, for the page."""
         running = self.running
         return BenchState(
             running=running,
@@ -78,12 +79,12 @@ class Bench:
         )
 
     async def start(self, words: Mapping[str, str]) -> None:
-        """Start one; the words are checked by who calls. Raises RuntimeError while one runs, and
-        OSError where it cannot be started."""
+        """Start a bench with words that the caller has checked. Raises RuntimeError while one runs,
+        and OSError where it cannot be started."""
         if self.running:
             raise RuntimeError("a bench is running")
         given = tuple(f"{word}={value}" for word, value in words.items())
-        # In a session of its own: nothing but `stop` reaches it.
+        # In a session of its own, only `stop` reaches it.
         child = await asyncio.create_subprocess_exec(
             *self._command,
             "bench",
@@ -100,7 +101,7 @@ class Bench:
         self._reader = asyncio.create_task(self._read(child), name="bench")
 
     def stop(self) -> bool:
-        """Ask the one that runs to end; False if none does. A second time changes nothing."""
+        """Ask the bench to end; False where none runs. Asking twice changes nothing."""
         if not self.running or self._child is None:
             return False
         self._stopping = True
@@ -109,7 +110,7 @@ class Bench:
         return True
 
     async def close(self) -> None:
-        """End the one that runs, by force if need be, and wait for it."""
+        """End the bench that runs, by force if need be, and wait for its end."""
         if not self.stop() or self._reader is None or self._child is None:
             return
         _, late = await asyncio.wait([self._reader], timeout=STOP_S)

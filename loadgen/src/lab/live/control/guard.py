@@ -1,16 +1,17 @@
-"""Who may ask the agent for what: the first thing every request passes.
+"""Decides who may ask the agent for what. Every request passes here first.
 
 The port is published on 127.0.0.1 only, yet any page open in the user's browser can reach it. Two
 attacks matter: cross-site requests (another site's page asks here, with the browser's help), and
 DNS rebinding (another site's name is made to point to 127.0.0.1, so that its page is of our
 origin).
 
-* `Host` must be a name by which the page is meant to be reached: a rebound name is not.
-* What changes anything must carry the header `Lab-Control`, which another origin may not send
-  without asking first (a CORS preflight, never answered here), and an `Origin`, where the browser
-  sends one, that is the page's own.
-* Inside the lab's network the agent has another name: under it there is what driver and Prometheus
-  use, and no page; and under the page's names none of what only the driver may do.
+* `Host` must be one of the page's names. A rebound name is not.
+* A request that changes anything must carry the header `Lab-Control`. Another origin may not send
+  it without asking first (a CORS preflight, which is never answered here). Where the browser sends
+  an `Origin`, it must be the page's own.
+* Inside the lab's network the agent has another name. That name serves the paths of the driver and
+  of Prometheus, but no page. The page's names serve none of the paths that only the driver may
+  use.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HEADER = "lab-control"
 READS = ("GET", "HEAD")
 API = "/api/"
 AGENT_PATHS = ("/metrics", "/trial", "/toxics", "/targets/cadvisor")
-# Says nothing and is asked by the container's own health check.
+# It tells nothing, and the container's own health check asks it.
 HEALTH = "/health"
 SECURITY = {
     "content-security-policy": (
@@ -47,8 +48,8 @@ def page_hosts(ports: Iterable[int]) -> frozenset[str]:
 
 
 class Guard:
-    """Refuses with 403 and one line, or hands on to ``app``. ``pages`` are the hosts of the page,
-    ``agents`` those inside the lab."""
+    """Refuses a request with 403 and one line, or hands it on to ``app``. ``pages`` are the hosts
+    of the page, ``agents`` the hosts inside the lab."""
 
     def __init__(self, app: ASGIApp, pages: Iterable[str], agents: Iterable[str]) -> None:
         self._app = app

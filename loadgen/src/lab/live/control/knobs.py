@@ -17,7 +17,7 @@ DEADLINE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ServerKnobs:
-    """A server's knobs in force; those its model does not have are left out. ``problem``: why
+    """A server's knobs in force, without the knobs that its model does not have. ``problem``: why
     nothing is known."""
 
     server: str
@@ -26,7 +26,8 @@ class ServerKnobs:
 
 
 class Servers:
-    """Asks and changes them; lives in one event loop. ``transport`` is the seam for tests."""
+    """Reads and changes the servers' knobs. Lives in one event loop. ``transport`` is the seam for
+    tests."""
 
     def __init__(
         self, names: Sequence[str], transport: httpx.AsyncBaseTransport | None = None
@@ -40,12 +41,13 @@ class Servers:
         )
 
     async def all(self) -> tuple[ServerKnobs, ...]:
-        """Every server's. Never raises: one that is away is said."""
+        """The knobs of every server. Never raises: a server that is away has a ``problem``."""
         return tuple(await asyncio.gather(*map(self._one, self.names)))
 
     async def change(self, server: str, wanted: Mapping[str, object]) -> ServerKnobs:
-        """Change knobs of a server, all or none, and read back. Raises WordError for what is not
-        one of them or out of its limits, or what the server refuses; LabUnreachable."""
+        """Change knobs of a server, all or none, and read them back. Raises WordError for a name
+        that is no knob, a value out of its limits, or one that the server refuses;
+        LabUnreachable."""
         if server not in self.names:
             raise WordError(f"{server!r} is not a server; allowed: {', '.join(self.names)}")
         if not wanted:

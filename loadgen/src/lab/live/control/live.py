@@ -1,5 +1,4 @@
-"""The live numbers of every server, from Prometheus: one query a second, and only while somebody
-looks."""
+"""The live numbers of every server, from Prometheus: one query per second, while somebody looks."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import httpx
 
 from lab.live.control.clock import WallClock
 
-# Two pages open at a time cost no more than one.
+# So two open pages cost no more than one.
 FRESH_S = 0.9
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
@@ -34,15 +33,15 @@ QUERY = " or ".join(
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """``servers``: by server, then by name of EXPRESSIONS; what has no value now is left out.
-    ``problem``: why there are none."""
+    """``servers`` has the numbers by server, then by name of EXPRESSIONS. A number without a value
+    now is left out. ``problem``: why there are no numbers."""
 
     servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     problem: str | None = None
 
 
 class Live:
-    """Asks Prometheus; lives in one event loop. ``transport`` is the seam for tests."""
+    """Asks Prometheus. Lives in one event loop. ``transport`` is the seam for tests."""
 
     def __init__(
         self, url: str, clock: WallClock, transport: httpx.AsyncBaseTransport | None = None
@@ -60,7 +59,8 @@ class Live:
         self._at: float | None = None
 
     async def numbers(self) -> Numbers:
-        """Not older than FRESH_S. Never raises: a Prometheus that is away is said."""
+        """The numbers, not older than FRESH_S. Never raises: a Prometheus that is away is a
+        ``problem``."""
         async with self._order:
             now = self._clock.monotonic()
             if self._at is None or now - self._at >= FRESH_S:

@@ -1,4 +1,4 @@
-"""What every load engine has to offer: a command line out, raw files in."""
+"""The interface of a load engine: a command line out, raw files in."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from lab.model import Curves, Mode, Reading, TrialPlan
 REQUEST_TIMEOUT_S = 30
 PROBE_DEADLINE_S = 10.0
 MAX_THREADS = 8
+# For engines without a warm-up of their own.
+DEFAULT_WARMUP_S = 10
 
 
 @dataclass(frozen=True, slots=True)
 class StartCheck:
-    """How a start that went wrong shows: `after_s` seconds after it the engine has fewer than
-    `least_sockets` sockets open. It is then ended and started again; `why` is for a note where
-    that did not help."""
+    """How a bad start shows: `after_s` seconds after it, the engine has fewer than `least_sockets`
+    sockets open. The engine is then ended and started again. `why` is a note for when that did not
+    help."""
 
     after_s: float
     least_sockets: int
@@ -32,10 +34,10 @@ class StartCheck:
 class Schedule:
     """How an engine will run a trial. All files are in the trial's raw folder.
 
-    `warm_up` is a run of its own before the measured one, for engines that cannot leave
-    their first seconds out. The measured window starts `window_offset_s` after the start of
-    the measured run and lasts `window_s`; the run itself takes `run_s` and its standard
-    output goes to the file `output`. `start_check` is of the measured run.
+    `warm_up` is a run of its own before the measured run, for engines that cannot leave their first
+    seconds out. The measured window starts `window_offset_s` after the start of the measured run
+    and lasts `window_s`. The measured run takes `run_s`, its standard output goes to the file
+    `output`, and `start_check` tells whether its start was good.
     """
 
     warm_up: tuple[str, ...] | None
@@ -49,7 +51,7 @@ class Schedule:
 
     @property
     def total_s(self) -> float:
-        """Everything, for the time left."""
+        """Both runs together, in seconds."""
         return self.warm_up_s + self.run_s
 
 
@@ -58,7 +60,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Its word in ENGINE=."""
+        """The engine's word in ENGINE=."""
 
     @property
     def modes(self) -> frozenset[Mode]:
@@ -71,7 +73,7 @@ class Engine(Protocol):
         """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """After the run: replace bulky raw files by smaller ones that say as much."""
+        """After the run: replace large raw files by small ones with the same information."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The raw files as a complete reading. Raises RawDataError naming file and line.
@@ -80,14 +82,14 @@ class Engine(Protocol):
         """
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
-        """The latencies of that reading by rank, for a report to draw. Raises as `read`."""
+        """The latencies of that reading by rank, for the report's figures. Raises as `read`."""
 
 
 def first_line(argv: tuple[str, ...], marker: str) -> str | None:
-    """The first output line with `marker` in it, of a command that says its version.
+    """The first line with `marker` in it that a command prints about its version.
 
-    Standard output and error are both searched and the exit status is ignored: wrk and wrk2
-    exit with 1 after telling their version.
+    Searches standard output and standard error, and ignores the exit status: wrk and wrk2 exit with
+    1 after printing their version.
     """
     if shutil.which(argv[0]) is None:
         return None
@@ -109,23 +111,19 @@ def first_line(argv: tuple[str, ...], marker: str) -> str | None:
     return None
 
 
-def attempts_note(engine: str, attempts: int) -> tuple[str, ...]:
-    """A note on connections that failed before a request was sent; none where none did."""
-    if not attempts:
-        return ()
-    return (
-        f"{engine} failed {attempts} times to connect or to send (attempts, not a number of "
-        "requests: it tries again at once)",
-    )
+def last_line(output: Path, otherwise: str) -> str:
+    """The last line of text in an engine's output; `otherwise` where there is none."""
+    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), otherwise)
 
 
 def cores() -> int:
-    """The CPUs this process may use (its CPU set; a quota is not counted)."""
+    """The CPUs that this process may use: its CPU set, without regard to a quota."""
     return len(os.sched_getaffinity(0))
 
 
 def threads_for(concurrency: int, cores: int) -> int:
-    """The most threads that divide the connections, up to one per core and MAX_THREADS.
+    """The most threads that divide the connections evenly, up to one per core and MAX_THREADS.
 
     wrk and wrk2 open connections / threads in each thread, rounded down.
     """

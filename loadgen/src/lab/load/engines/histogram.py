@@ -1,4 +1,4 @@
-"""Latency histograms of the engines that give up single values, in microseconds."""
+"""Latency histograms, in microseconds, of engines that tell single values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Histogram:
     max_us: int = 0
 
     def add(self, value_us: int, count: int = 1) -> None:
-        """Count a latency, once or several times."""
+        """Count a latency `count` times."""
         self.buckets[bucket_us(value_us)] += count
         self.sum_us += value_us * count
         self.max_us = max(self.max_us, value_us)
@@ -36,7 +36,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """Several histograms as one."""
+    """Several histograms added up."""
 
     buckets: Mapping[int, int]
     count: int
@@ -45,7 +45,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, histograms: Iterable[Histogram]) -> Spectrum:
-        """The sum of them."""
+        """The sum of the histograms."""
         buckets: Counter[int] = Counter()
         sum_us = max_us = 0
         for histogram in histograms:
@@ -55,7 +55,7 @@ class Spectrum:
         return cls(buckets, buckets.total(), sum_us, max_us)
 
     def at_ms(self, percentile: float) -> float:
-        """The smallest value with at least that share (0..1) of all values at or below it."""
+        """The smallest value, in ms, that this share (0..1) of all values does not exceed."""
         rank = max(1, math.ceil(percentile * self.count - 1e-9))
         seen = 0
         for value in sorted(self.buckets):
@@ -65,22 +65,22 @@ class Spectrum:
         raise ValueError("an empty spectrum has no percentiles")
 
     def curve(self) -> Curve | None:
-        """Every value by its rank; None when there are too few for a curve."""
+        """Every value by its rank; None where there are too few values for a curve."""
         return Curve.of(self._ranks(), self.count)
 
     def _ranks(self) -> Iterator[tuple[float, float]]:
         seen = 0
         for value in sorted(self.buckets):
-            # A value is reached at the rank of the first that took so long.
+            # A value's rank is that of the first answer that took so long.
             yield seen / self.count, min(value, self.max_us) / 1000
             seen += self.buckets[value]
         if self.count > LEAST_BEYOND:
-            # The last of them holds from its rank to where a curve ends.
+            # The last value holds from its rank to the end of the curve.
             last = 1 - LEAST_BEYOND / self.count
             yield last, self.at_ms(last)
 
     def latency(self) -> Latency | None:
-        """None when there is nothing in it."""
+        """The percentiles; None where the spectrum is empty."""
         if self.count == 0:
             return None
         return Latency(

@@ -1,31 +1,28 @@
 """oha 1.12, the second engine: open and closed load, on any machine.
 
-What its output means, from its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs):
+Its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs) tells what its output means:
 
 * `--db-url` stores every *answered* request after the run: `start` (when a connection took
-  the request up), `end`, `status`, and with `-q` and `--latency-correction` also
-  `start_latency_correction`, the instant its ticket was issued. So one run tells raw
-  latency (end - start) and corrected latency, for exactly the seconds wanted.
-* Tickets should be issued at i/rate. The ticket's instant is when that really happened, so a
-  generator that is late itself would hide it. Corrected latency counts from i/rate where
-  that is earlier by more than its timers take; i counts tickets by order, those without an
-  answer included, as far as they can be told (`missing`).
-* Errors come from the JSON and cover the whole run; "timeout" is a request that waited for
-  `-t`. "aborted due to deadline" is one per connection with a request in flight at the end,
-  in a closed load. In an open load idle connections are counted too: unfinished is unknown.
+  the request up), `end` and `status`. With `-q` and `--latency-correction` it also stores
+  `start_latency_correction`, the instant the request's ticket was issued. So one run gives raw
+  latency (end - start) and corrected latency, for any seconds of it.
+* Ticket i should be issued at i/rate. Its instant is when that really happened, so a generator
+  that is late itself would hide that. Corrected latency counts from i/rate where that is earlier
+  by more than oha's timers take. i counts tickets in order, including tickets without an answer as
+  far as they can be told (`oha_tickets.missing`).
+* Errors come from the JSON and cover the whole run. "timeout" is a request that waited for `-t`.
+  In a closed load, "aborted due to deadline" is one connection with a request in flight at the end.
+  An open load counts idle connections too, so the number of unfinished requests is unknown.
 
-The SQLite file holds about 100 bytes per request. It is condensed to a histogram for each
-second (`answers.jsonl.gz`), from which everything is computed, and deleted.
+The SQLite file holds about 100 bytes per request. It is condensed to one histogram per second
+(`answers.jsonl.gz`), from which everything is computed, and then deleted.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import math
 import sqlite3
-from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -34,27 +31,27 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import RawDataError
-from lab.load.engines.base import REQUEST_TIMEOUT_S, Schedule, first_line
+from lab.load.engines.base import (
+    DEFAULT_WARMUP_S,
+    REQUEST_TIMEOUT_S,
+    Schedule,
+    first_line,
+    last_line,
+)
 from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.oha_tickets import Answer, missing
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
 from lab.store.records import write_packed_lines
 
-DEFAULT_WARMUP_S = 10
 OUTPUT = "oha.out"
 SUMMARY = "oha.json"
 DATABASE = "answers.sqlite"
 ANSWERS = "answers.jsonl.gz"
-FORMAT = 2
-# Of an older version, which took every connection that was cut off for an earlier ticket.
-FORGIVING = 1
+_HEAD = {"format": 2, "unit": "us"}
 _DEADLINE = "aborted due to deadline"
 _TIMEOUT = "timeout"
-# A request that waits for so long at the end of a run timed out before; a second is slack.
-_AT_MOST_S = REQUEST_TIMEOUT_S + 1
-# What rounding may take off the instant of a ticket.
-_ROUNDING_S = 1e-6
-# Its timers go by the millisecond, and are rounded up twice (the tick of its runtime, the wait for
-# events): tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
+# oha's timers tick every millisecond, and are rounded up twice (by its runtime, and by the wait for
+# events). Tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
 _TIMER_S = 0.002
 
 
@@ -69,7 +66,7 @@ class Oha:
         return first_line(("oha", "--version"), "oha ")
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        """One run; its first seconds are left out when it is read."""
+        """One run; `read` leaves its first seconds out."""
         warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
         run_s = warm_up_s + plan.duration_s
         rate = () if plan.offered_rps is None else ("-q", f"{plan.offered_rps}")
@@ -119,7 +116,7 @@ class Oha:
                 seconds = collect(connection.execute(_ROWS), plan.offered_rps, unseen)
         except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as failure:
             raise RawDataError(database, None, f"cannot be read: {failure}") from None
-        write_packed_lines(raw / ANSWERS, (_head(FORMAT), *map(_line, seconds)))
+        write_packed_lines(raw / ANSWERS, (_HEAD, *map(_line, seconds)))
         database.unlink()
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
@@ -134,7 +131,6 @@ class Oha:
         lag_us = sum(second.lag_us for second in window)
         ok, http_errors = _answers(seconds)
         window_ok, window_http_errors = _answers(window)
-        notes = list(_forgiven(plan, raw, sum(errors.values())))
         unfinished = errors.pop(_DEADLINE, 0) if plan.mode == "closed" else None
         errors.pop(_DEADLINE, None)
         timeouts = errors.pop(_TIMEOUT, 0)
@@ -158,7 +154,7 @@ class Oha:
             window_ok=window_ok,
             window_http_errors=window_http_errors,
             lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
-            notes=(*notes, *(f"oha: {count} × {text}" for text, count in sorted(errors.items()))),
+            notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -187,7 +183,7 @@ def _answers(seconds: Iterable[Second]) -> tuple[int, int]:
 
 
 def answers(raw: Path) -> tuple[Second, ...]:
-    """Every second of a run in which something was answered, from its raw folder, by time.
+    """Every second of a run with an answer in it, by time, from the run's raw folder.
 
     Seconds count from the start of the run, warm-up included. Raises RawDataError.
     """
@@ -196,7 +192,7 @@ def answers(raw: Path) -> tuple[Second, ...]:
 
 @dataclass(slots=True)
 class Second:
-    """What was answered in one second of a run; `lag_us` sums how late their tickets were."""
+    """The answers of one second of a run. `lag_us` is how late their tickets were, summed."""
 
     second: int
     statuses: Counter[int] = field(default_factory=Counter)
@@ -205,79 +201,16 @@ class Second:
     lag_us: int = 0
 
 
-# Ticket, start, end in seconds from the run's start; status.
-Answer = tuple[float, float, float, int]
 _ROWS = (
     "SELECT coalesce(start_latency_correction, start), start, end, status FROM oha ORDER BY 1, 2"
 )
 
 
-def missing(
-    rows: Iterable[Answer],
-    rate_rps: int,
-    connections: int,
-    failed: int,
-    aborted: int,
-    run_s: float,
-) -> Sequence[int]:
-    """For every answer of an open load, ordered by ticket: how many earlier tickets have no
-    answer, at most. `failed` requests ended without one; `aborted` connections were cut off at
-    the end of the run, most of them idle.
-
-    Answer i is that of ticket i + m(i), where m(i) earlier tickets have no answer. Nothing
-    tells m(i), but it is bounded, and the least bound is taken, so that no generator looks
-    later than it was:
-
-    * No ticket is issued before it is due, so i + m(i) ≤ floor(ticket(i) · rate).
-    * m never falls from one answer to the next, so what bounds m(j) bounds all m(i) before it:
-      the minimum over all j ≥ i. A generator that stalled catches up afterwards, all at once, and
-      from the first j that is in time again this is the true number. So a stall is told in full.
-    * m(i) ≤ failed + the connections cut off while they waited for an earlier ticket. Tickets are
-      taken up in order: such a connection has held its ticket since before answer i was sent. So
-      it is none of those that answers kept busy at any moment from then on, and there are at
-      most `connections` less the most of those. Nor are there any where the end of the run is
-      further off than a request may wait. This tells the lateness of a generator that does not
-      catch up, all but `connections` that were never busy / rate of it.
-    """
-    tickets, starts, ends = array("d"), array("d"), array("d")
-    for ticket, start, end, _ in rows:
-        tickets.append(ticket)
-        starts.append(start)
-        ends.append(end)
-    sent, busy = _busy(starts, ends)
-    bounds = array("q", bytes(8 * len(tickets)))
-    least = failed + aborted
-    for index in range(len(tickets) - 1, -1, -1):
-        start = starts[index]
-        cut_off = min(aborted, max(0, connections - busy[bisect_left(sent, start)]))
-        if start < run_s - _AT_MOST_S:
-            cut_off = 0
-        issued = math.floor((tickets[index] + _ROUNDING_S) * rate_rps) - index
-        least = max(0, min(least, issued, failed + cut_off))
-        bounds[index] = least
-    return bounds
-
-
-def _busy(starts: Iterable[float], ends: Iterable[float]) -> tuple[list[float], array[int]]:
-    """When requests that were answered were sent, ascending, and how many such were in flight
-    then or at any later of these moments, at most."""
-    sent, answered = sorted(starts), sorted(ends)
-    busy = array("q", bytes(8 * len(sent)))
-    over = 0
-    for index, start in enumerate(sent):
-        while over < len(answered) and answered[over] <= start:
-            over += 1
-        busy[index] = index + 1 - over
-    for index in range(len(sent) - 2, -1, -1):
-        busy[index] = max(busy[index], busy[index + 1])
-    return sent, busy
-
-
 def collect(
     rows: Iterable[Answer], rate_rps: int | None, unseen: Sequence[int] = ()
 ) -> list[Second]:
-    """Answers, ordered by ticket, as seconds; `unseen` is how many earlier tickets than each have
-    no answer (open load)."""
+    """Answers, ordered by ticket, as seconds. In an open load, `unseen` tells for each answer how
+    many earlier tickets have none."""
     seconds: dict[int, Second] = {}
     for index, (ticket, start, end, status) in enumerate(rows):
         due = ticket if rate_rps is None else (index + unseen[index]) / rate_rps
@@ -293,26 +226,6 @@ def collect(
             second.corrected.add(max(0, round((end - due) * 1e6)))
             second.lag_us += round((ticket - due) * 1e6)
     return [seconds[at] for at in sorted(seconds)]
-
-
-def _head(version: int) -> dict[str, Any]:
-    return {"format": version, "unit": "us"}
-
-
-def _forgiven(plan: TrialPlan, raw: Path, without_answer: int) -> Iterator[str]:
-    """A note on what was condensed by an older version: what it may have left out."""
-    if plan.offered_rps is None or not without_answer:
-        return
-    try:
-        with gzip.open(raw / ANSWERS, "rt", encoding="utf-8") as file:
-            forgiving = json.loads(file.readline()) == _head(FORGIVING)
-    except (OSError, EOFError, ValueError):
-        return  # Whoever reads the rest of it says what is wrong.
-    if forgiving:
-        yield (
-            "recorded by an older version: the generator may have been later than its corrected "
-            f"latencies tell, by up to {1000 * without_answer / plan.offered_rps:.0f} ms"
-        )
 
 
 def _line(second: Second) -> dict[str, Any]:
@@ -340,7 +253,7 @@ def _read(path: Path) -> Iterator[Second]:
             for number, text in enumerate(file, 1):
                 line = json.loads(text)
                 if number == 1:
-                    if line not in (_head(FORMAT), _head(FORGIVING)):
+                    if line != _HEAD:
                         raise RawDataError(path, 1, f"unknown format {line}")
                     continue
                 yield Second(
@@ -365,18 +278,13 @@ def _load(path: Path) -> Mapping[str, Any]:
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
-        raise RawDataError(path, None, f"oha wrote no result: {_last_words(path)}") from None
+        words = last_line(path.with_name(OUTPUT), "and said nothing")
+        raise RawDataError(path, None, f"oha wrote no result: {words}") from None
     except json.JSONDecodeError as failure:
         raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
     if not isinstance(loaded, dict):
         raise RawDataError(path, 1, "is not what oha writes")
     return loaded
-
-
-def _last_words(path: Path) -> str:
-    output = path.with_name(OUTPUT)
-    lines = output.read_text(errors="replace").split("\n") if output.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "and said nothing")
 
 
 def _summary(path: Path) -> float:

@@ -1,15 +1,14 @@
 """Debian's wrk 4.1: closed load only.
 
-What its output means, from its source (github.com/wg/wrk, src/wrk.c, src/stats.c):
+Its source (github.com/wg/wrk, src/wrk.c, src/stats.c) tells what its output means:
 
-* There is no warm-up: a run of its own goes before the measured one.
-* Before anything is printed, `stats_correct` adds phantom samples for every latency of at
-  least twice the mean interval of a connection, in the manner of HdrHistogram's correction
-  for coordinated omission. So its printed percentiles are neither raw nor corrected.
-  `wrk.lua` prints the whole histogram, and `without_phantoms` undoes the correction exactly.
-* Answers above 399 are counted as "Non-2xx or 3xx"; timeouts and socket errors are counted like
-  wrk2's (connections at checks; only "read" are of requests that were sent), and what is
-  unanswered at the end is unknown.
+* There is no warm-up: a run of its own goes before the measured run.
+* Before wrk prints, `stats_correct` adds phantom samples for every latency of at least twice the
+  mean interval of a connection, in the manner of HdrHistogram's correction for coordinated
+  omission. So the printed percentiles are neither raw nor corrected. `wrk.lua` prints the whole
+  histogram, and `without_phantoms` undoes the correction exactly.
+* Answers above 399 are counted as "Non-2xx or 3xx". Timeouts and socket errors are counted as wrk2
+  counts them. The number of requests that are unanswered at the end is unknown.
 """
 
 from __future__ import annotations
@@ -22,24 +21,21 @@ from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines.base import (
+    DEFAULT_WARMUP_S,
     REQUEST_TIMEOUT_S,
     Schedule,
-    attempts_note,
     first_line,
     threads_for,
 )
 from lab.load.engines.histogram import Histogram, Spectrum
-from lab.model import Counts, Curves, Mode, Reading, TrialPlan
+from lab.load.engines.wrk_text import Failures, lines_of
+from lab.model import Curves, Mode, Reading, TrialPlan
 
-DEFAULT_WARMUP_S = 10
 OUTPUT = "wrk.txt"
 SCRIPT = Path(__file__).with_name("wrk.lua")
 
 _BEGIN = re.compile(r"latency begin (\d+) (\d+)$")
 _VALUE = re.compile(r"latency (\d+) (\d+)$")
-_SOCKET = re.compile(r"\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$")
-_STATUS = re.compile(r"\s+Non-2xx or 3xx responses: (\d+)$")
-_REFUSALS = ("unable to connect", "unable to resolve", "unable to create thread")
 
 
 class Wrk:
@@ -66,35 +62,23 @@ class Wrk:
         )
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """Its text stays as it is."""
+        """Nothing: the text is small."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The text of one run with wrk.lua."""
         said = parse(raw / OUTPUT, plan.concurrency)
-        notes = []
-        if said.timeouts:
-            notes.append(
-                f"wrk found connections waiting above {REQUEST_TIMEOUT_S} s at {said.timeouts} "
-                "checks (not a number of requests)"
-            )
+        run_s = said.run_us / 1e6
+        counts = said.failures.counts(said.requests, run_s)
         return Reading(
-            window_s=said.run_us / 1e6,
+            window_s=run_s,
             samples=said.spectrum.count,
             achieved_rps=said.requests * 1e6 / said.run_us,
             corrected=None,
             raw=said.spectrum.latency(),
-            counts=Counts(
-                sent=None,
-                ok=said.requests - said.http_errors,
-                http_errors=said.http_errors,
-                socket_errors=said.socket_errors,
-                timeouts=None,
-                unfinished=None,
-                accounted_s=said.run_us / 1e6,
-            ),
-            window_ok=said.requests - said.http_errors,
-            window_http_errors=said.http_errors,
-            notes=(*attempts_note(self.name, said.attempts), *notes),
+            counts=counts,
+            window_ok=counts.ok,
+            window_http_errors=counts.http_errors,
+            notes=said.failures.notes(self.name),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -104,36 +88,25 @@ class Wrk:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one run of wrk printed; the spectrum without its phantoms."""
+    """The figures that one run of wrk printed, its spectrum without the phantoms."""
 
     run_us: int
     requests: int
     spectrum: Spectrum
-    socket_errors: int
-    attempts: int
-    timeouts: int
-    http_errors: int
+    failures: Failures
 
 
 def parse(path: Path, connections: int) -> Said:
     """The printed text of a run with wrk.lua. Raises RawDataError unless it is complete."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
-    sockets, status, begin = (0, 0, 0, 0), 0, None
+    lines = lines_of(path, "wrk")
+    failures, begin = Failures(), None
     counts: Counter[int] = Counter()
     for number, line in enumerate(lines, 1):
-        if line.startswith(_REFUSALS):
-            raise RawDataError(path, number, f"wrk did not run: {line.strip()}")
         if line.startswith("Usage:"):
             raise RawDataError(path, number, "wrk refused its command line")
-        if found := _SOCKET.match(line):
-            connect, read, write, timeout = map(int, found.groups())
-            sockets = (connect, read, write, timeout)
-        elif found := _STATUS.match(line):
-            status = int(found[1])
-        elif found := _BEGIN.match(line):
+        if failures.take(line):
+            continue
+        if found := _BEGIN.match(line):
             begin = int(found[1]), int(found[2])
         elif begin and (found := _VALUE.match(line)):
             counts[int(found[1])] += int(found[2])
@@ -148,30 +121,22 @@ def parse(path: Path, connections: int) -> Said:
             raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
         histogram.add(value, count)
     spectrum = Spectrum.of([histogram])
-    # wrk leaves out of its histogram only what took longer than its timeout.
-    if not requests - sockets[3] <= spectrum.count <= requests:
+    # The histogram leaves out only requests that took longer than the timeout.
+    if not requests - failures.timeouts <= spectrum.count <= requests:
         raise RawDataError(
             path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
         )
-    return Said(
-        run_us=run_us,
-        requests=requests,
-        spectrum=spectrum,
-        socket_errors=sockets[1],
-        attempts=sockets[0] + sockets[2],
-        timeouts=sockets[3],
-        http_errors=status,
-    )
+    return Said(run_us, requests, spectrum, failures)
 
 
 def without_phantoms(
     counts: Mapping[int, int], run_us: int, requests: int, connections: int
 ) -> dict[int, int]:
-    """What wrk measured, from what stats_correct made of it.
+    """The measured histogram, from the one that stats_correct printed.
 
     stats_correct walks the values n upward and, for each n of at least twice the expected
-    interval e, adds its count to n-e, n-2e, … down to above e. Walking downward, each n has
-    already lost what the larger ones had added to it, so what is left is its true count.
+    interval e, adds its count to n-e, n-2e, … down to above e. This walks downward: when it comes
+    to n, the additions of all larger values are already taken off, and the true count is left.
     """
     per_connection = requests // connections
     true = dict(counts)

@@ -173,7 +173,7 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
     warmth = record.warmth
-    if warmth is not None and warmth.cycles:
+    if warmth.cycles:
         seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
         steady = "steady" if warmth.steady else "not steady"
         yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"

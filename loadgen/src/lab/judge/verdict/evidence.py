@@ -1,4 +1,4 @@
-"""A trial and its window, as the verdict asks them: every number with the query it came from."""
+"""The evidence for a verdict: numbers of a trial and its window, each with its query."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ from lab.model import (
 )
 from lab.model.routes import RouteCall, foreign, parse
 
-# Of N / R0, where R0 was measured: rounding, and the edges of a window.
+# Rounding, and the edges of a window, may put the rate this far above N / R0, where R0 was
+# measured.
 MOST_OF_R0 = 1.05
+# A resource in use for this share of its capacity is full: samples and edges lose the rest.
+FULL = 0.95
+# Measured of a bound: the bound explains the measurement.
+EXPLAINED = 0.9
+# Something waits when this share of the load does, and at least one request.
+WAITING_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One measured trial. `observation` is of its window; the methods that ask it give None for
-    what it does not hold."""
+class SeenTrial:
+    """One measured trial, with the `observation` of its window. A method gives None for a figure
+    that the observation does not hold."""
 
     measurement: Measurement
     judgement: Judgement
@@ -37,7 +44,7 @@ class Seen:
 
     @property
     def record(self) -> TrialRecord:
-        """What was planned and read back."""
+        """The trial's plan, and what was read back."""
         return self.measurement.record
 
     @property
@@ -59,23 +66,23 @@ class Seen:
 
     @property
     def rps(self) -> float:
-        """Answers per second that were no errors: a refusal is answered faster than any work."""
+        """Answers per second without errors: a refusal comes faster than any work."""
         return goodput(self.reading)
 
     @cached_property
     def r0_s(self) -> float:
-        """R0: what one request takes when nothing waits in a queue, its computing left out; of a
-        foreign service what a single connection met, 0 where that is not known."""
+        """R0: how long one request takes when nothing waits in a queue, without its computing. Of a
+        foreign service it is the mean of a single connection, 0 where that is not known."""
         if self.record.before.foreign:
             demand = self.record.demand
-            # Three digits: one connection's mean tells no more.
+            # Three digits: the mean of one connection is no more precise.
             return float(f"{(demand.r0_ms or 0.0) / 1000:.3g}") if demand else 0.0
         return response_time_ms(self.call, self.record.before) / 1000
 
     @property
     def at_load_bound(self) -> float:
-        """Measured of N / R0, the bound of the load itself (closed), or of what was offered
-        (open); 0 where a request only computes."""
+        """The measured rate as a share of the load's own bound: N / R0 (closed), or the offered
+        rate (open). 0 where a request only computes."""
         plan = self.record.plan
         if plan.offered_rps is not None:
             return self.rps / plan.offered_rps
@@ -83,8 +90,8 @@ class Seen:
 
     @property
     def beyond_r0(self) -> bool:
-        """Whether a closed load got clearly more than N / R0: then the R0 that was measured of a
-        foreign service is not its R0."""
+        """Whether a closed load got clearly more than N / R0. Then the R0 that was measured of a
+        foreign service is not its real R0."""
         of_r0 = self.record.before.foreign and self.record.plan.mode == "closed"
         return of_r0 and self.at_load_bound > MOST_OF_R0
 
@@ -100,8 +107,8 @@ class Seen:
         return closes - opens
 
     def waiting_beside(self, busy: Evidence) -> Evidence | None:
-        """Requests in flight, by Little's law (N = X·R, R from sending to answer), that are not
-        among the busy; None where the engine does not tell R."""
+        """The requests in flight, by Little's law (N = X·R, R from sending to answer), less the
+        busy ones. None where the engine does not tell R."""
         if self.reading.raw is None:
             return None
         in_flight = self.reading.achieved_rps * self.reading.raw.mean_ms / 1000
@@ -112,14 +119,12 @@ class Seen:
     def mean(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The mean of a gauge's samples in the window, its series summed."""
         means = [statistics.fmean(values) for values in self._values(name, labels)]
-        if not means:
-            return None
-        query = f"sum(avg_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return Evidence(what, sum(means), unit, query)
+        query = f"sum(avg_over_time({self._range(name, labels)}))"
+        return _told(what, sum(means) if means else None, unit, query)
 
     def heap_after_collections(self) -> Evidence | None:
-        """The mean of what collections leave of the server's heap, in bytes; of old objects all
-        that an old collection has not yet found dead."""
+        """The mean heap of the server after collections, in bytes. Dead old objects count until an
+        old collection finds them."""
         left = self._within(heap_after_collections(self.observation, server=self.server))
         if not left:
             return None
@@ -132,45 +137,39 @@ class Seen:
 
     def peak(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """The greatest sample of a gauge in the window."""
-        peaks = [max(values) for values in self._values(name, labels)]
-        if not peaks:
-            return None
-        query = f"max(max_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return Evidence(what, max(peaks), unit, query)
+        peak = max(map(max, self._values(name, labels)), default=None)
+        return _told(what, peak, unit, f"max(max_over_time({self._range(name, labels)}))")
 
     def machine_cpus(self) -> Evidence | None:
-        """How many CPUs the machine has. Runs of older versions kept no rule of it, only what
-        cAdvisor told every few minutes: there it is None where that missed the window."""
-        what, unit = "CPUs of the host", "CPUs"
-        recorded = self.peak(what, unit, "machine:machine_cpu_cores:max")
-        return recorded or self.peak(what, unit, "machine_cpu_cores")
+        """How many CPUs the machine has, by a recording rule: cAdvisor itself tells it only every
+        few minutes."""
+        return self.peak("CPUs of the host", "CPUs", "machine:machine_cpu_cores:max")
 
     def total(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """By how much counters rose in the window, in sum."""
         rise = self.observation.increase(name, **labels)
-        query = f"sum(increase({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return None if rise is None else Evidence(what, rise, unit, query)
+        return _told(what, rise, unit, f"sum(increase({self._range(name, labels)}))")
 
     def rate(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """By how much counters rose per second of the window, in sum."""
         rise = self.observation.increase(name, **labels)
-        query = f"sum(rate({name}{_braces(labels)}[{self.window_s:.0f}s]))"
-        return None if rise is None else Evidence(what, rise / self.window_s, unit, query)
+        rate = None if rise is None else rise / self.window_s
+        return _told(what, rate, unit, f"sum(rate({self._range(name, labels)}))")
 
     def each(self, label: str, name: str, **labels: str) -> list[str]:
-        """The values that a label has among a metric's series, sorted."""
+        """The values of a label among a metric's series, sorted."""
         found = self.observation.series(name, **labels)
         return sorted({series.labels.get(label, "") for series in found})
 
     def samples(self, name: str, **labels: str) -> Evidence:
-        """How many samples of a metric fell into the window, of all its series."""
+        """How many samples of a metric's series fell into the window."""
         opens, closes = self.observation.window
         count = sum(
             opens <= at <= closes
             for series in self.observation.series(name, **labels)
             for at in series.times
         )
-        query = f"sum(count_over_time({name}{_braces(labels)}[{self.window_s:.0f}s]))"
+        query = f"sum(count_over_time({self._range(name, labels)}))"
         return Evidence(f"samples of {name}", count, "samples", query)
 
     def mean_time(self, what: str, name: str, **labels: str) -> Evidence | None:
@@ -179,19 +178,24 @@ class Seen:
         count = self.observation.increase(f"{name}_count", **labels)
         if total is None or not count:
             return None
-        span = f"{_braces(labels)}[{self.window_s:.0f}s]"
-        query = f"sum(increase({name}_sum{span})) / sum(increase({name}_count{span}))"
+        sums, counts = (self._range(f"{name}_{part}", labels) for part in ("sum", "count"))
+        query = f"sum(increase({sums})) / sum(increase({counts}))"
         return Evidence(what, total / count, "s", query)
 
+    def _range(self, name: str, labels: dict[str, str]) -> str:
+        """The PromQL of a metric's samples in the window."""
+        matchers = ", ".join(f'{label}="{text}"' for label, text in labels.items())
+        return f"{name}{{{matchers}}}[{self.window_s:.0f}s]"
+
     def _values(self, name: str, labels: dict[str, str]) -> Iterator[list[float]]:
-        """The samples in the window, series by series, of those that have any."""
+        """The samples in the window of each series that has any there."""
         for series in self.observation.series(name, **labels):
             within = self._within(series.points)
             if within:
                 yield within
 
     def _within(self, points: Sequence[tuple[float, float]]) -> list[float]:
-        """The values in the window; where it is too short to hold one, the nearest to its
+        """The values in the window. A window too short to hold one has the value nearest to its
         middle."""
         opens, closes = self.observation.window
         within = [value for at, value in points if opens <= at <= closes]
@@ -203,14 +207,14 @@ class Seen:
 
 
 def kept(*evidence: Evidence | None) -> tuple[Evidence, ...]:
-    """Those that could be told."""
+    """The evidence that is known."""
     return tuple(one for one in evidence if one is not None)
 
 
 def value(evidence: Evidence | None) -> float | None:
-    """Its number."""
+    """The number of the evidence, None where it is not known."""
     return None if evidence is None else evidence.value
 
 
-def _braces(labels: dict[str, str]) -> str:
-    return "{" + ", ".join(f'{name}="{text}"' for name, text in labels.items()) + "}"
+def _told(what: str, number: float | None, unit: str, query: str) -> Evidence | None:
+    return None if number is None else Evidence(what, number, unit, query)

@@ -1,6 +1,6 @@
-"""Were the parts around the server up to it? From what Prometheus saw of the window.
+"""Did the proxy and the downstream keep up? Judged by the window's series from Prometheus.
 
-An observation that is not there, or short, says nothing: then there is a note, not a reason.
+A missing or short observation says nothing: it is a note, not a reason.
 """
 
 from __future__ import annotations
@@ -8,29 +8,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from lab.judge.gates.generator import THROTTLED
 from lab.model import Observation, TrialRecord
 from lab.model.routes import EXPORTER_PORT
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
-# What is known of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
+# The jobs of a service that is not the lab's: `jvm` only where a JMX exporter is scraped.
 JOBS_FOREIGN = ("jvm", "cadvisor")
-# The downstream answers this share of its delay too late at p95: then it is what is measured.
+# A downstream that is later than this share of its delay at p95 is what the trial measures.
 LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
-# Stopped by its quota for this share of the window.
-THROTTLED = 0.01
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 
 
 def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
-    """What is not known, or taken for granted, for the notes."""
+    """Notes on what is not known, or assumed."""
     yield from _taken(record, observation)
     if observation is None:
-        # Versions without a warm-up proof stored no series at all.
-        if record.warmth is not None:
-            yield "the window's series are missing: Prometheus did not answer"
+        yield "the window's series are missing: Prometheus did not answer"
         return
     unseen = [job for job in jobs(record) if not observation.covers(job)]
     if unseen:
@@ -38,8 +35,8 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
 
 
 def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
-    """An exporter on a host that may run other things beside the service: whose it is was not
-    told."""
+    """A note on an exporter whose owner is assumed: its host may run other things beside the
+    service."""
     server, before = record.plan.server, record.before
     if not before.foreign or before.exported is None:
         return
@@ -52,7 +49,7 @@ def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str
 
 
 def jobs(record: TrialRecord) -> tuple[str, ...]:
-    """What Prometheus should have seen of a trial."""
+    """The jobs that Prometheus should have scraped during a trial."""
     if not record.before.foreign:
         return JOBS
     return JOBS_FOREIGN if record.before.scraped else JOBS_FOREIGN[1:]
@@ -68,7 +65,7 @@ def calm(record: TrialRecord, observation: Observation | None) -> Observation | 
 
 
 def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
-    """Which of proxy and downstream was at its limit in the observed window, if one was."""
+    """Why the proxy or the downstream was at its limit in the observed window, if it was."""
     if observation is None or record.before.foreign:
         return
     window_s = observation.window[1] - observation.window[0]

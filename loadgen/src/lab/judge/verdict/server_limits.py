@@ -1,0 +1,217 @@
+"""The limits of a server that are not its threads: CPU, memory, and what its kernel grants it.
+
+Each function gives a Standing, or None where this server has no such resource or nothing is known
+about it. A score of HIGH or more takes at least two things: the resource was full, and something
+waited for it (or failed for want of it).
+"""
+
+from __future__ import annotations
+
+from lab.judge.verdict.evidence import SeenTrial, kept, value
+from lab.judge.verdict.foreign import foreign_quotas
+from lab.model import Standing
+
+# A CPU quota binds when this share of it is used, or when it stopped the server in this share of
+# its periods.
+QUOTA_FULL = 0.85
+THROTTLED_PERIODS = 0.5
+# Shares of the window spent in collections: they are felt from the first on, and bind from the
+# next.
+GC_FELT = 0.1
+GC_BINDS = 0.25
+# A smaller share binds where collections leave the heap full. A busy machine stretches pauses.
+GC_TIGHT = 0.15
+HEAP_TIGHT = 0.8
+DESCRIPTORS_FULL = 0.97
+# A JVM with a descriptor left to count its open files tells them in more than this share of
+# scrapes.
+COUNTED = 0.5
+# The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
+PORTS = 55_536
+PORTS_FULL = 0.9
+# Fewer connections that found the accept queue full in the window are an accident.
+OVERFLOWS = 10
+
+
+def server_cpu(seen: SeenTrial) -> Standing | None:
+    """The CPU quota of the server's container (cgroup CFS bandwidth control). A container without a
+    quota uses the machine's CPUs: see machine.host_cpu."""
+    mine = {"service": seen.server}
+    used = seen.rate("CPU of the server", "CPUs", "container_cpu_usage_seconds_total", **mine)
+    if used is None or (seen.record.before.foreign and len(foreign_quotas(seen)) > 1):
+        return None
+    quota = seen.peak("CPU quota", "µs", "container_spec_cpu_quota", **mine)
+    period = seen.peak("CPU period", "µs", "container_spec_cpu_period", **mine)
+    stopped = seen.total("throttled", "s", "container_cpu_cfs_throttled_seconds_total", **mine)
+    periods = seen.total("periods", "periods", "container_cpu_cfs_periods_total", **mine)
+    hit = seen.total(
+        "periods throttled", "periods", "container_cpu_cfs_throttled_periods_total", **mine
+    )
+    share = hit.value / periods.value if hit and periods and periods.value > 0 else None
+    evidence = kept(used, quota, period, stopped, periods, hit)
+    limit = quota.value / period.value if quota and period and quota.value > 0 else None
+    machine = seen.machine_cpus()
+    # A foreign service does not tell how many CPUs it sees.
+    cpus = seen.record.before.cpus
+    most = value(machine) or cpus
+    # After a limit is lifted, a quota of all the machine's CPUs remains.
+    if limit is None or (most is not None and limit >= most):
+        return Standing(
+            "server CPU",
+            utilisation=min(1.0, used.value / cpus) if cpus else None,
+            score=min(0.5, 0.3 * used.value / cpus) if cpus else 0.0,
+            sentence=f"the server's CPU: {used.value:.2f} of {cpus or 'the machine'}, "
+            "without a quota",
+            evidence=evidence,
+        )
+    usage = min(1.0, used.value / limit)
+    sentence = f"the server's CPU: {used.value:.2f} of the {limit:g} CPUs of its quota"
+    score = 0.5 * usage
+    if share is not None:
+        sentence += f", stopped in {share:.0%} of the periods"
+        if usage >= QUOTA_FULL or share >= THROTTLED_PERIODS:
+            score = 0.96 if share >= THROTTLED_PERIODS and usage >= 0.7 else 0.75
+    if seen.rps and score >= 0.6:
+        each_ms = used.value / seen.rps * 1000
+        sentence += f"; {each_ms:.2f} ms of CPU per request, measured {seen.rps:,.0f} req/s"
+    return Standing(
+        "server CPU",
+        utilisation=usage,
+        saturation=value(stopped),
+        waiting="s throttled",
+        score=score,
+        sentence=sentence,
+        evidence=evidence,
+    )
+
+
+def garbage_collection(seen: SeenTrial) -> Standing | None:
+    """The collector's pauses, and how full the heap is after them. Cycles of concurrent collectors
+    run beside the program, and are left out."""
+    name = "jvm_gc_collection_seconds_sum"
+    pauses = [
+        seen.rate(f"in {gc}", "of the time", name, server=seen.server, gc=gc)
+        for gc in seen.each("gc", name, server=seen.server)
+        if "Cycles" not in gc
+    ]
+    known = kept(*pauses)
+    if not known:
+        return None
+    share = min(1.0, sum(one.value for one in known))
+    left = seen.heap_after_collections()
+    most = seen.peak("heap", "bytes", "jvm_memory_max_bytes", server=seen.server, area="heap")
+    full = left.value / most.value if left and most and most.value > 0 else None
+    sentence = f"garbage collection: {share:.0%} of the time"
+    if full is not None and most is not None:
+        sentence += f", {full:.0%} of a heap of {most.value / 2**20:.0f} MB in use afterwards"
+    score = 0.5 * share
+    if share >= GC_BINDS:
+        score = 0.93
+    elif share >= GC_TIGHT and full is not None and full >= HEAP_TIGHT:
+        score = 0.82
+    elif share >= GC_FELT:
+        score = 0.6 + (share - GC_FELT)
+    return Standing(
+        "garbage collection",
+        utilisation=share,
+        saturation=full,
+        waiting="of the heap in use after collections",
+        score=score,
+        sentence=sentence,
+        evidence=kept(*known, left, most),
+    )
+
+
+def accept_queue(seen: SeenTrial) -> Standing | None:
+    """The connections that the kernel holds until the server accepts them (listen(2), backlog)."""
+    mine = {"server": seen.server}
+    over = seen.total("found it full", "connections", "lab_kernel_listen_overflows_total", **mine)
+    if over is None:
+        return None
+    drops = seen.total("dropped", "connections", "lab_kernel_listen_drops_total", **mine)
+    length = seen.peak("longest seen", "connections", "lab_kernel_accept_queue_length", **mine)
+    backlog = seen.record.before.setting("backlog")
+    used = min(1.0, length.value / backlog) if length and backlog else None
+    score = 0.9 if over.value >= OVERFLOWS else 0.3 if over.value > 0 else 0.0
+    sentence = f"the accept queue: {over.value:.0f} connection attempts found it full"
+    if backlog:
+        sentence += f" (backlog {backlog}); each waits a second or more to be sent again"
+    return Standing(
+        "accept queue",
+        utilisation=used,
+        saturation=value(length),
+        waiting="connections",
+        errors=over.value,
+        score=score,
+        sentence=sentence,
+        evidence=kept(over, drops, length),
+    )
+
+
+def file_descriptors(seen: SeenTrial) -> Standing | None:
+    """The open files of the server, the proxy and the downstream, each against its own limit."""
+    found = [
+        one
+        for one in (
+            _none_left(seen),
+            _descriptors(seen, "the server", job="jvm", server=seen.server),
+            _descriptors(seen, "Toxiproxy", job="toxiproxy"),
+            _descriptors(seen, "the downstream", job="downstream"),
+        )
+        if one is not None
+    ]
+    return max(found, key=lambda one: one.score, default=None)
+
+
+def _descriptors(seen: SeenTrial, who: str, **labels: str) -> Standing | None:
+    opened = seen.peak(f"open files of {who}", "files", "process_open_fds", **labels)
+    most = seen.peak(f"most files of {who}", "files", "process_max_fds", **labels)
+    if opened is None or most is None or most.value <= 0:
+        return None
+    used = min(1.0, opened.value / most.value)
+    return Standing(
+        "file descriptors",
+        utilisation=used,
+        score=0.97 if used >= DESCRIPTORS_FULL else 0.4 * used,
+        sentence=f"file descriptors: {who} has {opened.value:.0f} of {most.value:.0f} open",
+        evidence=kept(opened, most),
+    )
+
+
+def _none_left(seen: SeenTrial) -> Standing | None:
+    """A JVM without a spare descriptor cannot open /proc to count its open files. That count is
+    missing from its scrapes, which hold everything else."""
+    threads = seen.samples("jvm_threads_current", server=seen.server)
+    counted = seen.samples("process_open_fds", job="jvm", server=seen.server)
+    if not threads.value or counted.value > COUNTED * threads.value:
+        return None
+    # A JVM that is not the lab's may never tell its open files, for reasons of its own.
+    told = seen.observation.series("process_open_fds", job="jvm", server=seen.server)
+    if seen.record.before.foreign and not told:
+        return None
+    return Standing(
+        "file descriptors",
+        utilisation=1.0,
+        score=0.95,
+        sentence="file descriptors: the server had none left, not even to count them in /proc",
+        evidence=(threads, counted),
+    )
+
+
+def ports(seen: SeenTrial) -> Standing | None:
+    """The local ports of the server's container for connections to the downstream."""
+    mine = {"server": seen.server}
+    gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
+    out = seen.peak(
+        "downstream connections", "connections", "lab_downstream_connections_leased", **mine
+    )
+    if gone is None:
+        return None
+    used = min(1.0, (gone.value + (value(out) or 0)) / PORTS)
+    return Standing(
+        "ports",
+        utilisation=used,
+        score=0.9 if used >= PORTS_FULL else 0.4 * used,
+        sentence=f"ports: {used:.0%} of {PORTS:,} in use or in TIME_WAIT",
+        evidence=kept(gone, out),
+    )

@@ -1,0 +1,169 @@
+"""The threads that a server works with: a pool, the carriers of virtual threads, event loops.
+
+Each function gives a Standing, or None where this server has no such threads or nothing is known
+about them. A score of HIGH or more takes at least two things: all threads were busy, and something
+waited for them (or failed for want of them).
+"""
+
+from __future__ import annotations
+
+from lab.judge.verdict.evidence import (
+    EXPLAINED,
+    FULL,
+    MOST_OF_R0,
+    WAITING_SHARE,
+    SeenTrial,
+    kept,
+    value,
+)
+from lab.judge.verdict.foreign import foreign_pool_unknown
+from lab.model import Standing
+
+# A loop at work for this share of the time leaves no room for a burst.
+LOOP_FULL = 0.9
+# Fewer requests that a bounded queue refused in the window are an accident.
+REFUSED = 100
+
+
+def worker_pool(seen: SeenTrial) -> Standing | None:
+    """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S."""
+    mine = {"server": seen.server}
+    size = seen.mean("workers", "threads", "lab_worker_pool_size", **mine)
+    active = seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine)
+    queued = seen.mean(
+        "requests waiting for a worker", "requests", "lab_worker_pool_queue_depth", **mine
+    )
+    if size is None or active is None or size.value <= 0:
+        return None
+    foreign = seen.record.before.foreign
+    if foreign and foreign_pool_unknown(seen) is not None:
+        return None
+    if queued is None and foreign:
+        queued = seen.waiting_beside(active)
+    request = {**mine, "route": seen.path}
+    wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
+    held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
+    used = max(0.0, min(1.0, active.value / size.value))
+    waiting = value(queued) or 0.0
+    refused = seen.total(
+        "requests refused", "requests", "lab_http_requests_total", outcome="rejected", **request
+    )
+    # A queue that is bounded refuses what it cannot hold.
+    full = used >= FULL and (
+        waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
+        or (value(refused) or 0.0) >= REFUSED
+    )
+    score, sentence = 0.5 * used, f"the worker pool: {active.value:.0f} of {size.value:.0f} busy"
+    if full:
+        sentence += f", {waiting:.0f} waiting"
+        if wait is not None:
+            sentence += f" {wait.value:.2f} s each"
+        if refused is not None and refused.value >= REFUSED:
+            sentence += f", {refused.value:,.0f} refused"
+        score, explanation = _explained(seen, size.value, value(held))
+        sentence += explanation
+    return Standing(
+        "worker pool",
+        utilisation=used,
+        saturation=waiting,
+        waiting="requests",
+        score=score,
+        sentence=sentence,
+        evidence=kept(size, active, queued, wait, held),
+    )
+
+
+def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[float, str]:
+    """The score of a full pool, and how far its bound explains the measured rate."""
+    if seen.r0_s <= 0:
+        return 0.6, ""
+    bound = size / seen.r0_s
+    explained, score = seen.rps / bound, 0.6
+    if seen.record.before.foreign and explained > MOST_OF_R0:
+        pass  # A worker is held for less than the R0 that was measured.
+    elif explained >= EXPLAINED:
+        score = 0.97
+    elif held_s is not None and seen.rps * held_s >= EXPLAINED * size:
+        score = 0.75  # The pool is full, but something holds its workers longer than predicted.
+    text = f"; {size:.0f} / {seen.r0_s:g} s = {bound:,.0f} req/s, measured {seen.rps:,.0f}"
+    if held_s is not None and explained < EXPLAINED:
+        text += f" as each was held {held_s:.2f} s"
+    return score, text
+
+
+def carrier_threads(seen: SeenTrial) -> Standing | None:
+    """Platform threads that carry virtual ones (JEP 444)."""
+    mine = {"server": seen.server}
+    name = "lab_virtual_thread_scheduler_"
+    wanted = seen.mean("carriers", "threads", f"{name}parallelism", **mine)
+    mounted = seen.mean("virtual threads running", "threads", f"{name}mounted", **mine)
+    queued = seen.mean("virtual threads waiting for a carrier", "threads", f"{name}queued", **mine)
+    if (
+        wanted is None
+        or mounted is None
+        or wanted.value <= 0
+        or not seen.record.before.setting("virtual_thread_parallelism")
+    ):
+        return None
+    used = max(0.0, min(1.0, mounted.value / wanted.value))
+    waiting = value(queued) or 0.0
+    cpus = seen.record.before.own_identity.cpus
+    score = 0.5 * used
+    sentence = (
+        f"carrier threads: {mounted.value:.1f} of {wanted.value:.0f} busy, "
+        f"{waiting:.0f} virtual threads waiting for one"
+    )
+    if used >= LOOP_FULL and waiting >= 1:
+        # With as many carriers as CPUs, the CPUs are short. They have a standing of their own.
+        score = 0.95 if wanted.value < cpus else 0.55
+        sentence += f", on {cpus} CPUs"
+    return Standing(
+        "carrier threads",
+        utilisation=used,
+        saturation=waiting,
+        waiting="virtual threads",
+        score=score,
+        sentence=sentence,
+        evidence=kept(wanted, mounted, queued),
+    )
+
+
+def event_loop(seen: SeenTrial) -> Standing | None:
+    """Event loop threads. All time outside the selector is busy: computing, or blocked."""
+    name = "lab_event_loop_busy_seconds_total"
+    rates = [
+        seen.rate(f"loop {loop} busy", "of its time", name, server=seen.server, loop=loop)
+        for loop in seen.each("loop", name, server=seen.server)
+    ]
+    busy = [max(0.0, min(1.0, one.value)) for one in kept(*rates)]
+    if not busy or seen.record.before.foreign:
+        return None
+    depth = seen.mean(
+        "tasks waiting for a loop", "tasks", "lab_event_loop_queue_depth", server=seen.server
+    )
+    cpu = seen.rate(
+        "CPU of the server", "CPUs", "container_cpu_usage_seconds_total", service=seen.server
+    )
+    mean, cpus = sum(busy) / len(busy), seen.record.before.own_identity.cpus
+    count = "the one loop" if len(busy) == 1 else f"{len(busy)} loops"
+    sentence = f"the event loop: {count} at work {mean:.0%} of the time"
+    score = 0.5 * mean
+    if mean >= LOOP_FULL:
+        blocked = seen.record.before.settings.get("block_the_loop") is True
+        # With as many loops as CPUs, all at work, the CPUs are short.
+        score = 0.95 if blocked or len(busy) < cpus else 0.55
+        sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
+        if blocked:
+            sentence += " (it waits by blocking the loop)"
+        if seen.rps:
+            each_ms = mean * len(busy) * 1000 / seen.rps
+            sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a loop each"
+    return Standing(
+        "event loop",
+        utilisation=mean,
+        saturation=value(depth),
+        waiting="tasks",
+        score=score,
+        sentence=sentence,
+        evidence=kept(*rates, depth, cpu),
+    )

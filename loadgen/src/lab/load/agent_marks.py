@@ -1,0 +1,61 @@
+"""The live agent in a trial: it hears which trial runs, and tells which toxics it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lab.errors import LabUnreachable
+from lab.model import TrialPlan
+from lab.system.stack import Stack, ToxicsSeen
+
+
+class AgentMarks:
+    """The trials of one run. A trial goes on without the agent, unseen live: the first call that it
+    does not answer is a warning, and from then on it is told nothing more."""
+
+    def __init__(self, run: str, stack: Stack, warn: Callable[[str], None]) -> None:
+        self._run = run
+        self._stack = stack
+        self._warn = warn
+        self._lost = False
+
+    @contextmanager
+    def trial(
+        self, plan: TrialPlan, expires_s: float, light_rps: float | None
+    ) -> Iterator[Callable[[str], None]]:
+        """Mark the plan's trial for as long as the context lasts. It gives a function that names
+        the phase the trial has come to. The agent forgets the trial after `expires_s` without a
+        call; `light_rps` is what a foreign service did under its light load."""
+
+        def mark(phase: str) -> None:
+            self._tell(lambda: self._stack.mark(self._run, plan, phase, expires_s, light_rps))
+
+        mark("warmup")
+        try:
+            yield mark
+        finally:
+            self._tell(self._stack.unmark)
+
+    def toxics_seen(self) -> ToxicsSeen | None:
+        """The toxics that the agent saw; None where it does not answer. A lost agent is asked too:
+        it may have come back."""
+        try:
+            return self._stack.toxics_seen()
+        except LabUnreachable as failure:
+            self._lose(failure)
+            return None
+
+    def _tell(self, call: Callable[[], None]) -> None:
+        if self._lost:
+            return
+        try:
+            call()
+        except LabUnreachable as failure:
+            self._lose(failure)
+
+    def _lose(self, failure: LabUnreachable) -> None:
+        if not self._lost:
+            what = "no live view of this run, and maybe nobody watches the toxics"
+            self._warn(f"{what}: {failure}")
+        self._lost = True

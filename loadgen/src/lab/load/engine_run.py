@@ -1,0 +1,82 @@
+"""One run of a load engine: started, watched while it runs, and ended in any case."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.model import TrialPlan
+from lab.system.host import System
+
+STEP_S = 0.2
+
+
+class EngineRun:
+    """An engine's process from its start on. Use it as a context manager: however the block is
+    left, the process is ended. Raises EngineError where the engine cannot be started."""
+
+    def __init__(self, system: System, argv: Sequence[str], output: Path) -> None:
+        self._system = system
+        self.started_at = system.now()
+        self._started_s = system.monotonic()
+        self.process = system.start(argv, output)
+
+    def __enter__(self) -> EngineRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since its start."""
+        return self._system.monotonic() - self._started_s
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, by itself or not."""
+        return self.process.poll() is not None
+
+    def steps(self, most_s: float = math.inf) -> Iterator[float]:
+        """The seconds since its start, every STEP_S: until it ends, or `most_s` have passed. Raises
+        Interrupted."""
+        while not self.ended and (elapsed_s := self.elapsed_s) <= most_s:
+            yield elapsed_s
+            self._system.sleep(STEP_S)
+
+    def stop(self) -> None:
+        """End the process, and wait for its end."""
+        self.process.stop()
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """An empty folder for an engine's files; it is gone afterwards."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def closed_load(
+    plan: TrialPlan, trial: str, connections: int, duration_s: int, warmup_s: int | None = None
+) -> TrialPlan:
+    """A closed load on the plan's URL that is no trial: without its spike and its script."""
+    return dataclasses.replace(
+        plan,
+        trial=trial,
+        mode="closed",
+        concurrency=connections,
+        offered_rps=None,
+        predicted_rps=None,
+        duration_s=duration_s,
+        warmup_s=warmup_s,
+        spike=None,
+        script=(),
+    )

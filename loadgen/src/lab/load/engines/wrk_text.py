@@ -1,0 +1,81 @@
+"""What wrk and wrk2 print alike: why they did not run, and the requests that failed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import RawDataError
+from lab.load.engines.base import REQUEST_TIMEOUT_S
+from lab.model import Counts
+
+_SOCKET = re.compile(r"\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$")
+_STATUS = re.compile(r"\s+Non-2xx or 3xx responses: (\d+)$")
+_REFUSALS = ("unable to connect", "unable to resolve", "unable to create thread")
+
+
+def lines_of(path: Path, engine: str) -> list[str]:
+    """The lines of an engine's output. Raises RawDataError where it says that it did not run."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if line.startswith(_REFUSALS):
+            raise RawDataError(path, number, f"{engine} did not run: {line.strip()}")
+    return lines
+
+
+@dataclass(slots=True)
+class Failures:
+    """The failures of a run. An engine prints a line of them only where it counted any.
+
+    `socket_errors` are requests that were sent and lost their connection. `attempts` to connect or
+    to send that failed, and connections found waiting at `timeouts` checks, are no numbers of
+    requests: they are notes.
+    """
+
+    socket_errors: int = 0
+    attempts: int = 0
+    timeouts: int = 0
+    http_errors: int = 0
+
+    def take(self, line: str) -> bool:
+        """Count what a line says. False: it is not about failures."""
+        if found := _SOCKET.match(line):
+            connect, self.socket_errors, write, self.timeouts = map(int, found.groups())
+            self.attempts = connect + write
+        elif found := _STATUS.match(line):
+            self.http_errors = int(found[1])
+        else:
+            return False
+        return True
+
+    def counts(self, requests: int, run_s: float) -> Counts:
+        """The accounting of a run with so many answers. Neither engine tells the requests that were
+        unanswered at its end, nor, therefore, how many it sent."""
+        return Counts(
+            sent=None,
+            ok=requests - self.http_errors,
+            http_errors=self.http_errors,
+            socket_errors=self.socket_errors,
+            timeouts=None,
+            unfinished=None,
+            accounted_s=run_s,
+        )
+
+    def notes(self, engine: str) -> tuple[str, ...]:
+        """What was counted, but not in requests."""
+        notes = []
+        if self.attempts:
+            notes.append(
+                f"{engine} failed {self.attempts} times to connect or to send (attempts, not a "
+                "number of requests: it tries again at once)"
+            )
+        if self.timeouts:
+            notes.append(
+                f"{engine} found connections waiting above {REQUEST_TIMEOUT_S} s at "
+                f"{self.timeouts} checks (not a number of requests)"
+            )
+        return tuple(notes)

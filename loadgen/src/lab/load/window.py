@@ -1,0 +1,80 @@
+"""The measured window of a trial: its counters at both edges, and what was used between them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lab.errors import LabUnreachable
+from lab.model import Usage
+from lab.system.host import HostCpu, Process, System, Turns
+from lab.system.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Every counter at one edge of the window. `compiled` is the server's JIT compile time with
+    the moment it was read, None where the server did not answer."""
+
+    at_s: float
+    host: HostCpu | None
+    cpu_s: float
+    turns: Turns | None
+    throttled_s: float | None
+    compiled: tuple[float, float] | None
+
+    @classmethod
+    def read(cls, server: str, process: Process, stack: Stack, system: System) -> Edge:
+        """The counters now. The quick ones come first: the server may take its time to answer."""
+        at_s = system.monotonic()
+        host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
+        throttled_s = system.throttled_s()
+        compiled = None
+        with suppress(LabUnreachable):
+            compiled = system.monotonic(), stack.compilation_s(server)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled)
+
+
+@dataclass(slots=True)
+class Window:
+    """The edges of the window, as far as the run has come."""
+
+    opened: Edge | None = None
+    closed: Edge | None = None
+
+    def usage(self, process: Process, window_s: float) -> Usage:
+        """What the engine's process and the host used of the CPU."""
+        opened, closed = self.opened, self.closed
+        if opened is None or closed is None or closed.at_s <= opened.at_s:
+            return Usage(process.cpu_s(), None, None, None)
+        # The counters were read slightly beside the edges. The rate per second is kept.
+        scale = window_s / (closed.at_s - opened.at_s)
+        shares = None
+        if opened.host is not None and closed.host is not None:
+            shares = closed.host.shares_since(opened.host)
+        wait_s = slices = throttled_s = None
+        if opened.turns is not None and closed.turns is not None:
+            wait_s = (closed.turns.wait_s - opened.turns.wait_s) * scale
+            slices = round((closed.turns.slices - opened.turns.slices) * scale)
+        if opened.throttled_s is not None and closed.throttled_s is not None:
+            throttled_s = (closed.throttled_s - opened.throttled_s) * scale
+        return Usage(
+            run_cpu_s=process.cpu_s(),
+            window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
+            host_busy=shares[0] if shares else None,
+            host_steal=shares[1] if shares else None,
+            window_wait_s=wait_s,
+            window_slices=slices,
+            window_throttled_s=throttled_s,
+        )
+
+    @property
+    def jit_share(self) -> float | None:
+        """JIT compile time per second between the edges. None where it is not known, and where
+        another JVM started the counter again."""
+        if self.opened is None or self.closed is None:
+            return None
+        before, after = self.opened.compiled, self.closed.compiled
+        if before is None or after is None or after[0] <= before[0] or after[1] < before[1]:
+            return None
+        return (after[1] - before[1]) / (after[0] - before[0])

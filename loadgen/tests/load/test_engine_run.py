@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from lab.errors import Interrupted
+from lab.load.engine_run import STEP_S, EngineRun, closed_load, scratch
+from support.fakes import FakeSystem, plan
+
+
+def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:
+    return EngineRun(system, ("fake", str(length_s)), tmp_path / "out.txt")
+
+
+def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) -> None:
+    with run_of(system, 1.0, tmp_path) as run:
+        assert list(run.steps()) == pytest.approx([step * STEP_S for step in range(5)])
+        assert run.ended
+    assert not system.processes[0].stopped_early
+
+
+def test_an_engine_past_its_time_is_ended_with_the_block(
+    system: FakeSystem, tmp_path: Path
+) -> None:
+    with run_of(system, 100.0, tmp_path) as run:
+        assert max(run.steps(most_s=2.0)) == pytest.approx(2.0)
+        assert not run.ended
+    assert system.processes[0].stopped_early
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_any_failure_ends_the_engine(
+    system: FakeSystem, tmp_path: Path, failure: type[BaseException]
+) -> None:
+    with pytest.raises(failure), run_of(system, 100.0, tmp_path):
+        raise failure
+    assert system.processes[0].stopped_early
+
+
+def test_an_interrupt_while_waiting_ends_the_engine(system: FakeSystem, tmp_path: Path) -> None:
+    system.interrupt_at = 1.0
+    with pytest.raises(Interrupted), run_of(system, 100.0, tmp_path) as run:
+        for _ in run.steps():
+            pass
+    assert system.processes[0].stopped_early
+
+
+def test_a_scratch_folder_begins_empty_and_is_gone_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "left").touch()
+    with scratch(tmp_path / "x") as folder:
+        assert list(folder.iterdir()) == []
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_side_load_takes_nothing_of_its_trial_but_the_target() -> None:
+    load = closed_load(plan("open", warmup_s=20), "light-load", 7, 4)
+    assert (load.mode, load.concurrency, load.offered_rps, load.warmup_s) == (
+        "closed",
+        7,
+        None,
+        None,
+    )
+    assert load.url == plan().url
