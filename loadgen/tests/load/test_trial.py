@@ -115,12 +115,12 @@ def test_another_server_on_the_name(lab: Lab) -> None:
 def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
     lab.fake.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by b"):
-        lab.stack.check_route("a", "/downstream")
+        lab.stack.traffic.check_route("a", "/downstream")
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
     def restart() -> None:
-        lab.stack.restart("a")
+        lab.stack.management.restart("a")
         lab.fake.compiled_s = lambda at: 0.1
 
     lab.system.at(MID_WINDOW_S, restart)

@@ -29,10 +29,11 @@ from lab.report import fairness, markdown
 from lab.store import manifest
 from lab.store.records import read_object
 from lab.store.run_dir import check_space, new_run_dir, point_latest
+from lab.system import traffic
 from lab.system.connections import Connections
 from lab.system.host import System
 from lab.system.jvm import fresh_jvm
-from lab.system.stack import TRAFFIC_PORT, Stack
+from lab.system.stack import Stack
 
 POLL_S = 0.2
 # Connections between two collections.
@@ -267,18 +268,18 @@ class _Launcher:
 
     def _identity(self, server: str) -> Identity | None:
         try:
-            return self._stack.identity(server)
+            return self._stack.management.identity(server)
         except LabUnreachable:
             return None
 
     def _measure(self, server: str, kind: Kind) -> _Found:
         found = _Found()
         try:
-            files = self._stack.process(server).open_files
+            files = self._stack.exporter.process(server).open_files
             self._open(server, kind, min(STEP, self._plan.connections)).close()
             self._wait_for(server, lambda now: now <= files + OTHER_FILES)
             found.before = self._memory(server)
-            files = self._stack.process(server).open_files
+            files = self._stack.exporter.process(server).open_files
             held = self._open(server, kind, self._plan.connections)
             try:
                 self._hold(server, held, files, found)
@@ -289,14 +290,14 @@ class _Launcher:
         return found
 
     def _open(self, server: str, kind: Kind, count: int) -> Held:
-        held = self._connect(server, TRAFFIC_PORT, kind, lambda: self._system.sleep(0))
+        held = self._connect(server, traffic.PORT, kind, lambda: self._system.sleep(0))
         try:
             tried = 0
             while tried < count and held.problem is None:
                 step = min(STEP, count - tried)
                 held.add(step, self._system.monotonic() + OPEN_S, self._system.monotonic)
                 tried += step
-                self._stack.collect_garbage(server)
+                self._stack.management.collect_garbage(server)
         except BaseException:
             held.close()
             raise
@@ -323,7 +324,7 @@ class _Launcher:
     def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
         """Whether the server's number of open files becomes right in time."""
         until = self._system.monotonic() + ARRIVE_S
-        while not right(self._stack.process(server).open_files):
+        while not right(self._stack.exporter.process(server).open_files):
             if self._system.monotonic() >= until:
                 return False
             self._system.sleep(POLL_S)
@@ -331,9 +332,9 @@ class _Launcher:
 
     def _memory(self, server: str) -> _Memory:
         """The heap after a second collection: what the first made free to go is gone then."""
-        self._stack.collect_garbage(server)
-        heap_bytes = self._stack.collect_garbage(server)
-        return _Memory(heap_bytes, self._stack.process(server).resident_bytes)
+        self._stack.management.collect_garbage(server)
+        heap_bytes = self._stack.management.collect_garbage(server)
+        return _Memory(heap_bytes, self._stack.exporter.process(server).resident_bytes)
 
     def _row(
         self,

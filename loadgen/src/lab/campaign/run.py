@@ -184,7 +184,7 @@ def run(
         notes = (*notes, f"toxics in force: {'; '.join(in_force)}")
     for server in experiment.servers:
         for route in experiment.routes:
-            wrong = stack.check_route(server, route)
+            wrong = stack.traffic.check_route(server, route)
             if wrong is not None:
                 notes = (*notes, f"warning: {server}: {wrong}")
     common = _common(experiment, snapshots)
@@ -485,7 +485,7 @@ class Campaign:
         if tools.dashboards is not None:
             problems.append(
                 tools.stages.panels(
-                    measured.record, window_s, raw, tools.dashboards, tools.stack.prometheus_url
+                    measured.record, window_s, raw, tools.dashboards, tools.stack.prometheus
                 )
             )
         for problem in problems:

@@ -24,7 +24,8 @@ from lab.model import Demand, Reading, TrialPlan, error_share
 from lab.model.routes import parse
 from lab.system.host import HostCpu, Process, System
 from lab.system.jvm import settled
-from lab.system.stack import RouteWork, Stack
+from lab.system.management import RouteWork
+from lab.system.stack import Stack
 
 # 1,000 req/s where a request waits 200 ms: fewer cost no more than the machine's own noise.
 LIGHT_CONNECTIONS = 200
@@ -186,7 +187,7 @@ def _failed(reading: Reading) -> bool:
 
 def _cpu_s(server: str, stack: Stack) -> float | None:
     try:
-        return stack.cpu_s(server)
+        return stack.exporter.cpu_s(server)
     except LabUnreachable:
         return None
 
@@ -256,8 +257,8 @@ def _less(of: float | None, idle: float | None) -> float | None:
 def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
     """Raises LabUnreachable."""
     at_s, host = system.monotonic(), system.host_cpu()
-    cpu_s = stack.cpu_s(plan.server)
-    return _Reading(at_s, host, cpu_s, stack.work(plan.server, plan.route))
+    cpu_s = stack.exporter.cpu_s(plan.server)
+    return _Reading(at_s, host, cpu_s, stack.management.work(plan.server, plan.route))
 
 
 @contextmanager

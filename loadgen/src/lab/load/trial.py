@@ -19,9 +19,10 @@ from lab.load.engines.base import Engine, Schedule
 from lab.load.peaks import Peaks
 from lab.model import Snapshot, TrialPlan, TrialRecord, Usage, Warmth
 from lab.store.records import write_json
+from lab.system.agent import ToxicsSeen
 from lab.system.host import HostCpu, Process, System, Turns
 from lab.system.jvm import settled
-from lab.system.stack import Stack, ToxicsSeen
+from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
 from lab.system.toxics_seen import changes, unwatched
 from lab.system.undo_log import UndoLog
@@ -279,7 +280,7 @@ class Runner:
         throttled_s = self._system.throttled_s()
         compiled = None
         with suppress(LabUnreachable):  # Then nobody knows, and the record says so.
-            compiled = self._system.monotonic(), self._stack.compilation_s(server)
+            compiled = self._system.monotonic(), self._stack.exporter.compilation_s(server)
         return _Edge(at_s, host, cpu_s, turns, throttled_s, compiled)
 
     def snapshot(self, server: str) -> Snapshot:
@@ -315,7 +316,7 @@ class Runner:
     def _toxics_seen(self) -> ToxicsSeen | None:
         """Asked also of an agent that was lost: it may have come back."""
         try:
-            return self._stack.toxics_seen()
+            return self._stack.agent.toxics_seen()
         except LabUnreachable as failure:
             self._lose_agent(failure)
             return None
@@ -329,7 +330,7 @@ class Runner:
         finally:
             if not self._agent_lost:
                 try:
-                    self._stack.unmark()
+                    self._stack.agent.unmark()
                 except LabUnreachable as failure:
                     self._lose_agent(failure)
 
@@ -338,7 +339,7 @@ class Runner:
             return
         try:
             expires_s = schedule.total_s + OVERTIME_S
-            self._stack.mark(self._run, plan, phase, expires_s, self._light_rps)
+            self._stack.agent.mark(self._run, plan, phase, expires_s, self._light_rps)
         except LabUnreachable as failure:
             self._lose_agent(failure)
 

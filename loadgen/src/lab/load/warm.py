@@ -27,7 +27,8 @@ from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
 from lab.system.host import Process, System
 from lab.system.jvm import settled
-from lab.system.stack import RouteWork, Stack
+from lab.system.management import RouteWork
+from lab.system.stack import Stack
 
 STEP_S = 0.2
 CYCLE_S = 2.0
@@ -170,7 +171,7 @@ def _until_steady_in_cycles(
 
 def _compiled_s(server: str, stack: Stack) -> float | None:
     try:
-        return stack.compilation_s(server)
+        return stack.exporter.compilation_s(server)
     except LabUnreachable:
         return None
 
@@ -245,7 +246,11 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
     """None while the server does not tell: a longer cycle, if it comes back."""
     try:
         at_s = system.monotonic()
-        return _Reading(at_s, stack.compilation_s(plan.server), stack.work(plan.server, plan.route))
+        return _Reading(
+            at_s,
+            stack.exporter.compilation_s(plan.server),
+            stack.management.work(plan.server, plan.route),
+        )
     except LabUnreachable:
         return None
 

@@ -140,7 +140,7 @@ class Conditions:
 
     def _start_time(self, server: str) -> int:
         try:
-            return self._stack.identity(server).start_time_ms
+            return self._stack.management.identity(server).start_time_ms
         except LabUnreachable:
             return NONE_RAN  # It died of its condition.
 
@@ -151,17 +151,17 @@ class Conditions:
             for name in state.host:
                 started_as.update(STARTS_AS.get(name, ()))
         found = {name: value for name, value in state.found.items() if name not in started_as}
-        now = self._stack.settings(server)
+        now = self._stack.management.settings(server)
         change = {n: v for n, v in {**found, **wanted}.items() if now.get(n) != v}
         for name, value in change.items():
             if name in state.found:
                 self._undo_log.knob(server, name, state.found[name], value)
         if change:
-            self._stack.change_knobs(server, change)
+            self._stack.management.change_knobs(server, change)
 
     def _knobs(self, server: str) -> dict[str, int]:
         """Those the model has."""
-        now = self._stack.settings(server)
+        now = self._stack.management.settings(server)
         known = {knob.name: now.get(knob.name) for knob in KNOBS}
         return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}
 

@@ -20,8 +20,8 @@ def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
     Raises LabUnreachable when that takes longer than RESTART_S: also when the old JVM, which
     has the old start time, goes on.
     """
-    before = stack.identity(server).start_time_ms
-    stack.restart(server)
+    before = stack.management.identity(server).start_time_ms
+    stack.management.restart(server)
     return another_jvm(server, before, stack, system)
 
 
@@ -34,9 +34,9 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
     while True:
         clock.sleep(POLL_S)
         try:
-            identity = stack.identity(server)
+            identity = stack.management.identity(server)
             if identity.start_time_ms != before:
-                stack.healthy(server)
+                stack.traffic.healthy(server)
                 return identity
         except LabUnreachable as failure:
             problem = str(failure)
@@ -55,12 +55,12 @@ def settled(server: str, stack: Stack, system: System) -> bool:
     """
     until = system.monotonic() + SETTLE_S
     if stack.is_foreign(server):
-        return stack.answers(server, SETTLE_S)
+        return stack.traffic.answers(server, SETTLE_S)
     while system.monotonic() < until:
         try:
             # The live probe may have one request under way; a queue has many. On event loops a
             # request ends when its client leaves, but its downstream call goes on.
-            if stack.in_flight(server) <= 1 and stack.leased(server) <= 1:
+            if stack.management.in_flight(server) <= 1 and stack.exporter.leased(server) <= 1:
                 return True
         except LabUnreachable:
             return True

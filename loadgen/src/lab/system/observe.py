@@ -87,11 +87,13 @@ def observe(
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s
         span = f"[{length_s:.0f}s:{step_s:.0f}s]" if step_s else f"[{length_s * 1000:.0f}ms]"
-        found = [one for each in asked for one in stack.series(each + span, closes + margin_s)]
+        found = [
+            one for each in asked for one in stack.prometheus.series(each + span, closes + margin_s)
+        ]
         header = {
             "format": FORMAT,
             "window": [_ms(opens), _ms(closes)],
-            "prometheus": stack.prometheus_version(),
+            "prometheus": stack.prometheus.version(),
             "selectors": [each + span for each in asked],
         }
         _write(raw / SERIES, header, found)
@@ -140,7 +142,7 @@ def _wait(
     given_up = system.monotonic() + WAIT_S
     while True:
         newest: dict[str, float] = {}
-        for up in stack.series(
+        for up in stack.prometheus.series(
             f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]', until + 60
         ):
             newest[up.labels.get("job", "")] = max(up.times_of(1.0), default=0.0)

@@ -21,7 +21,8 @@ from lab.errors import LabUnreachable, RawDataError
 from lab.model import PanelAnswers, PanelLine, Panels, TrialRecord
 from lab.store.records import write_packed_lines
 from lab.system import dashboards
-from lab.system.dashboards import Dashboard, DashboardError, PrometheusReader, Window
+from lab.system.dashboards import Dashboard, DashboardError, Window
+from lab.system.prometheus import Line, Prometheus
 
 PANELS = "panels.jsonl.gz"
 FORMAT = 1
@@ -34,28 +35,25 @@ _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def panels(
-    record: TrialRecord, window_s: float, raw: Path, folder: Path, prometheus_url: str
+    record: TrialRecord, window_s: float, raw: Path, folder: Path, prometheus: Prometheus
 ) -> str | None:
     """Keep what the Lab dashboard of a folder of dashboards shows of a trial's window,
     `window_s` long, in the trial's raw folder. For when Prometheus has scraped past the window.
 
     Returns why nothing was kept, None when all is well: a trial is not lost for its pictures.
     """
-    reader = PrometheusReader(prometheus_url)
     try:
         boards = [one for one in dashboards.load(folder) if one.uid == BOARD]
         if not boards:
             return f"no panels were stored: {folder} has no dashboard {BOARD}"
-        keep(record, window_s, raw, boards[0], reader)
+        keep(record, window_s, raw, boards[0], prometheus)
     except (LabUnreachable, DashboardError) as failure:
         return f"no panels were stored: {failure}"
-    finally:
-        reader.close()
     return None
 
 
 def keep(
-    record: TrialRecord, window_s: float, raw: Path, board: Dashboard, reader: PrometheusReader
+    record: TrialRecord, window_s: float, raw: Path, board: Dashboard, prometheus: Prometheus
 ) -> None:
     """As `panels`, of this dashboard. Raises LabUnreachable, DashboardError; nothing is written
     then."""
@@ -65,7 +63,7 @@ def keep(
         "server": re.escape(record.plan.server).replace("\\", "\\\\"),
         "route": record.plan.route.partition("?")[0],
     }
-    answers = iter(dashboards.ask(reader, (board,), window, variables))
+    answers = iter(dashboards.ask(prometheus, (board,), window, variables))
     lines: list[dict[str, Any]] = [
         {
             "format": FORMAT,
@@ -123,7 +121,7 @@ def load(raw: Path) -> Panels | None:
         raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
 
 
-def _packed(series: dashboards.Series, opens: float) -> dict[str, Any]:
+def _packed(series: Line, opens: float) -> dict[str, Any]:
     return {
         "labels": dict(sorted(series.labels.items())),
         "t": [round((at - opens) * 1000) for at, _ in series.points],

@@ -34,9 +34,10 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
     try:
         toxics = stack.toxics()
         deadline_s = ANSWER_S + (stack.downstream_delay_ms() + toxics.added_latency_ms) / 1000
-        crowded = stack.proxy_files_used() > CROWDED
-        # Where toxics break calls, an answer that does not come tells nothing.
-        deaf = not toxics.unpredicted and not stack.proxy_answers(deadline_s)
+        with stack.toxiproxy() as toxiproxy:
+            crowded = toxiproxy.files_used() > CROWDED
+            # Where toxics break calls, an answer that does not come tells nothing.
+            deaf = not toxics.unpredicted and not toxiproxy.answers(deadline_s)
     except LabUnreachable:
         return None
     if crowded or deaf:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lab.model import Unwatched
-from lab.system.stack import ToxicsSeen
+from lab.system.agent import ToxicsSeen
 from lab.system.toxic_timeline import Timeline
 
 # The agent sees a change up to this late: one made just before the load is no change of it. So

@@ -156,7 +156,7 @@ def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
 
 def _now(one: Touched, stack: Stack) -> Json:
     if one.kind == "knob":
-        return stack.settings(one.of).get(one.name)
+        return stack.management.settings(one.of).get(one.name)
     with stack.toxiproxy() as toxiproxy:
         return _value(toxiproxy.in_force(), (one.of, one.name))
 
@@ -164,7 +164,7 @@ def _now(one: Touched, stack: Stack) -> Json:
 def _have(one: Touched, stack: Stack) -> None:
     if one.kind == "knob":
         assert isinstance(one.found, int)  # noqa: S101 - as `knob` says
-        stack.change_knobs(one.of, {one.name: one.found})
+        stack.management.change_knobs(one.of, {one.name: one.found})
         return
     with stack.toxiproxy() as toxiproxy:
         toxiproxy.apply(_request(one))
