@@ -13,7 +13,7 @@ import pytest
 from campaign.test_run import Bench
 from judge.test_verdict import CLOSES, OPENS, counter, gauge
 from lab.campaign.doctor import examine
-from lab.campaign.run import Place
+from lab.campaign.tools import Place
 from lab.errors import LabError, LabUnreachable, WordError
 from lab.experiments.reading import (
     bench_experiment,
@@ -61,6 +61,7 @@ from support.fakes import (
     record,
     snapshot,
 )
+from support.runs import HOST_FILE
 
 URL = "http://my-service:8080"
 JVM = Exported(1_000_000, "21.0.1", 2**30, 200, scraped=True)
@@ -692,7 +693,7 @@ def ready(
     tmp_path: Path, stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab
 ) -> Bench:
     (tmp_path / "results").mkdir()
-    (tmp_path / "host.json").write_text('{"commit": "c0ffee", "commit_dirty": false, "cores": 2}')
+    (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
     place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2)
     fake_lab.foreign, fake_lab.scraped_jvms = {"my-service"}, {"my-service"}
     return Bench(place, stack, system, engine)
@@ -787,7 +788,7 @@ def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(
     path = ready.run_dir / "manifest.json"
     began = path.read_text()
     path.write_text(began.replace('"jdk": "21.0.1"', '"jdk": "17"'))
-    with pytest.raises(LabError, match="my-service: what its JMX exporter tells changed"):
+    with pytest.raises(LabError, match="my-service: jdk changed"):
         ready.resume()
     path.write_text(began)
     assert ready.resume() == 0

@@ -19,10 +19,10 @@ from typing import Protocol
 from rich.console import Console
 
 from lab.campaign.derive import write_derived
-from lab.campaign.resume import check_unfinished, unlike
+from lab.campaign.resume import check_same_lab, check_unfinished
 from lab.errors import Interrupted, LabUnreachable
 from lab.judge.fairness import compare, reasons
-from lab.model import Identity
+from lab.model import Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
@@ -54,6 +54,11 @@ class Place:
     host_file: Path
     file_limit: int
     ports: int | None
+
+    @property
+    def limits(self) -> dict[str, Json]:
+        """This process' own limits, as a manifest has them."""
+        return {"open_files": self.file_limit, "source_ports": self.ports}
 
 
 class Held(Protocol):
@@ -135,7 +140,7 @@ def density(
         experiment=plan,
         versions=manifest.code_versions(host),
         host=host,
-        limits={"open_files": place.file_limit, "source_ports": place.ports},
+        limits=place.limits,
         servers=snapshots,
         fairness=common,
     )
@@ -160,7 +165,7 @@ def resume(
     check_unfinished(record)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in plan.servers}
-    unlike(record, read_object(place.host_file), snapshots)
+    check_same_lab(record, read_object(place.host_file), place.limits, snapshots)
     rows = list(report.read(run_dir / report.NAME))
     console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
