@@ -14,7 +14,6 @@ from lab.store.records import write_json
 from support.fakes import IDENTITY, FakeEngine, plan, record, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
-OLD = Path(__file__).parent / "captures" / "20261121T000331Z-interrupted"
 FILES = (
     "trials.csv",
     "trials.jsonl",
@@ -191,28 +190,6 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
         "latency=300; the downstream's delay is not what the run began with: 200 became 100 ms",
     ]
     assert derive(folder, [Jittery()]).changed == ()
-
-
-def test_a_run_of_an_older_format_is_judged_again_to_the_same_rows(tmp_path: Path) -> None:
-    # A real run of format 1, with its first two trials.
-    run_dir = tmp_path / OLD.name
-    shutil.copytree(OLD, run_dir)
-    before = csv.read(run_dir / "trials.csv")
-    derived = derive(run_dir, ENGINES)
-    # It stored no series, so what limited its trials cannot be told.
-    judged = tuple(dataclasses.replace(row, bottleneck="unknown", confidence=0.0) for row in before)
-    after = tuple(csv.read(run_dir / "trials.csv"))
-    # What the window saw is in its raw data, though that version did not tell.
-    assert [row.window_ok for row in after] == [
-        round((row.achieved_rps or 0) * (row.window_s or 0)) for row in before
-    ]
-    older = {"window_ok": None, "window_http_errors": None}
-    assert tuple(dataclasses.replace(row, **older) for row in after) == judged
-    assert derived.kept == ("trials.csv.1.old",)  # It had fewer columns.
-    assert all(row.valid for row in before)
-    report = (run_dir / "REPORT.md").read_text()
-    assert report.count("p99 left out: 271 samples") == 1
-    assert "make bench NAME=interrupted ENGINE=oha" in report
 
 
 def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -351,10 +351,8 @@ def test_a_compiler_that_is_busy_in_the_window() -> None:
     assert "cold JVM: it compiled for 0.25 s in every second" in invalid(record(jit_share=0.25))
 
 
-def test_what_older_versions_did_not_record_is_a_note() -> None:
-    old = judge(measurement(record(warmth=None)))
-    assert old.valid
-    assert old.notes == ("warm-up was not proven (recorded by an older version)",)
+def test_a_jvm_of_which_nothing_was_proven_counts_as_cold() -> None:
+    assert invalid(record(warmth=None)) == "cold JVM: nothing tells whether it was warm"
 
 
 def test_a_generator_stopped_by_its_quota() -> None:

@@ -58,7 +58,7 @@ QUIET = (
     counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
     counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
     counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
-    gauge("machine_cpu_cores", 2),
+    gauge("machine:machine_cpu_cores:max", 2),
 )
 
 
@@ -288,16 +288,12 @@ def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
 
 
-CORES = "machine_cpu_cores"
-RECORDED = gauge("machine:machine_cpu_cores:max", 2)
+CORES = "machine:machine_cpu_cores:max"
 
 
 @pytest.mark.parametrize(
     ("observation", "others"),
     [
-        (seen(RECORDED, without=CORES), True),
-        (seen(RECORDED, gauge(CORES, 0.5)), True),
-        # Runs that were stored before there was the rule.
         (seen(), True),
         (seen(without=CORES), False),
     ],
@@ -311,11 +307,9 @@ def test_how_much_others_use_is_told_by_what_the_machine_has(
     assert (", 74% by others than the lab" in host.sentence) == others
 
 
-@pytest.mark.parametrize("name", [CORES, RECORDED.labels["__name__"]])
-def test_a_quota_of_all_the_machine_has_is_none(name: str) -> None:
+def test_a_quota_of_all_the_machine_has_is_none() -> None:
     # Where that is not known it is taken to have what the server says, which is more.
-    machine = gauge(name, 0.4)
-    found = judged(seen(*FULL["server CPU"], machine, without=CORES if name != CORES else ""))
+    found = judged(seen(*FULL["server CPU"], gauge(CORES, 0.4)))
     (cpu,) = (one for one in found.ranked if one.resource == "server CPU")
     assert "without a quota" in cpu.sentence
 

@@ -161,7 +161,6 @@ def resume(
     nothing left to do, or the lab is not the one the run began on."""
     record = manifest.read_of(run_dir, Plan)
     plan = record.experiment
-    assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
     check_unfinished(record)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in plan.servers}

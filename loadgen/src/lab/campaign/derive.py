@@ -80,7 +80,9 @@ class Derived:
         )
 
 
-def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+def read_trial(
+    measured: manifest.Manifest[Experiment], raw: Path, engines: Sequence[Engine]
+) -> Trial:
     """The trial whose raw folder this is, of a run as it was measured (`as_measured`). Raises
     RawDataError."""
     measurement = measure(raw, engines)
@@ -104,7 +106,6 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     """
     record = manifest.read(run_dir)
     experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
     trials = [read_trial(measured, raw, engines) for raw in finished]

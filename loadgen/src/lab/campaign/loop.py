@@ -32,7 +32,7 @@ class Loop:
     """One run under way. `go` once, from the main thread. `launched`: see Preparation."""
 
     run_dir: Path
-    record: manifest.Manifest
+    record: manifest.Manifest[Experiment]
     experiment: Experiment
     order: order.Design
     tools: Tools

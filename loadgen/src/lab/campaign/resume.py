@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
 from lab.load.engines import ENGINES, Engine
 from lab.load.measure import RECORD
-from lab.model import Experiment, Json, Row, Snapshot, TrialRecord
+from lab.model import Json, Row, Snapshot, TrialRecord
 from lab.store import manifest
 from lab.store.manifest import Manifest
 from lab.store.records import read_json, read_object
@@ -40,7 +40,6 @@ def resume(
     Returns and raises as `run`, and LabError when the lab is not the one the run began on."""
     record = manifest.read(run_dir)
     experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     check_unfinished(record)
     chosen = choose_engines(experiment.engines, engines)
     check_space(place.results)

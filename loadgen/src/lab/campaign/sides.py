@@ -49,8 +49,7 @@ _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 class Run:
     """One run as it is on disk."""
 
-    record: manifest.Manifest
-    experiment: Experiment
+    record: manifest.Manifest[Experiment]
     rows: tuple[Row, ...]
 
     @property
@@ -160,7 +159,6 @@ def _pool(word: str, words: Mapping[str, str], results: Path) -> Pool:
 def _run(folder: Path) -> Run:
     record = manifest.read(folder)
     experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     if experiment.kind in IN_CONDITIONS:
         raise LabError(
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
@@ -169,7 +167,7 @@ def _run(folder: Path) -> Run:
     path = folder / csv.NAME
     if not path.is_file():
         raise LabError(f"{folder.name} has no {csv.NAME}: `make report RUN={folder.name}` makes it")
-    return Run(as_measured(record, folder), experiment, csv.read(path))
+    return Run(as_measured(record, folder), csv.read(path))
 
 
 def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
@@ -228,8 +226,9 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
         )
     runs = tuple({run.name: run for run in (*a.runs, *b.runs)}.values())
     for run in runs:
-        if run.experiment.scale != 1:
-            yield f"{run.name} ran with SCALE={run.experiment.scale:g}: a quick look, not a result"
+        scale = run.record.experiment.scale
+        if scale != 1:
+            yield f"{run.name} ran with SCALE={scale:g}: a quick look, not a result"
         if run.record.status != "complete":
             yield f"{run.name} is {run.record.status}, not complete"
     seconds = dict.fromkeys(

@@ -127,7 +127,7 @@ class Row:
     * expected_rps: the tightest of all bounds, estimates included; binding: what binds there (a
       resource, connections, or offered load); expected_p95_ms: the response time that follows
     * window_ok, window_http_errors: ok and http_errors of the window_s seconds measured; empty
-      where the engine counts its whole run only, and in files of older versions
+      where the engine counts its whole run only
     """
 
     run: str
@@ -194,7 +194,7 @@ class Finding:
 
 def answered(of: Reading | Row) -> tuple[int, int]:
     """Answers without and with an HTTP error: of the window where the engine tells them, else of
-    all that it accounted, its warm-up included (wrk2, and rows of older versions)."""
+    all that it accounted, its warm-up included (wrk2)."""
     if of.window_ok is not None and of.window_http_errors is not None:
         return of.window_ok, of.window_http_errors
     counts = _counts(of)

@@ -211,14 +211,13 @@ class TrialRecord:
 
     `toxic_changes` are those seen while the load ran, also those undone before its end, but
     not those of the plan's own script: they are in `script`; `unwatched` is when nobody could
-    have seen any, beyond the second between two looks (older versions did not record it);
+    have seen any, beyond the second between two looks;
     `unequal` is why the servers it is compared with had other limits, if they had. `jit_share`
     is JIT compile time per second of the measured window. `bounds` are those predicted before
     the trial, the tightest first, `expected_p95_ms` what follows from the tightest, and `demand`
     the light load that some of them come from.
     `starts` counts how often the engine was started until its start was a good one. `problem` is
-    why what the engine left is not the output of a whole run. What is None was not recorded, as
-    by older versions of the lab.
+    why what the engine left is not the output of a whole run. What is None is not known.
     """
 
     plan: TrialPlan

@@ -80,7 +80,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def read(path: Path) -> tuple[Row, ...]:
-    """The rows of a file of this or an older version of the lab. Raises RawDataError."""
+    """The rows of a file. Raises RawDataError."""
     return read_rows(path, Row)
 
 

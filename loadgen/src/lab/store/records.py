@@ -180,16 +180,13 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
-    """The rows of a CSV file whose columns are the fields of the dataclass `kind`; fields with
-    a default may be missing, as in files of older versions. Raises RawDataError."""
+    """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
+    RawDataError."""
     hints = get_type_hints(kind)
-    every = dataclasses.fields(kind)  # type: ignore[arg-type]
-    optional = {field.name for field in every if field.default is not dataclasses.MISSING}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            columns = set(reader.fieldnames or ())
-            wrong = columns ^ hints.keys() - (optional - columns)
+            wrong = set(reader.fieldnames or ()) ^ hints.keys()
             if wrong:
                 problem = f"has not the columns of {path.name}: {', '.join(sorted(wrong))}"
                 raise RawDataError(path, 1, problem)

@@ -130,7 +130,7 @@ def load(raw: Path) -> Observation:
 
 
 def load_or_none(raw: Path) -> Observation | None:
-    """As `load`, but None where no series were stored, as by older versions of the lab."""
+    """As `load`, but None where no series were stored."""
     return load(raw) if (raw / SERIES).exists() else None
 
 

@@ -28,9 +28,7 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
     """What is not known, or taken for granted, for the notes."""
     yield from _taken(record, observation)
     if observation is None:
-        # Versions without a warm-up proof stored no series at all.
-        if record.warmth is not None:
-            yield "the window's series are missing: Prometheus did not answer"
+        yield "the window's series are missing: Prometheus did not answer"
         return
     unseen = [job for job in jobs(record) if not observation.covers(job)]
     if unseen:

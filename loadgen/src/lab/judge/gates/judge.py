@@ -66,8 +66,6 @@ def judge(
     notes = [*record.notes, *unwatched(record, long=False), *not_asked(record)]
     (notes if record.before.foreign else reasons).extend(begun)
     reasons += [*record.unequal, *warm(record)]
-    if record.warmth is None:
-        notes.append("warm-up was not proven (recorded by an older version)")
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))

@@ -135,7 +135,9 @@ def compiler_told(record: TrialRecord) -> bool:
 
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
-    if record.warmth is not None and record.warmth.cold:
+    if record.warmth is None:
+        yield "cold JVM: nothing tells whether it was warm"
+    elif record.warmth.cold:
         yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
     if record.jit_share is not None and record.jit_share > JIT_COLD:
         yield (

@@ -139,11 +139,8 @@ class Seen:
         return Evidence(what, max(peaks), unit, query)
 
     def machine_cpus(self) -> Evidence | None:
-        """How many CPUs the machine has. Runs of older versions kept no rule of it, only what
-        cAdvisor told every few minutes: there it is None where that missed the window."""
-        what, unit = "CPUs of the host", "CPUs"
-        recorded = self.peak(what, unit, "machine:machine_cpu_cores:max")
-        return recorded or self.peak(what, unit, "machine_cpu_cores")
+        """How many CPUs the machine has."""
+        return self.peak("CPUs of the host", "CPUs", "machine:machine_cpu_cores:max")
 
     def total(self, what: str, unit: str, name: str, **labels: str) -> Evidence | None:
         """By how much counters rose in the window, in sum."""
