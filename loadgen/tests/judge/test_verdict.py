@@ -320,6 +320,16 @@ def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
     assert found.bottleneck == "file descriptors"
 
 
+def test_a_proxy_without_descriptors_is_named_once_and_with_confidence() -> None:
+    full = (
+        gauge("process_open_fds", 19_900, job="toxiproxy"),
+        gauge("process_max_fds", 20_000, job="toxiproxy"),
+    )
+    found = judged(seen(*full), rps=15)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("file descriptors", True)
+    assert found.sentence == "file descriptors: Toxiproxy has 19900 of 20000 open"
+
+
 def test_an_invalid_trial_is_never_judged_with_confidence() -> None:
     found = judged(seen(*pool(20, 180, 0.2)), rps=99, reasons=("cold JVM: it compiled",))
     assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)

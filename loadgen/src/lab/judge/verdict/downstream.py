@@ -14,8 +14,6 @@ FELT = 0.05
 TOXIC_SHARE = 0.5
 # A call longer than its prediction by this share has waited for what is not predicted.
 EXCESS = 0.25
-# A proxy needs two for each connection, and stops accepting for good when it has none.
-DESCRIPTORS_FULL = 0.98
 # The downstream answers so much of its delay too late at p95.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
@@ -91,7 +89,8 @@ def timeout(seen: Seen) -> Standing | None:
 
 
 def toxiproxy(seen: Seen) -> Standing | None:
-    """The proxy in the way: its CPU, and toxics whose effect no bound covers."""
+    """The proxy in the way: its CPU, and toxics whose effect no bound covers. Its descriptors are
+    among the `file_descriptors` (lab.judge.verdict.server)."""
     if not seen.call.route.calls_downstream:
         return None
     mine = {"server": seen.server}
@@ -106,11 +105,6 @@ def toxiproxy(seen: Seen) -> Standing | None:
     sentence = "Toxiproxy: " + (
         f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
     )
-    files = seen.peak("open descriptors", "descriptors", "process_open_fds", job="toxiproxy")
-    most = seen.peak("allowed", "descriptors", "process_max_fds", job="toxiproxy")
-    if files and most and most.value and files.value >= DESCRIPTORS_FULL * most.value:
-        score = 0.95
-        sentence = f"Toxiproxy: {files.value:.0f} of its {most.value:.0f} descriptors in use"
     if toxics:
         names = "; ".join(toxics)
         share = value(failed) or 0.0
@@ -130,7 +124,7 @@ def toxiproxy(seen: Seen) -> Standing | None:
         value(failed),
         min(1.0, score),
         sentence,
-        kept(taken, failed, used, files, most),
+        kept(taken, failed, used),
     )
 
 

@@ -28,6 +28,7 @@ GC_BINDS = 0.25
 # Less of it binds where collections leave the heap full; a busy machine stretches pauses.
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
+# Toxiproxy needs two for each connection, and stops accepting for good when it has none.
 DESCRIPTORS_FULL = 0.97
 # So many of its scrapes hold the number of open files where there are descriptors to count with.
 COUNTED = 0.5
