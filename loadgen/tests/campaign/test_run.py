@@ -34,8 +34,9 @@ from lab.model import (
     WarmCycle,
     Warmth,
 )
+from lab.store.series import NAME as SERIES
 from lab.system.jvm import fresh_jvm
-from lab.system.observe import SERIES, observe
+from lab.system.observe import observe
 from lab.system.stack import Stack
 from support.fakes import START, FakeEngine, FakeLab, FakeSystem
 from support.runs import HOST_FILE, IMAGES

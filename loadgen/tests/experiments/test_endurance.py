@@ -13,7 +13,7 @@ from lab.experiments import endurance
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Endurance, Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
-from lab.system.observe import SERIES
+from lab.store.series import NAME as SERIES
 from support.fakes import FakeEngine, plan, record, snapshot
 from support.planned import all_of, experiment, row
 

@@ -16,7 +16,8 @@ from lab.load.trial import MOST_STARTS, Runner
 from lab.load.warm import prove_warm
 from lab.model import Judgement, Peak, Reading, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
 from lab.store.records import read_json
-from lab.system.observe import load_or_none, observe
+from lab.store.series import load_or_none
+from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
 from support.fakes import (
     START,

@@ -8,7 +8,9 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.model import Observation, Series
-from lab.system.observe import MACHINE, SERIES, load, load_or_none, observe, selectors
+from lab.store.series import NAME as SERIES
+from lab.store.series import load, load_or_none
+from lab.system.observe import MACHINE, observe, selectors
 from lab.system.stack import Stack
 from support.fakes import START, FakeLab, FakeSystem, plan, record
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from lab.errors import RawDataError
+from lab.store.panels import NAME as PANELS
+from lab.store.panels import load
 from lab.system.http import Http
-from lab.system.panels import PANELS, keep, load, panels
+from lab.system.panels import keep, panels
 from lab.system.prometheus import Prometheus
 from support.drawn import BOARD, reader
 from support.fakes import START, plan, record

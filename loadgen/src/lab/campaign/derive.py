@@ -25,10 +25,9 @@ from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, 
 from lab.report import comparison, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content
-from lab.store import csv, jsonl, manifest
+from lab.store import csv, jsonl, manifest, panels
 from lab.store.records import json_text, write_bytes, write_text
-from lab.system import panels
-from lab.system.observe import load_or_none
+from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
 _OF_KIND = {

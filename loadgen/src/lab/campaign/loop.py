@@ -22,9 +22,8 @@ from lab.load.trial import Runner
 from lab.model import Experiment, Row, TrialPlan
 from lab.report import comparison, fairness, markdown, page, table, verdicts
 from lab.report.progress import Trials
-from lab.store import csv, manifest
+from lab.store import csv, manifest, series
 from lab.store.run_dir import point_latest
-from lab.system.observe import SERIES
 
 
 @dataclass(slots=True)
@@ -190,5 +189,5 @@ def _without_series(run_dir: Path) -> list[Path]:
     return [
         folder.parent
         for folder in sorted((run_dir / "raw").glob(f"*/{RECORD}"))
-        if not (folder.parent / SERIES).exists()
+        if not (folder.parent / series.NAME).exists()
     ]

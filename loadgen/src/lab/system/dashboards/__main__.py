@@ -18,6 +18,7 @@ from lab.errors import LabError
 from lab.system.dashboards import Answer, Window, ask_all, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
+from lab.system.stack import Urls
 
 # A closed trial offers nothing, and toxics are not in force, nor have they changed, unless
 # somebody wants them: such queries do not have to answer.
@@ -33,7 +34,7 @@ def main(arguments: list[str], environ: Mapping[str, str], out: TextIO) -> int:
     seconds = float(arguments[0]) if arguments else 300.0
     home = Path(environ.get("LAB_HOME", "/lab"))
     now = time.time()
-    url = environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090")
+    url = Urls.read(environ).prometheus
     answers = ask_all(
         Prometheus(url, Http()), load(home / "grafana/dashboards"), Window(now - seconds, now, 2)
     )
