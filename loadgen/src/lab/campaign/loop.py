@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Trial, derive, read_trial
+from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation
 from lab.campaign.tools import Tools
 from lab.errors import Interrupted
@@ -48,14 +49,9 @@ class Loop:
                 runner = Runner(
                     self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log
                 )
+                once = MeasuredOnce(self.run_dir, self.experiment, self._cores, tools, progress)
                 preparation = Preparation(
-                    self.run_dir,
-                    self.experiment,
-                    self._cores,
-                    tools,
-                    progress,
-                    runner,
-                    self.launched,
+                    self.experiment, tools, progress, runner, once, self.launched
                 )
                 missing = _without_series(self.run_dir)
                 for raw in missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.campaign.tools import Tools
@@ -19,25 +20,18 @@ WARM_CONNECTIONS_LIMITED = 50
 Jvm = tuple[str, int | None, str]
 
 
+@dataclass(slots=True)
 class MeasuredOnce:
     """Measures where nothing is known yet, and remembers. `cores` are the CPUs of the host."""
 
-    def __init__(
-        self,
-        run_dir: Path,
-        experiment: Experiment,
-        cores: int | None,
-        tools: Tools,
-        progress: Trials,
-    ) -> None:
-        self.run_dir = run_dir
-        self.experiment = experiment
-        self.cores = cores
-        self.tools = tools
-        self.progress = progress
-        self._warm: dict[Jvm, Warmth] = {}
-        self._demands: dict[Jvm, Demand] = {}
-        self._without_demand: set[tuple[str, int | None, str, str]] = set()
+    run_dir: Path
+    experiment: Experiment
+    cores: int | None
+    tools: Tools
+    progress: Trials
+    _warm: dict[Jvm, Warmth] = field(default_factory=dict)
+    _demands: dict[Jvm, Demand] = field(default_factory=dict)
+    _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
 
     def is_warmed(self, jvm: Jvm) -> bool:
         """Whether its warm-up was tried."""

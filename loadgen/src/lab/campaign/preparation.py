@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
 from lab.campaign.tools import Tools
@@ -31,30 +30,20 @@ class Prepared:
     prediction: Prediction
 
 
+@dataclass(slots=True)
 class Preparation:
     """Prepares one trial after the other. `launched` has launch and arm of the fresh JVMs that run,
     by server; `common` is what all servers of the run had in common when that was last asked."""
 
-    def __init__(
-        self,
-        run_dir: Path,
-        experiment: Experiment,
-        cores: int | None,
-        tools: Tools,
-        progress: Trials,
-        runner: Runner,
-        launched: dict[str, tuple[int, str | None]],
-    ) -> None:
-        self.experiment = experiment
-        self.cores = cores
-        self.tools = tools
-        self.progress = progress
-        self.runner = runner
-        self.common: Fairness | None = None
-        self._once = MeasuredOnce(run_dir, experiment, cores, tools, progress)
-        self._launched = launched
-        self._predicted: set[str] = set()
-        self._last: str | None = None
+    experiment: Experiment
+    tools: Tools
+    progress: Trials
+    runner: Runner
+    once: MeasuredOnce
+    launched: dict[str, tuple[int, str | None]]
+    common: Fairness | None = None
+    _predicted: set[str] = field(default_factory=set)
+    _last: str | None = None
 
     def prepare(self, plan: TrialPlan) -> Prepared:
         """Have the lab ready for this trial. Raises LabError."""
@@ -64,8 +53,8 @@ class Preparation:
             self._start_condition(plan)
             self._fresh(plan)
             jvm = self._jvm(plan)
-            warmth = self._once.warmth(plan, jvm, engine)
-            demand = self._once.demand(plan, jvm, engine, warmth)
+            warmth = self.once.warmth(plan, jvm, engine)
+            demand = self.once.demand(plan, jvm, engine, warmth)
             self._bring(plan, plan.condition)
             before, common = self._before(plan)
             if before.jvm_started_ms == jvm[1]:
@@ -93,7 +82,7 @@ class Preparation:
         if (
             conditions.recreates(plan.server, plan.condition)
             or self._fresh_due(plan)
-            or not self._once.is_warmed(self._jvm(plan))
+            or not self.once.is_warmed(self._jvm(plan))
         ):
             self._bring(plan, at_start(plan.condition))
 
@@ -119,10 +108,10 @@ class Preparation:
         if self._fresh_due(plan):
             self.progress.phase(plan, "fresh JVM")
             self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
-            self._launched[plan.server] = (plan.launch, plan.arm)
+            self.launched[plan.server] = (plan.launch, plan.arm)
 
     def _fresh_due(self, plan: TrialPlan) -> bool:
-        return bool(plan.launch) and self._launched.get(plan.server) != (plan.launch, plan.arm)
+        return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)
 
     def _jvm(self, plan: TrialPlan) -> Jvm:
         return plan.server, self.runner.snapshot(plan.server).jvm_started_ms, plan.route
@@ -135,7 +124,7 @@ class Preparation:
             plan.offered_rps,
             before,
             demand,
-            self.cores,
+            self.once.cores,
             plan.condition,
         )
         rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from lab.errors import LabUnreachable
 from lab.model import TrialPlan
-from lab.system.foreign import ForeignServices
 from lab.system.http import Http
+from lab.system.traffic import ForeignServices
 
 DEADLINE_S = 2.0
 # The agent looks at Toxiproxy before it tells what it saw.

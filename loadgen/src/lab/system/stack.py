@@ -17,12 +17,11 @@ from lab.model import Snapshot, ToxicState
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
-from lab.system.foreign import Foreign
 from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
-from lab.system.traffic import Traffic
+from lab.system.traffic import Foreign, Traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import httpx
 
 from lab.errors import LabUnreachable
 from lab.model.routes import THIS_MACHINE
-from lab.system.foreign import ForeignServices
 from lab.system.http import Http, reason
 
 PORT = 8080
@@ -18,6 +19,21 @@ ROUTE_DEADLINE_S = 30.0
 BODY_DEADLINE_S = 10.0
 BODY_BYTES = 1 << 20
 MODEL_HEADER = "Lab-Model"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A service under test that is not the lab's own. `exporter`: a JMX exporter answers on its
+    host; `scraped`: Prometheus has that exporter in its list."""
+
+    url: str
+    route: str
+    exporter: bool
+    scraped: bool
+
+
+# By the name of their host. A service that is not in here is a server of the lab.
+ForeignServices = Mapping[str, Foreign]
 
 
 class Traffic:
