@@ -95,7 +95,7 @@ class Exporter:
     def _only(self, server: str, found: list[Sample], name: str) -> float:
         for sample in found:
             if sample.name == name:
-                return sample.value
+                return float(sample.value)
         raise LabUnreachable(f"{server}: {_url(server)} has no {name}")
 
     def _samples(self, server: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:

@@ -93,7 +93,7 @@ class Management:
                 requests += sample.value
                 failed += sample.value if sample.labels.get("outcome") != "ok" else 0.0
             elif sample.labels.get("phase") == "total":
-                buckets.append((float(sample.labels["le"]), sample.value))
+                buckets.append((float(sample.labels["le"]), float(sample.value)))
         return RouteWork(requests, tuple(sorted(buckets)), failed)
 
 
