@@ -20,7 +20,9 @@ from lab.campaign.density import rebuild as rebuild_density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
 from lab.campaign.rejudge import compare_verb, parse_compare, parse_report, report_verb
-from lab.campaign.run import Place, resume, run
+from lab.campaign.resume import resume
+from lab.campaign.run import run
+from lab.campaign.tools import Place
 from lab.errors import LabError, WordError
 from lab.experiments.density import source_ports
 from lab.experiments.kind import Found

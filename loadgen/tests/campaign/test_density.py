@@ -22,6 +22,7 @@ from lab.report import density as report
 from lab.store import manifest
 from lab.system.stack import Stack
 from support.fakes import START, FakeLab, FakeSystem
+from support.runs import HOST_FILE
 
 RUN = "20260131T120000Z-density"
 SERVERS = ("a", "b")
@@ -157,7 +158,7 @@ class Run:
 @pytest.fixture
 def ready(tmp_path: Path, stack: Stack, system: FakeSystem, fake_lab: FakeLab) -> Run:
     (tmp_path / "results").mkdir()
-    (tmp_path / "host.json").write_text('{"commit": "c0ffee"}')
+    (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
     place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 55_536)
     return Run(place, stack, system, Fakes(fake_lab))
 

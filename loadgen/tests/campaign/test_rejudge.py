@@ -10,7 +10,7 @@ from rich.console import Console
 from lab.campaign.derive import derive
 from lab.campaign.rejudge import compare_verb, report_verb
 from lab.errors import LabError, RawDataError, WordError
-from lab.model import Counts, Experiment, Fairness, Latency, Peak, Row
+from lab.model import Counts, Fairness, Latency, Peak, Row
 from lab.report import table
 from lab.report.table import milliseconds
 from lab.store import csv as report_csv
@@ -18,8 +18,6 @@ from lab.store import manifest
 from lab.store.records import read_object, write_json
 from support.fakes import START, FakeEngine, judged_row, measurement, plan, reading, record
 from support.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
-
-CAPTURES = Path(__file__).parent / "captures"
 
 
 def row(trial: str = "01-a", engine: str = "wrk2") -> Row:
@@ -176,20 +174,11 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "manifest.json").read_bytes() == (run_dir / "manifest.json").read_bytes()
 
 
-def test_a_manifest_of_format_1_is_read_as_one_of_today() -> None:
-    read = manifest.read(CAPTURES / "20261121T000331Z-interrupted")
-    experiment = read.experiment
-    assert isinstance(experiment, Experiment)
-    assert (experiment.routes, experiment.engines) == (("/downstream",), ("oha",))
-    assert (experiment.kind, experiment.launches, experiment.scale) == ("loads", 0, 1.0)
-    assert read.format_version == 2
-    assert read.servers["fixed-pool"].setting("pool_size") == 200
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format_version": 3}, "has format 3; this version of the lab reads 1 to 2"),
+        ({"format_version": 3}, "has format 3; this version of the lab reads 2"),
+        ({"format_version": 1}, "has format 1; this version of the lab reads 2"),
         ({"format_version": None}, "has format None"),
         ({"experiment": {"connections": 8000}}, "is not a run of trials"),
         ({"experiment": None}, "is not a run of trials"),
@@ -207,14 +196,6 @@ def test_a_manifest_that_cannot_be_read_says_why(
     with pytest.raises(LabError, match=said) as failure:
         manifest.read(run_dir)
     assert "\n" not in str(failure.value)
-
-
-def test_the_first_manifests_of_format_1_did_not_say_what_was_fair(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path)
-    whole = read_object(CAPTURES / "20261121T000331Z-interrupted" / "manifest.json")
-    del whole["fairness"]
-    write_json(run_dir / "manifest.json", whole)
-    assert manifest.read(run_dir).fairness.equal == {}
 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lab.campaign.chosen import choose_engines
 from lab.campaign.derive import Trial, derive, read_trial
-from lab.campaign.run import Place, Stages, choose_engines, resume, run
+from lab.campaign.resume import resume
+from lab.campaign.run import run
 from lab.campaign.sides import read_pools
+from lab.campaign.tools import Place, Stages
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
@@ -31,10 +34,12 @@ from lab.model import (
     Warmth,
 )
 from lab.store.records import to_json
+from lab.store.series import NAME as SERIES
 from lab.system.jvm import fresh_jvm
-from lab.system.observe import SERIES, observe
+from lab.system.observe import observe
 from lab.system.stack import Stack
 from support.fakes import START, FakeEngine, FakeLab, FakeSystem
+from support.runs import HOST_FILE, IMAGES
 
 RUN = "20260131T120000Z-bench"
 WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
@@ -90,6 +95,11 @@ class Bench:
         place, engines = self.place, [self.engine]
         return run(experiment, place, self.stack, self.system, console, (), engines, self.stages)
 
+    def on(self, **facts: object) -> None:
+        """A host with these facts; None: not recorded."""
+        known = {name: fact for name, fact in {**HOST_FILE, **facts}.items() if fact is not None}
+        self.place.host_file.write_text(json.dumps(known))
+
     @property
     def run_dir(self) -> Path:
         return self.place.results / RUN
@@ -109,7 +119,7 @@ class Bench:
 @pytest.fixture
 def ready(tmp_path: Path, stack: Stack, system: FakeSystem, engine: FakeEngine) -> Bench:
     (tmp_path / "results").mkdir()
-    (tmp_path / "host.json").write_text('{"commit": "c0ffee", "commit_dirty": false, "cores": 2}')
+    (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
     place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2)
     return Bench(place, stack, system, engine)
 
@@ -148,7 +158,7 @@ def test_the_manifest_says_what_the_run_was_made_with(ready: Bench) -> None:
     manifest = ready.manifest
     assert manifest["format_version"] == 2
     assert manifest["status"] == "complete"
-    assert manifest["host"] == {"commit": "c0ffee", "commit_dirty": False, "cores": 2}
+    assert manifest["host"] == HOST_FILE
     assert manifest["limits"] == {"open_files": 20_000, "generator_cores": 2}
     assert manifest["settings"] == ["NOFILE=300"]
     versions = manifest["versions"]
@@ -719,13 +729,21 @@ def test_a_run_of_fresh_jvms_goes_on_without_the_knob_it_began_with(
     [
         (lambda r, lab: lab.settings.update(b={"downstream_connections": 7}), "b: downstream_conn"),
         (lambda r, lab: setattr(lab, "delay_ms", 100), "the downstream's delay"),
-        (lambda r, lab: r.place.host_file.write_text('{"commit": "beef"}'), "commit"),
+        (lambda r, lab: r.on(commit="beef"), "commit changed"),
+        (lambda r, lab: r.on(commit_dirty=True), "commit_dirty changed"),
+        (lambda r, lab: r.on(kernel="7"), "the host's kernel changed"),
+        (lambda r, lab: r.on(kernel=None), "the host's kernel was not recorded"),
         (
-            lambda r, lab: r.place.host_file.write_text(
-                '{"commit": "c0ffee", "commit_dirty": false, "cores": 2, '
-                '"cpusets": {"toxiproxy": "1"}}'
-            ),
-            "the host's cpusets",
+            lambda r, lab: r.on(cpusets={"loadgen": "", "toxiproxy": "1", "downstream": "0"}),
+            "CPU set of toxiproxy",
+        ),
+        (
+            lambda r, lab: r.on(images={**IMAGES, "x/toxiproxy:2": {"id": "2"}}),
+            "image of toxiproxy",
+        ),
+        (
+            lambda r, lab: setattr(r, "place", dataclasses.replace(r.place, file_limit=1024)),
+            "open_files",
         ),
     ],
 )
@@ -737,6 +755,35 @@ def test_a_run_does_not_go_on_in_another_lab(
     with pytest.raises(LabError, match=said):
         ready.resume()
     assert (ready.run_dir / "trials.csv").read_text() == before
+
+
+@pytest.mark.parametrize("fact", ["commit", "commit_dirty", "kernel", "cpusets", "images"])
+def test_a_run_does_not_go_on_where_neither_lab_recorded_a_fact(ready: Bench, fact: str) -> None:
+    ready.on(**{fact: None})
+    interrupted(ready)
+    with pytest.raises(LabError, match="was not recorded, so nothing tells whether it changed"):
+        ready.resume()
+
+
+@pytest.mark.parametrize("code", [{"commit_dirty": True}, {"commit": "unknown"}])
+def test_code_that_no_commit_tells_goes_on_with_the_images_it_began_with(
+    ready: Bench, code: dict[str, object]
+) -> None:
+    ready.on(**code)
+    interrupted(ready)
+    assert ready.resume() == 0
+
+
+@pytest.mark.parametrize("image", ["a", "loadgen"])
+def test_code_that_no_commit_tells_does_not_go_on_with_another_image(
+    ready: Bench, image: str
+) -> None:
+    ready.on(commit_dirty=True)
+    interrupted(ready)
+    images = {tag: {"id": "new"} if f"/{image}:" in tag else of for tag, of in IMAGES.items()}
+    ready.on(commit_dirty=True, images={**images, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}})
+    with pytest.raises(LabError, match=f"the image of {image} changed"):
+        ready.resume()
 
 
 def test_a_complete_run_has_nothing_left(ready: Bench) -> None:
@@ -793,7 +840,7 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
         return dataclasses.replace(trial, row=row)
 
     monkeypatch.setattr("lab.campaign.derive.read_trial", names_the_pool)
-    monkeypatch.setattr("lab.campaign.run.read_trial", names_the_pool)
+    monkeypatch.setattr("lab.campaign.loop.read_trial", names_the_pool)
     changes = {
         "kind": "explain",
         "own": to_json(Explain(1, 1)),
@@ -834,7 +881,7 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
         raise Interrupted
 
     monkeypatch.setattr("lab.campaign.derive.read_trial", names_what_was_seen)
-    monkeypatch.setattr("lab.campaign.run.read_trial", names_what_was_seen)
+    monkeypatch.setattr("lab.campaign.loop.read_trial", names_what_was_seen)
     ready.observe = stopped
     with pytest.raises(Interrupted):
         ready.run(kind="explain", own=to_json(Explain(1, 1)), servers=("a",), modes=("closed",))

@@ -13,7 +13,7 @@ import pytest
 from campaign.test_run import Bench
 from judge.test_verdict import CLOSES, OPENS, counter, gauge
 from lab.campaign.doctor import examine
-from lab.campaign.run import Place
+from lab.campaign.tools import Place
 from lab.errors import LabError, LabUnreachable, WordError
 from lab.experiments.plans import of_file, of_verb
 from lab.experiments.reading import Here
@@ -43,7 +43,8 @@ from lab.model import (
     Warmth,
 )
 from lab.system.observe import selectors
-from lab.system.stack import BODY_BYTES, Stack, Urls
+from lab.system.stack import Stack, Urls
+from lab.system.traffic import BODY_BYTES
 from support.fakes import (
     FakeEngine,
     FakeLab,
@@ -56,6 +57,7 @@ from support.fakes import (
     record,
     snapshot,
 )
+from support.runs import HOST_FILE
 
 URL = "http://my-service:8080"
 JVM = Exported(1_000_000, "21.0.1", 2**30, 200, scraped=True)
@@ -171,7 +173,7 @@ def test_an_exporter_that_is_not_listed_proves_nothing(outside: Stack, fake_lab:
     outside.adopt("my-service", URL)
     assert outside.snapshot("my-service").exported is None
     with pytest.raises(LabUnreachable, match=r"that prometheus/own\.json lists"):
-        outside.cpu_s("my-service")
+        outside.exporter.cpu_s("my-service")
 
 
 def test_an_answer_that_never_ends_is_not_read_to_its_end(
@@ -200,17 +202,19 @@ def test_an_answer_that_never_ends_is_not_read_to_its_end(
         return made
 
     large = Endless(b"x" * 1000)
-    assert stack_of(large).check_route("my-service", "/events") is None
+    assert stack_of(large).traffic.check_route("my-service", "/events") is None
     assert large.read < BODY_BYTES + 10_000
     seconds = iter(range(1000))
-    monkeypatch.setattr("lab.system.stack.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr("lab.system.traffic.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     slow = Endless(b".")
     stack = stack_of(slow)
-    assert "/events still answers after 10 s" in (stack.check_route("my-service", "/events") or "")
+    assert "/events still answers after 10 s" in (
+        stack.traffic.check_route("my-service", "/events") or ""
+    )
     assert slow.read <= 20
     # Whether it answers at all is asked where it was loaded.
     paths.clear()
-    assert stack.answers("my-service", 1.0)
+    assert stack.traffic.answers("my-service", 1.0)
     assert paths == ["/events"]
 
 
@@ -220,7 +224,7 @@ def test_without_an_exporter_none_is_asked_again(stack: Stack, fake_lab: FakeLab
     fake_lab.asked.clear()
     assert stack.snapshot("my-service").exported is None
     with pytest.raises(LabUnreachable, match="no JMX exporter on port 9404"):
-        stack.compilation_s("my-service")
+        stack.exporter.compilation_s("my-service")
     assert ("my-service", 9404) not in fake_lab.asked
 
 
@@ -243,20 +247,20 @@ def test_one_that_does_not_answer_is_refused_with_what_to_do(
     stack.adopt(host, f"http://{host}:3000")
     fake_lab.down.add(host)
     with pytest.raises(LabUnreachable, match="listen on an address that containers can reach"):
-        stack.check_route(host, "/x")
+        stack.traffic.check_route(host, "/x")
 
 
 def test_an_answer_that_is_no_success_is_a_warning_and_a_missing_path_a_refusal(
     outside: Stack, fake_lab: FakeLab
 ) -> None:
-    assert outside.check_route("my-service", "/x") is None
+    assert outside.traffic.check_route("my-service", "/x") is None
     fake_lab.route_status = 500
-    assert outside.check_route("my-service", "/x") == "/x answers 500"
+    assert outside.traffic.check_route("my-service", "/x") == "/x answers 500"
     fake_lab.route_status = 302
-    assert "not followed" in (outside.check_route("my-service", "/x") or "")
+    assert "not followed" in (outside.traffic.check_route("my-service", "/x") or "")
     fake_lab.route_status = 404
     with pytest.raises(LabUnreachable, match="answers 404: not served"):
-        outside.check_route("my-service", "/x")
+        outside.traffic.check_route("my-service", "/x")
 
 
 def test_a_path_is_taken_as_it_is_in_queries() -> None:
@@ -692,7 +696,7 @@ def ready(
     tmp_path: Path, stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab
 ) -> Bench:
     (tmp_path / "results").mkdir()
-    (tmp_path / "host.json").write_text('{"commit": "c0ffee", "commit_dirty": false, "cores": 2}')
+    (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
     place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2)
     fake_lab.foreign, fake_lab.scraped_jvms = {"my-service"}, {"my-service"}
     return Bench(place, stack, system, engine)
@@ -739,7 +743,7 @@ def test_the_probe_takes_one_percent_of_what_the_light_load_did(
 def test_nothing_is_probed_where_the_light_load_told_nothing(
     outside: Stack, fake_lab: FakeLab
 ) -> None:
-    outside.mark("run", plan("closed", server="my-service", predicted_rps=None), "warmup", 60)
+    outside.agent.mark("run", plan("closed", server="my-service", predicted_rps=None), "warmup", 60)
     assert fake_lab.probe_rates == {0.0}
 
 
@@ -787,7 +791,7 @@ def test_one_that_was_interrupted_goes_on_and_notices_another_jvm(
     path = ready.run_dir / "manifest.json"
     began = path.read_text()
     path.write_text(began.replace('"jdk": "21.0.1"', '"jdk": "17"'))
-    with pytest.raises(LabError, match="my-service: what its JMX exporter tells changed"):
+    with pytest.raises(LabError, match="my-service: jdk changed"):
         ready.resume()
     path.write_text(began)
     assert ready.resume() == 0

@@ -16,7 +16,7 @@ from lab.experiments.order import Planner
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
-from lab.system.observe import SERIES
+from lab.store.series import NAME as SERIES
 from support.fakes import FakeEngine, plan, record, snapshot
 from support.planned import all_of, experiment, row
 

@@ -288,6 +288,9 @@ def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
 
 
+CORES = "machine:machine_cpu_cores:max"
+
+
 @pytest.mark.parametrize(
     ("observation", "others"),
     [
@@ -308,8 +311,7 @@ def test_how_much_others_use_is_told_by_what_the_machine_has(
 
 def test_a_quota_of_all_the_machine_has_is_none() -> None:
     # Where that is not known it is taken to have what the server says, which is more.
-    machine = gauge("machine:machine_cpu_cores:max", 0.4)
-    found = judged(seen(*FULL["server CPU"], machine))
+    found = judged(seen(*FULL["server CPU"], gauge(CORES, 0.4)))
     (cpu,) = (one for one in found.ranked if one.resource == "server CPU")
     assert "without a quota" in cpu.sentence
 
@@ -318,6 +320,16 @@ def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
     observation = seen(without="process_open_fds")
     found = judged(observation, rps=15)
     assert found.bottleneck == "file descriptors"
+
+
+def test_a_proxy_without_descriptors_is_named_once_and_with_confidence() -> None:
+    full = (
+        gauge("process_open_fds", 19_900, job="toxiproxy"),
+        gauge("process_max_fds", 20_000, job="toxiproxy"),
+    )
+    found = judged(seen(*full), rps=15)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("file descriptors", True)
+    assert found.sentence == "file descriptors: Toxiproxy has 19900 of 20000 open"
 
 
 def test_an_invalid_trial_is_never_judged_with_confidence() -> None:

@@ -47,3 +47,8 @@ def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
     write_json(tmp_path / RECORD, record())
     with pytest.raises(RawDataError, match="no engine is called wrk2"):
         measure(tmp_path, [])
+
+
+def test_a_percentile_that_is_left_out_is_said() -> None:
+    said = supported(reading(100.0, samples=271))
+    assert said.notes == ("p99 left out: 271 samples, p99 needs 1000",)

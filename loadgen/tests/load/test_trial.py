@@ -16,7 +16,8 @@ from lab.load.trial import MOST_STARTS, Runner
 from lab.load.warm import prove_warm
 from lab.model import Judgement, Peak, Reading, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
 from lab.store.records import read_json
-from lab.system.observe import load_or_none, observe
+from lab.store.series import load_or_none
+from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
 from support.fakes import (
     START,
@@ -115,12 +116,12 @@ def test_another_server_on_the_name(lab: Lab) -> None:
 def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
     lab.fake.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by b"):
-        lab.stack.check_route("a", "/downstream")
+        lab.stack.traffic.check_route("a", "/downstream")
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
     def restart() -> None:
-        lab.stack.restart("a")
+        lab.stack.management.restart("a")
         lab.fake.compiled_s = lambda at: 0.1
 
     lab.system.at(MID_WINDOW_S, restart)

@@ -25,9 +25,8 @@ from lab.report.page.html import html
 from lab.report.page.markup import long_table, table
 from lab.report.page.trials import Shown, trials
 from lab.report.words import Content
-from lab.store import manifest
+from lab.store import manifest, panels
 from lab.store.records import to_json
-from lab.system import panels
 from support.drawn import Drawing, answered
 from support.fakes import FakeEngine, judged_row
 from support.runs import EXPERIMENT, plans, write_manifest, write_raw

@@ -11,7 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import PrometheusReader, Window, ask_all, load, options, resolve
+from lab.system.dashboards import Window, ask_all, load, options, resolve
+from lab.system.http import Http
+from lab.system.prometheus import Prometheus
 from support.repo import REPO
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
@@ -37,13 +39,13 @@ def test_the_probe_ran_beside_every_trial(
 
 
 @pytest.fixture(scope="module")
-def reader(prometheus: str) -> Iterator[PrometheusReader]:
-    with contextlib.closing(PrometheusReader(prometheus)) as reader:
-        yield reader
+def reader(prometheus: str) -> Iterator[Prometheus]:
+    with contextlib.closing(Http()) as http:
+        yield Prometheus(prometheus, http)
 
 
 def test_every_dashboard_query_answers_for_the_time_of_the_run(
-    reader: PrometheusReader, run: Path, rows: list[dict[str, str]], window: Window
+    reader: Prometheus, run: Path, rows: list[dict[str, str]], window: Window
 ) -> None:
     # Only an open trial offers a rate: of such are the two that Compare is to draw.
     offered = [row["trial"] for row in rows if row["mode"] == "open"]
@@ -76,7 +78,7 @@ def test_what_labels_say_is_in_the_vocabulary(client: httpx.Client, prometheus: 
 
 
 def test_compare_opens_with_two_trials_of_the_newest_run(
-    reader: PrometheusReader, run: Path, rows: list[dict[str, str]]
+    reader: Prometheus, run: Path, rows: list[dict[str, str]]
 ) -> None:
     (compare,) = (board for board in load(DASHBOARDS) if board.uid == "lab-compare")
     assert compare.range_s is not None
@@ -95,7 +97,7 @@ def test_compare_opens_with_two_trials_of_the_newest_run(
 
 
 def test_every_route_that_was_asked_for_can_be_chosen(
-    reader: PrometheusReader, rows: list[dict[str, str]], window: Window
+    reader: Prometheus, rows: list[dict[str, str]], window: Window
 ) -> None:
     (lab,) = (board for board in load(DASHBOARDS) if board.uid == "lab")
     (route,) = (question for question in lab.questions if question.variable == "route")

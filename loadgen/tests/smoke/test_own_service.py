@@ -11,7 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import PrometheusReader, Window, load, options
+from lab.system.dashboards import Window, load, options
+from lab.system.http import Http
+from lab.system.prometheus import Prometheus
 from support.repo import REPO
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
@@ -66,8 +68,8 @@ def test_it_can_be_chosen_on_the_dashboard(
     server, route = lab.questions
     marks = (datetime.fromisoformat(tomcat[mark]) for mark in ("started_at", "ended_at"))
     began, ended = (mark.timestamp() for mark in marks)
-    with contextlib.closing(PrometheusReader(prometheus)) as reader:
-        offered = options(reader, route, Window(began, ended, 1), {})
+    with contextlib.closing(Http()) as http:
+        offered = options(Prometheus(prometheus, http), route, Window(began, ended, 1), {})
     assert {"/wait.jsp", "/downstream"} <= set(offered)
     series = server.query.removeprefix("label_values(").removesuffix(", server)")
     url = f"{prometheus}/api/v1/label/server/values"

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import Answer, PrometheusReader, Window, ask_all, load
+from lab.system.dashboards import Answer, Window, ask_all, load
+from lab.system.http import Http
+from lab.system.prometheus import Prometheus
 from support.repo import REPO
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
@@ -35,8 +37,8 @@ def test_prometheus_has_it(
 def test_the_dashboard_shows_it_and_marks_when_it_came(prometheus: str) -> None:
     boards = tuple(board for board in load(DASHBOARDS) if board.uid == "lab")
     now = time.time()
-    with contextlib.closing(PrometheusReader(prometheus)) as reader:
-        answers = ask_all(reader, boards, Window(now - 10, now, 1))
+    with contextlib.closing(Http()) as http:
+        answers = ask_all(Prometheus(prometheus, http), boards, Window(now - 10, now, 1))
 
     def drawn(where: str, of: str) -> Answer:
         (found,) = (one for one in answers if one.where.startswith(where) and of in one.expr)

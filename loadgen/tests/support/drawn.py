@@ -7,8 +7,10 @@ from pathlib import Path
 import httpx
 
 from lab.model import Curve, Curves, Reading, TrialPlan
-from lab.system.dashboards import Dashboard, Panel, PrometheusReader, Query
+from lab.system.dashboards import Dashboard, Panel, Query
+from lab.system.http import Http
 from lab.system.panels import keep
+from lab.system.prometheus import Prometheus
 from support.fakes import latency, reading, record
 from support.runs import Jittery
 
@@ -35,7 +37,7 @@ BOARD = Dashboard(
 )
 
 
-def reader(asked: list[dict[str, str]] | None = None) -> PrometheusReader:
+def reader(asked: list[dict[str, str]] | None = None) -> Prometheus:
     def answer(request: httpx.Request) -> httpx.Response:
         query = dict(httpx.QueryParams(request.content.decode()))
         if asked is not None:
@@ -48,7 +50,7 @@ def reader(asked: list[dict[str, str]] | None = None) -> PrometheusReader:
         }
         return httpx.Response(200, json={"status": "success", "data": {"result": [result]}})
 
-    return PrometheusReader("http://prometheus:9090", httpx.MockTransport(answer))
+    return Prometheus("http://prometheus:9090", Http(httpx.MockTransport(answer)))
 
 
 BOARD_OF_TWO = Dashboard("lab", "Lab", BOARD.variables, (BOARD.panels[0],) * 2, ())

@@ -20,6 +20,8 @@ HOST: dict[str, Json] = {
     "docker_version": "26.1", "cpusets": {"loadgen": "", "toxiproxy": "", "downstream": "0"},
     "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
 }  # fmt: skip
+# What make writes about the host and the code on it.
+HOST_FILE: dict[str, Json] = {"commit": "c0ffee", "commit_dirty": False, **HOST}
 VERSIONS: dict[str, Json] = {
     "lab": "0.1.0", "commit": "c0ffee", "commit_dirty": False, "engine": "fake 1.0",
     "engines": {"wrk2": "fake 1.0"},

@@ -9,7 +9,7 @@ from support.fakes import FakeLab, FakeSystem
 def test_a_fresh_jvm_is_one_that_started_later(
     stack: Stack, fake_lab: FakeLab, system: FakeSystem
 ) -> None:
-    before = stack.identity("a").start_time_ms
+    before = stack.management.identity("a").start_time_ms
     assert fresh_jvm("a", stack, system).start_time_ms != before
     assert fake_lab.restarts == ["a"]
 

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from lab.errors import RawDataError
-from lab.system.panels import PANELS, keep, load, panels
+from lab.store.panels import NAME as PANELS
+from lab.store.panels import load
+from lab.system.http import Http
+from lab.system.panels import keep, panels
+from lab.system.prometheus import Prometheus
 from support.drawn import BOARD, reader
 from support.fakes import START, plan, record
 
 OPENS = START.timestamp() + 10.5
+NOBODY = Prometheus("http://127.0.0.1:9", Http())
 
 
 def test_the_panels_queries_are_asked_over_exactly_the_window(tmp_path: Path) -> None:
@@ -70,18 +75,18 @@ def test_without_prometheus_nothing_is_kept_and_it_is_said(tmp_path: Path) -> No
     boards = tmp_path / "boards"
     boards.mkdir()
     (boards / "lab.json").write_text(json.dumps(JSON))
-    said = panels(record(), 15.0, tmp_path, boards, "http://127.0.0.1:9")
+    said = panels(record(), 15.0, tmp_path, boards, NOBODY)
     assert said is not None
     assert said.startswith("no panels were stored: prometheus does not answer")
     assert load(tmp_path) is None
 
 
 def test_without_the_dashboard_it_is_said(tmp_path: Path) -> None:
-    said = panels(record(), 15.0, tmp_path, tmp_path / "nowhere", "http://127.0.0.1:9")
+    said = panels(record(), 15.0, tmp_path, tmp_path / "nowhere", NOBODY)
     assert said is not None
     assert "no dashboard (*.json) is there" in said
     (tmp_path / "x.json").write_text(json.dumps(JSON | {"uid": "other"}))
-    said = panels(record(), 15.0, tmp_path, tmp_path, "http://127.0.0.1:9")
+    said = panels(record(), 15.0, tmp_path, tmp_path, NOBODY)
     assert said is not None
     assert "has no dashboard lab" in said
 

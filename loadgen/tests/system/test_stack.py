@@ -40,24 +40,24 @@ def test_a_server_that_is_down_is_named(stack: Stack, fake_lab: FakeLab) -> None
 
 
 def test_the_right_server_answers_the_route(stack: Stack) -> None:
-    assert stack.check_route("a", "/downstream") is None
+    assert stack.traffic.check_route("a", "/downstream") is None
 
 
 def test_another_server_on_the_name_is_refused(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by b"):
-        stack.check_route("a", "/downstream")
+        stack.traffic.check_route("a", "/downstream")
 
 
 def test_a_route_that_is_not_served_is_refused(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.route_status = 404
     with pytest.raises(LabUnreachable, match="not served"):
-        stack.check_route("a", "/downstream")
+        stack.traffic.check_route("a", "/downstream")
 
 
 def test_an_error_status_may_be_the_toxics_doing(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.route_status = 504
-    assert stack.check_route("a", "/downstream") == "/downstream answers 504"
+    assert stack.traffic.check_route("a", "/downstream") == "/downstream answers 504"
 
 
 @pytest.mark.parametrize(
@@ -66,23 +66,23 @@ def test_an_error_status_may_be_the_toxics_doing(stack: Stack, fake_lab: FakeLab
 def test_an_identity_that_is_none_is_refused(body: object) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
     with pytest.raises(LabUnreachable):
-        Stack(Urls.read({}), transport).identity("a")
+        Stack(Urls.read({}), transport).management.identity("a")
 
 
 def test_an_answer_that_is_not_json_is_refused() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>"))
     with pytest.raises(LabUnreachable, match="JSON object"):
-        Stack(Urls.read({}), transport).settings("a")
+        Stack(Urls.read({}), transport).management.settings("a")
 
 
 def test_requests_in_flight_are_summed(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.in_flight = 7
-    assert stack.in_flight("a") == 7
+    assert stack.management.in_flight("a") == 7
 
 
 def test_a_mark_reaches_the_agent_and_expires(stack: Stack, fake_lab: FakeLab) -> None:
-    stack.mark("run", plan(), "warmup", 60.0)
-    stack.unmark()
+    stack.agent.mark("run", plan(), "warmup", 60.0)
+    stack.agent.unmark()
     assert fake_lab.marks == [("01-a", "warmup"), ("", "end")]
 
 
@@ -94,18 +94,18 @@ def test_urls_come_from_the_environment() -> None:
 
 def test_the_work_of_one_route_and_of_no_other(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.answered = lambda at: 40.0
-    work = stack.work("a", "/block?wait_ms=5")
+    work = stack.management.work("a", "/block?wait_ms=5")
     assert work.requests == 40
     assert work.buckets == ((0.2, 0.0), (0.21, 40.0), (float("inf"), 40.0))
-    assert stack.work("a", "/nothing").requests == 0
+    assert stack.management.work("a", "/nothing").requests == 0
 
 
 def test_jit_compile_time_comes_from_the_exporter(stack: Stack, fake_lab: FakeLab) -> None:
     fake_lab.compiled_s = lambda at: 2.842
-    assert stack.compilation_s("a") == 2.842
+    assert stack.exporter.compilation_s("a") == 2.842
     fake_lab.no_exporter = True
     with pytest.raises(LabUnreachable, match="a: http://a:9404/metrics does not answer"):
-        stack.compilation_s("a")
+        stack.exporter.compilation_s("a")
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_jit_compile_time_comes_from_the_exporter(stack: Stack, fake_lab: FakeLa
 def test_an_answer_that_holds_no_series_is_refused(body: object) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
     with pytest.raises(LabUnreachable, match="prometheus: its answer to up"):
-        Stack(Urls.read({}), transport).series("up[1m]", 60.0)
+        Stack(Urls.read({}), transport).prometheus.series("up[1m]", 60.0)

@@ -11,12 +11,11 @@ from lab.model import Experiment, Snapshot
 from lab.store.manifest import Manifest
 
 
-def as_measured(record: Manifest, run_dir: Path) -> Manifest:
+def as_measured(record: Manifest[Experiment], run_dir: Path) -> Manifest[Experiment]:
     """The run with the settings that its servers' first trials had, where they had any: a knob
     turned before the run is gone with the first fresh JVM. Not where trials have conditions of
     their own. Raises RawDataError."""
-    experiment = record.experiment
-    if isinstance(experiment, Experiment) and kind_of(experiment).changes_lab:
+    if kind_of(record.experiment).changes_lab:
         return record
     servers = dict(record.servers)
     for server, was in record.servers.items():
@@ -26,12 +25,11 @@ def as_measured(record: Manifest, run_dir: Path) -> Manifest:
     return replace(record, servers=servers)
 
 
-def start_of(measured: Manifest, server: str) -> Snapshot | None:
+def start_of(measured: Manifest[Experiment], server: str) -> Snapshot | None:
     """What the trials of a server began with, of a run as it was measured: the way to the
     downstream as the run began, of its first server, whose snapshot its loads were planned by, and
     the server's settings. None where the lab is changed from trial to trial on purpose."""
     experiment = measured.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - a density run has no trials
     way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(server)
     if kind_of(experiment).changes_lab or way is None or own is None:
         return None

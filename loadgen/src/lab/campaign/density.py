@@ -19,20 +19,21 @@ from typing import Protocol
 from rich.console import Console
 
 from lab.campaign.derive import write_derived
-from lab.campaign.resume import check_unfinished, unlike
+from lab.campaign.resume import check_same_lab, check_unfinished
 from lab.errors import Interrupted, LabUnreachable
 from lab.judge.fairness import compare, reasons
-from lab.model import Identity
+from lab.model import Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
 from lab.store import manifest
 from lab.store.records import read_object
 from lab.store.run_dir import check_space, new_run_dir, point_latest
+from lab.system import traffic
 from lab.system.connections import Connections
 from lab.system.host import System
 from lab.system.jvm import fresh_jvm
-from lab.system.stack import TRAFFIC_PORT, Stack
+from lab.system.stack import Stack
 
 POLL_S = 0.2
 # Connections between two collections.
@@ -53,6 +54,11 @@ class Place:
     host_file: Path
     file_limit: int
     ports: int | None
+
+    @property
+    def limits(self) -> dict[str, Json]:
+        """This process' own limits, as a manifest has them."""
+        return {"open_files": self.file_limit, "source_ports": self.ports}
 
 
 class Held(Protocol):
@@ -134,7 +140,7 @@ def density(
         experiment=plan,
         versions=manifest.code_versions(host),
         host=host,
-        limits={"open_files": place.file_limit, "source_ports": place.ports},
+        limits=place.limits,
         servers=snapshots,
         fairness=common,
     )
@@ -155,11 +161,10 @@ def resume(
     nothing left to do, or the lab is not the one the run began on."""
     record = manifest.read_of(run_dir, Plan)
     plan = record.experiment
-    assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
     check_unfinished(record)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in plan.servers}
-    unlike(record, read_object(place.host_file), snapshots)
+    check_same_lab(record, read_object(place.host_file), place.limits, snapshots)
     rows = list(report.read(run_dir / report.NAME))
     console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
@@ -267,18 +272,18 @@ class _Launcher:
 
     def _identity(self, server: str) -> Identity | None:
         try:
-            return self._stack.identity(server)
+            return self._stack.management.identity(server)
         except LabUnreachable:
             return None
 
     def _measure(self, server: str, kind: Kind) -> _Found:
         found = _Found()
         try:
-            files = self._stack.process(server).open_files
+            files = self._stack.exporter.process(server).open_files
             self._open(server, kind, min(STEP, self._plan.connections)).close()
             self._wait_for(server, lambda now: now <= files + OTHER_FILES)
             found.before = self._memory(server)
-            files = self._stack.process(server).open_files
+            files = self._stack.exporter.process(server).open_files
             held = self._open(server, kind, self._plan.connections)
             try:
                 self._hold(server, held, files, found)
@@ -289,14 +294,14 @@ class _Launcher:
         return found
 
     def _open(self, server: str, kind: Kind, count: int) -> Held:
-        held = self._connect(server, TRAFFIC_PORT, kind, lambda: self._system.sleep(0))
+        held = self._connect(server, traffic.PORT, kind, lambda: self._system.sleep(0))
         try:
             tried = 0
             while tried < count and held.problem is None:
                 step = min(STEP, count - tried)
                 held.add(step, self._system.monotonic() + OPEN_S, self._system.monotonic)
                 tried += step
-                self._stack.collect_garbage(server)
+                self._stack.management.collect_garbage(server)
         except BaseException:
             held.close()
             raise
@@ -323,7 +328,7 @@ class _Launcher:
     def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
         """Whether the server's number of open files becomes right in time."""
         until = self._system.monotonic() + ARRIVE_S
-        while not right(self._stack.process(server).open_files):
+        while not right(self._stack.exporter.process(server).open_files):
             if self._system.monotonic() >= until:
                 return False
             self._system.sleep(POLL_S)
@@ -331,9 +336,9 @@ class _Launcher:
 
     def _memory(self, server: str) -> _Memory:
         """The heap after a second collection: what the first made free to go is gone then."""
-        self._stack.collect_garbage(server)
-        heap_bytes = self._stack.collect_garbage(server)
-        return _Memory(heap_bytes, self._stack.process(server).resident_bytes)
+        self._stack.management.collect_garbage(server)
+        heap_bytes = self._stack.management.collect_garbage(server)
+        return _Memory(heap_bytes, self._stack.exporter.process(server).resident_bytes)
 
     def _row(
         self,

@@ -25,10 +25,9 @@ from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, 
 from lab.report import comparison, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content
-from lab.store import csv, jsonl, manifest
+from lab.store import csv, jsonl, manifest, panels
 from lab.store.records import json_text, write_bytes, write_text
-from lab.system import panels
-from lab.system.observe import load_or_none
+from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
 
@@ -71,7 +70,9 @@ class Derived:
         )
 
 
-def read_trial(measured: manifest.Manifest, raw: Path, engines: Sequence[Engine]) -> Trial:
+def read_trial(
+    measured: manifest.Manifest[Experiment], raw: Path, engines: Sequence[Engine]
+) -> Trial:
     """The trial whose raw folder this is, of a run as it was measured (`as_measured`). Raises
     RawDataError."""
     measurement = measure(raw, engines)
@@ -95,7 +96,6 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     """
     record = manifest.read(run_dir)
     experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
     trials = [read_trial(measured, raw, engines) for raw in finished]

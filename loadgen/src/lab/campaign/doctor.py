@@ -12,7 +12,8 @@ from lab.errors import LabError, LabUnreachable
 from lab.experiments.reading import max_concurrency
 from lab.load.engines import ENGINES, Engine
 from lab.model.routes import ROUTES
-from lab.system.stack import Stack, Target
+from lab.system.prometheus import Target
+from lab.system.stack import Stack
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -64,10 +65,10 @@ def _ask(check: Callable[[], str]) -> Finding:
 
 
 def _server(stack: Stack, server: str) -> str:
-    identity = stack.identity(server)
+    identity = stack.management.identity(server)
     if identity.model != server:
         raise LabUnreachable(f"{server}: {identity.model} answers under this name")
-    settings = stack.settings(server)
+    settings = stack.management.settings(server)
     heap = identity.max_heap_bytes / 2**20
     gc = identity.gc[0].split()[0] if identity.gc else "unknown GC"
     return (
@@ -82,13 +83,13 @@ def _toxics(stack: Stack) -> str:
 
 
 def _agent(stack: Stack) -> str:
-    stack.agent_health()
+    stack.agent.check()
     return "agent up: live probe, trial marks, watch of toxics"
 
 
 def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
     try:
-        version, targets = stack.prometheus_version(), stack.targets()
+        version, targets = stack.prometheus.version(), stack.prometheus.targets()
     except LabUnreachable as failure:
         yield Finding("FAIL", str(failure))
         return

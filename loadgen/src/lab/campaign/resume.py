@@ -1,22 +1,66 @@
-"""What a run needs before it may go on: the same lab, and no half-done trial in its way."""
+"""Go on with a run that was interrupted: on the same lab, with no half-done trial in its way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rich.console import Console
+
+from lab.campaign.as_measured import as_measured
+from lab.campaign.chosen import choose_engines
+from lab.campaign.derive import derive
+from lab.campaign.loop import Loop
+from lab.campaign.run import new_design, read_servers
+from lab.campaign.tools import Place, Stages, Tools
 from lab.errors import LabError
+from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
+from lab.load.engines import ENGINES, Engine
 from lab.load.measure import RECORD
 from lab.model import Json, Row, Snapshot, TrialRecord
+from lab.store import manifest
 from lab.store.manifest import Manifest
-from lab.store.records import read_json
-from lab.system.observe import SERIES
+from lab.store.records import read_json, read_object
+from lab.store.run_dir import check_space
+from lab.system.host import System
+from lab.system.stack import Stack
 
-# What tells one host, and one build of the lab, from another.
-HOST_FACTS = (
-    "cpu_model", "cores", "memory_bytes", "kernel", "docker_version", "images", "cpusets",
-)  # fmt: skip
-CODE_FACTS = ("commit", "commit_dirty")
+
+def resume(
+    run_dir: Path,
+    place: Place,
+    stack: Stack,
+    system: System,
+    console: Console,
+    engines: Sequence[Engine] = ENGINES,
+    stages: Stages | None = None,
+) -> int:
+    """Go on with the trials the run had planned; finished trials are neither lost nor run again.
+    Returns and raises as `run`, and LabError when the lab is not the one the run began on."""
+    record = manifest.read(run_dir)
+    experiment = record.experiment
+    check_unfinished(record)
+    chosen = choose_engines(experiment.engines, engines)
+    check_space(place.results)
+    snapshots = read_servers(experiment, stack)
+    host = read_object(place.host_file)
+    check_same_lab(as_measured(record, run_dir), host, place.limits, snapshots, chosen.version)
+    for folder in put_away(run_dir):
+        console.print(f"an unfinished trial was put away as {folder}", highlight=False)
+    for line in (unknown := tuple(unsure(record, snapshots))):
+        console.print(line, highlight=False)
+    notes = tuple(dict.fromkeys((*record.notes, *unknown)))
+    rows = list(derive(run_dir, engines, live=True).rows)
+    order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
+    console.print(
+        f"results/{run_dir.name}: {len(rows)} trials are there, going on", highlight=False
+    )
+    record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
+    manifest.write(run_dir, record)
+    tools = Tools.of(place, stack, system, console, chosen, engines, stages)
+    launched = still_running(run_dir, rows, snapshots)
+    return Loop(run_dir, record, experiment, order, tools, launched).go(rows)
 
 
 def check_unfinished(record: Manifest) -> None:
@@ -25,21 +69,44 @@ def check_unfinished(record: Manifest) -> None:
         raise LabError(f"RESUME={record.run}: that run is complete, nothing is left to do")
 
 
-def unlike(
+def check_same_lab(
     record: Manifest,
     host: Mapping[str, Json],
+    limits: Mapping[str, Json],
     snapshots: Mapping[str, Snapshot],
-    others: Iterable[tuple[str, object, object]] = (),
+    engine: str | None = None,
 ) -> None:
-    """Raises LabError naming the first thing in which the lab is not what the run began on:
-    rows of two labs in one table would be compared as if they were of one. `others` are more
-    such things: name, what it was, what it is."""
-    for what, was, now in (*others, *_facts(record, host, snapshots)):
-        if was != now:
-            raise LabError(
-                f"RESUME={record.run}: {what} changed since it began ({_short(was)} became "
-                f"{_short(now)}); start a new run instead"
-            )
+    """Raises LabError naming the first thing in which the lab is not what the run began on: rows of
+    two labs in one table would be compared as if they were of one. `engine` is what the load
+    engines are now, None for a run without.
+
+    Code that no commit tells (a tree with changes, or without git) may go on where every image is
+    the one the run began with: the images hold the code of the driver and of all servers.
+    """
+    versions = {**manifest.code_versions(host), "engine": engine}
+    now = dataclasses.replace(
+        record, host=host, limits=limits, versions=versions, servers=snapshots
+    )
+    for what, one in _differences(record, now):
+        if one.kind == "uncommitted":
+            continue
+        changed = f"changed since it began ({_short(one.was)} became {_short(one.now)})"
+        if one.was is None or one.now is None:
+            changed = "was not recorded, so nothing tells whether it changed"
+        raise LabError(f"RESUME={record.run}: {what} {changed}; start a new run instead")
+
+
+def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Difference]]:
+    """Each with what it is called."""
+    # make records the images of all services at once: whoever has PARTS has the servers' too.
+    images = (*PARTS, *image_ids(record), *image_ids(now))
+    before = {"host": "the host's ", "images": "the image of ", "engine": "the load "}
+    for one in between_labs(record, now, (), images):
+        yield f"{before.get(one.kind, '')}{one.name}", one
+    for server, snapshot in now.servers.items():
+        for one in between_snapshots(record.servers[server], snapshot):
+            on_the_way = one.kind in ("toxics", "delay")
+            yield one.name if on_the_way else f"{server}: {one.name}", one
 
 
 def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:
@@ -51,29 +118,6 @@ def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]
         was = record.servers[server].jvm_started_ms
         if was is not None and now.jvm_started_ms is not None and was != now.jvm_started_ms:
             yield f"resumed: {server} was restarted since the run began, as its JMX exporter tells"
-
-
-def _facts(
-    record: Manifest, host: Mapping[str, Json], snapshots: Mapping[str, Snapshot]
-) -> Iterator[tuple[str, object, object]]:
-    for name in CODE_FACTS:
-        yield name, record.versions.get(name), host.get(name)
-    for name in HOST_FACTS:
-        yield f"the host's {name}", record.host.get(name), host.get(name)
-    for server, now in snapshots.items():
-        was = record.servers[server]
-        for name in sorted({*was.settings, *now.settings}):
-            yield f"{server}: {name}", was.settings.get(name), now.settings.get(name)
-        if was.identity is not None and now.identity is not None:
-            yield f"{server}: its JVM's flags", was.identity.jvm_flags, now.identity.jvm_flags
-        yield f"{server}: what its JMX exporter tells", _build(was), _build(now)
-        yield "the toxics in force", was.toxics.in_force, now.toxics.in_force
-        yield "the downstream's delay", was.downstream_delay_ms, now.downstream_delay_ms
-
-
-def _build(of: Snapshot) -> tuple[object, ...] | None:
-    """What a foreign JVM is; it may have been restarted."""
-    return (of.exported.jdk, of.exported.max_heap_bytes) if of.exported else None
 
 
 def _short(value: object) -> str:
@@ -96,15 +140,6 @@ def still_running(
         if now.jvm_started_ms is not None and record.before.jvm_started_ms == now.jvm_started_ms:
             found[server] = last.launch, last.arm
     return found
-
-
-def without_series(run_dir: Path) -> list[Path]:
-    """The raw folders of trials that ended, but whose Prometheus series were not stored yet."""
-    return [
-        folder.parent
-        for folder in sorted((run_dir / "raw").glob(f"*/{RECORD}"))
-        if not (folder.parent / SERIES).exists()
-    ]
 
 
 def put_away(run_dir: Path) -> list[str]:

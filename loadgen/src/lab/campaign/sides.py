@@ -3,8 +3,7 @@
     A=<run>[,<run>…][:<server>[@<arm>]]   the same for B; ACROSS=commit,images,limits
 
 Runs of one side are pooled, so they must be alike in host, limits, images and commit; A and B
-too, but for what ACROSS names as compared on purpose. Fails closed: what a run did not record is
-like nothing else. Only CPU sets, which older versions did not record, may be missing from all.
+too, but for what ACROSS names as compared on purpose. Fails closed: see lab.judge.same_lab.
 """
 
 from __future__ import annotations
@@ -18,22 +17,31 @@ from lab.campaign.as_measured import as_measured
 from lab.errors import LabError, WordError
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, compare
-from lab.judge.fairness import compare as compare_limits
+from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
-from lab.model import Experiment, Row, Snapshot
+from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots
+from lab.model import Experiment, Row
 from lab.store import csv, manifest
 from lab.store.run_dir import find_run_dir
 
 WORDS = ("A", "B", "ACROSS")
 ACROSS = ("commit", "images", "limits")
-HOST = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
+# What a run of trials records of its driver.
 LIMITS = ("open_files", "generator_cores")
-# Whose CPU sets are limits too, though a manifest has them of its host.
-CPUSETS = ("loadgen", "toxiproxy", "downstream")
-# Besides the servers' own: what is in every request's way.
-SHARED_IMAGES = ("toxiproxy", "downstream", "loadgen")
-# Of what a server reads back, this comes with its image.
-OF_IMAGE = ("version", "jdk")
+# What `compare` calls each kind of difference.
+WORD_OF: Mapping[Kind, str] = {
+    "host": "host",
+    "limits": "limits",
+    "images": "images",
+    "commit": "commit",
+    "uncommitted": "commit",
+    "build": "images",
+    "jvm": "limits",
+    "settings": "limits",
+    "toxics": "limits",
+    "delay": "limits",
+    "engine": "engine",  # part of every load that is compared, so no difference of two sides
+}
 NOT_RECORDED = "not recorded"
 _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 
@@ -42,8 +50,7 @@ _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 class Run:
     """One run as it is on disk."""
 
-    record: manifest.Manifest
-    experiment: Experiment
+    record: manifest.Manifest[Experiment]
     rows: tuple[Row, ...]
 
     @property
@@ -153,7 +160,6 @@ def _pool(word: str, words: Mapping[str, str], results: Path) -> Pool:
 def _run(folder: Path) -> Run:
     record = manifest.read(folder)
     experiment = record.experiment
-    assert isinstance(experiment, Experiment)  # noqa: S101 - manifest.read says so
     if kind_of(experiment).changes_lab:
         raise LabError(
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
@@ -162,7 +168,7 @@ def _run(folder: Path) -> Run:
     path = folder / csv.NAME
     if not path.is_file():
         raise LabError(f"{folder.name} has no {csv.NAME}: `make report RUN={folder.name}` makes it")
-    return Run(as_measured(record, folder), experiment, csv.read(path))
+    return Run(as_measured(record, folder), csv.read(path))
 
 
 def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
@@ -221,12 +227,11 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
         )
     runs = tuple({run.name: run for run in (*a.runs, *b.runs)}.values())
     for run in runs:
-        if run.experiment.scale != 1:
-            yield f"{run.name} ran with SCALE={run.experiment.scale:g}: a quick look, not a result"
+        scale = run.record.experiment.scale
+        if scale != 1:
+            yield f"{run.name} ran with SCALE={scale:g}: a quick look, not a result"
         if run.record.status != "complete":
             yield f"{run.name} is {run.record.status}, not complete"
-    if len(runs) > 1 and not any(map(_tells_cpus, runs)):
-        yield "CPU sets were not recorded on either side"
     seconds = dict.fromkeys(
         f"{row.window_s:g} s" for row in (*a.rows, *b.rows) if row.window_s is not None
     )
@@ -236,90 +241,48 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
 
 def unlike(
     a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """In what two runs differ, as far as it touches these servers: (kind, text). Kinds: host,
-    limits, images, commit. A run does not differ from itself in host, images and commit."""
+) -> list[tuple[str, str]]:
+    """In what two runs differ, as far as it touches these servers: (word, text) in the order of
+    WORD_OF. A run does not differ from itself in host, images and commit."""
+    found = list(_servers(a, b, servers_a, servers_b))
     if a.name != b.name:
-        for name in HOST:
-            yield from _differ("host", name, a, b, a.record.host.get(name), b.record.host.get(name))
-        for name in sorted({*LIMITS, *a.record.limits, *b.record.limits}):
-            before, after = a.record.limits.get(name), b.record.limits.get(name)
-            yield from _differ("limits", name, a, b, before, after)
-        for name in CPUSETS if _tells_cpus(a) or _tells_cpus(b) else ():
-            yield from _differ("limits", f"CPU set of {name}", a, b, _cpus(a, name), _cpus(b, name))
-    yield from _settings(a, b, servers_a, servers_b)
-    if a.name == b.name:
-        return
-    both = [server for server in servers_a if server in servers_b]
-    for image in (*both, *SHARED_IMAGES):
-        yield from _differ("images", image, a, b, _image(a, image), _image(b, image))
-    commits = [run.record.versions.get("commit") for run in (a, b)]
-    commits = [None if commit == "unknown" else commit for commit in commits]
-    yield from _differ("commit", "commit", a, b, *commits)
-    for run in (a, b):
-        if run.record.versions.get("commit_dirty") is not False:
-            yield "commit", f"{run.name} ran code that was not committed, so it is like no other"
+        both = [server for server in servers_a if server in servers_b]
+        for one in between_labs(a.record, b.record, LIMITS, (*both, *PARTS)):
+            found += [(WORD_OF[one.kind], text) for text in _texts(one, a, b)]
+    order = [*dict.fromkeys(WORD_OF.values())]
+    return sorted(found, key=lambda one: order.index(one[0]))
 
 
-def _differ(
-    kind: str, name: str, a: Run, b: Run, before: object, after: object
-) -> Iterator[tuple[str, str]]:
-    if before is None or after is None or before != after:
-        yield kind, f"{name} is {_short(before)} in {a.name}, {_short(after)} in {b.name}"
-
-
-def _settings(
+def _servers(
     a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Settings and conditions: of the same server all of them; of different servers those that
-    must be the same for all models (see lab.judge.fairness)."""
+    """Of the same server everything counts; of different servers what must be the same for all
+    models (see lab.judge.fairness)."""
     pairs = [(server, server) for server in servers_a if server in servers_b]
     for one, other in pairs or [(servers_a[0], servers_b[0])]:
-        snapshots = a.record.servers.get(one), b.record.servers.get(other)
-        if snapshots[0] is None or snapshots[1] is None:
-            missing = one if snapshots[0] is None else other
+        before, after = a.record.servers.get(one), b.record.servers.get(other)
+        if before is None or after is None:
+            missing = one if before is None else other
             yield "limits", f"the settings of {missing} are {NOT_RECORDED}"
             continue
-        before, after = snapshots[0], snapshots[1]
-        found = compare_limits({"A": before, "B": after})
-        unequal = {**found.unequal, **(found.own if one == other else {})}
-        for name, values in unequal.items():
-            if values["A"] != values["B"]:
-                text = f"{name} is {_short(values['A'])} for {_of(a, one)}, "
-                text += f"{_short(values['B'])} for {_of(b, other)}"
-                yield ("images" if name in OF_IMAGE else "limits"), text
-        for name, was, now in _conditions(before, after):
-            yield from _differ("limits", name, a, b, was, now)
+        between = between_snapshots if one == other else between_models
+        for difference in between(before, after):
+            if difference.kind in ("toxics", "delay"):
+                texts = tuple(_texts(difference, a, b))
+            else:
+                was = f"{difference.name} is {_short(difference.was)} for {one} of {a.name}"
+                texts = (f"{was}, {_short(difference.now)} for {other} of {b.name}",)
+            for text in texts:
+                yield WORD_OF[difference.kind], text
 
 
-def _conditions(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, object, object]]:
-    was, now = ("; ".join(one.toxics.in_force) or "none" for one in (before, after))
-    yield "toxics", was, now
-    yield "the downstream's delay in ms", before.downstream_delay_ms, after.downstream_delay_ms
-
-
-def _of(run: Run, server: str) -> str:
-    return f"{server} of {run.name}"
-
-
-def _tells_cpus(run: Run) -> bool:
-    return run.record.host.get("cpusets") is not None
-
-
-def _cpus(run: Run, name: str) -> str | None:
-    """The CPUs a part may use; None where they were not recorded."""
-    sets = run.record.host.get("cpusets")
-    given = sets.get(name) if isinstance(sets, Mapping) else None
-    return None if given is None else str(given) or "all"
-
-
-def _image(run: Run, name: str) -> object:
-    """The id of the image of that name, whatever its registry, project and tag."""
-    images = run.record.host.get("images")
-    for tag, facts in images.items() if isinstance(images, Mapping) else ():
-        if tag.rpartition("/")[2].partition(":")[0] == name and isinstance(facts, Mapping):
-            return facts.get("id")
-    return None
+def _texts(one: Difference, a: Run, b: Run) -> Iterator[str]:
+    if one.name == "commit_dirty":
+        for run, dirty in ((a, one.was), (b, one.now)):
+            if dirty is not False:
+                yield f"{run.name} ran code that was not committed, so it is like no other"
+    elif one.kind != "engine":
+        yield f"{one.name} is {_short(one.was)} in {a.name}, {_short(one.now)} in {b.name}"
 
 
 def _short(value: object) -> str:

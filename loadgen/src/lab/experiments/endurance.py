@@ -21,8 +21,8 @@ from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
 from lab.load.measure import RECORD
 from lab.model import Finding, Observation, Row, TrialRecord, Warmth
+from lab.store import series
 from lab.store.records import read_json
-from lab.system import observe
 
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
@@ -163,7 +163,7 @@ def _leg(row: Row, raw: Path) -> Leg | str:
         return f"invalid: {row.invalid_reasons}"
     record = read_json(raw / RECORD, TrialRecord)
     try:
-        seen = observe.load(raw)
+        seen = series.load(raw)
     except RawDataError as failure:
         return str(failure)
     return Leg(

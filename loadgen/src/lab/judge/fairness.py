@@ -6,21 +6,21 @@ the model's own. A silent difference of limits would be measured as one of model
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
 from lab.model import Fairness, Json, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
 OWN = ("pool_size", "queue_bound", "loops", "block_the_loop")
 # … but not on these: how many loops a model starts with is part of what it is.
 FREE = ("loops",)
-MISSING = "missing"
 UNEQUAL = "unequal limits"
 
 
 def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
     """What the servers have in common, from what was read back of each."""
-    limits = {server: _limits(snapshot) for server, snapshot in snapshots.items()}
+    limits = {server: facts(snapshot) for server, snapshot in snapshots.items()}
     equal: dict[str, Json] = {}
     unequal: dict[str, Mapping[str, Json]] = {}
     own: dict[str, Mapping[str, Json]] = {}
@@ -41,6 +41,14 @@ def compare(snapshots: Mapping[str, Snapshot]) -> Fairness:
     return Fairness(equal, own, unequal)
 
 
+def between_models(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
+    """What two servers of different models may not differ in, but do, their way to the downstream
+    included."""
+    for name, values in compare({"was": was, "now": now}).unequal.items():
+        yield Difference(kind_of(name), name, values["was"], values["now"])
+    yield from between_ways(was, now)
+
+
 def reasons(fairness: Fairness) -> tuple[str, ...]:
     """Why no row of the comparison is valid; empty when it is fair."""
     return tuple(
@@ -48,22 +56,6 @@ def reasons(fairness: Fairness) -> tuple[str, ...]:
         + " ".join(f"{server}={_text(value, values)}" for server, value in values.items())
         for name, values in fairness.unequal.items()
     )
-
-
-def _limits(snapshot: Snapshot) -> dict[str, Json]:
-    identity, exported = snapshot.identity, snapshot.exported
-    if identity is None:
-        known = {"jdk": exported.jdk, "max_heap_bytes": exported.max_heap_bytes} if exported else {}
-        return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
-    return {
-        **snapshot.settings,
-        "version": identity.version,
-        "jdk": identity.jdk,
-        "cpus": identity.cpus,
-        "max_heap_bytes": identity.max_heap_bytes,
-        "gc": list(identity.gc),
-        "jvm_flags": list(identity.jvm_flags),
-    }
 
 
 def _same(values: Sequence[Json]) -> bool:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from lab.errors import LabUnreachable
 from lab.model import TrialPlan
-from lab.system.stack import Stack, ToxicsSeen
+from lab.system.agent import ToxicsSeen
+from lab.system.stack import Stack
 
 
 class AgentMarks:
@@ -29,19 +30,19 @@ class AgentMarks:
         call; `light_rps` is what a foreign service did under its light load."""
 
         def mark(phase: str) -> None:
-            self._tell(lambda: self._stack.mark(self._run, plan, phase, expires_s, light_rps))
+            self._tell(lambda: self._stack.agent.mark(self._run, plan, phase, expires_s, light_rps))
 
         mark("warmup")
         try:
             yield mark
         finally:
-            self._tell(self._stack.unmark)
+            self._tell(self._stack.agent.unmark)
 
     def toxics_seen(self) -> ToxicsSeen | None:
         """The toxics that the agent saw; None where it does not answer. A lost agent is asked too:
         it may have come back."""
         try:
-            return self._stack.toxics_seen()
+            return self._stack.agent.toxics_seen()
         except LabUnreachable as failure:
             self._lose(failure)
             return None

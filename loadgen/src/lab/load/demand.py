@@ -22,7 +22,8 @@ from lab.model import Demand, Reading, TrialPlan, error_share
 from lab.model.routes import parse
 from lab.system.host import HostCpu, System
 from lab.system.jvm import settled
-from lab.system.stack import RouteWork, Stack
+from lab.system.management import RouteWork
+from lab.system.stack import Stack
 
 # 1,000 req/s where a request waits 200 ms: the cost of fewer is lost in the machine's noise.
 LIGHT_CONNECTIONS = 200
@@ -191,7 +192,7 @@ def _failed(reading: Reading) -> bool:
 
 def _cpu_s(server: str, stack: Stack) -> float | None:
     try:
-        return stack.cpu_s(server)
+        return stack.exporter.cpu_s(server)
     except LabUnreachable:
         return None
 
@@ -261,5 +262,5 @@ def _less(of: float | None, idle: float | None) -> float | None:
 def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
     """Raises LabUnreachable."""
     at_s, host = system.monotonic(), system.host_cpu()
-    cpu_s = stack.cpu_s(plan.server)
-    return _Reading(at_s, host, cpu_s, stack.work(plan.server, plan.route))
+    cpu_s = stack.exporter.cpu_s(plan.server)
+    return _Reading(at_s, host, cpu_s, stack.management.work(plan.server, plan.route))

@@ -26,7 +26,8 @@ from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
 from lab.system.host import System
 from lab.system.jvm import settled
-from lab.system.stack import RouteWork, Stack
+from lab.system.management import RouteWork
+from lab.system.stack import Stack
 
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
@@ -160,7 +161,7 @@ def _until_steady_in_cycles(
 
 def _compiled_s(server: str, stack: Stack) -> float | None:
     try:
-        return stack.compilation_s(server)
+        return stack.exporter.compilation_s(server)
     except LabUnreachable:
         return None
 
@@ -234,7 +235,11 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
     """None while the server does not answer. If it comes back, that cycle is longer."""
     try:
         at_s = system.monotonic()
-        return _Reading(at_s, stack.compilation_s(plan.server), stack.work(plan.server, plan.route))
+        return _Reading(
+            at_s,
+            stack.exporter.compilation_s(plan.server),
+            stack.management.work(plan.server, plan.route),
+        )
     except LabUnreachable:
         return None
 

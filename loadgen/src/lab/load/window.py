@@ -31,7 +31,7 @@ class Edge:
         throttled_s = system.throttled_s()
         compiled = None
         with suppress(LabUnreachable):
-            compiled = system.monotonic(), stack.compilation_s(server)
+            compiled = system.monotonic(), stack.exporter.compilation_s(server)
         return cls(at_s, host, cpu_s, turns, throttled_s, compiled)
 
 

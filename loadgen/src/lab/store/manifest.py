@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from lab import __version__
 from lab.errors import LabError, RawDataError
@@ -15,13 +15,14 @@ from lab.model import Experiment, Fairness, Json, Snapshot
 from lab.store.records import from_json, read_object, to_json, write_json
 
 NAME = "manifest.json"
-# 1: an experiment had one `route` and one `engine`. 2: `routes` and `engines`, launches, kinds.
 FORMAT_VERSION = 2
 Status = Literal["running", "complete", "interrupted", "failed"]
+# What was to be measured: lab.model.Experiment for a run of trials.
+Of = TypeVar("Of", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Generic[Of]):
     """The keys of manifest.json. `host` is what make read off the machine, as it is;
     `experiment` the frozen dataclass of what was to be measured; `settings` words of make for
     settings of .env that are not among those read back of the servers."""
@@ -30,7 +31,7 @@ class Manifest:
     status: Status
     started_at: datetime
     ended_at: datetime | None
-    experiment: object
+    experiment: Of
     versions: Mapping[str, Json]
     host: Mapping[str, Json]
     limits: Mapping[str, Json]
@@ -59,30 +60,20 @@ def write(run_dir: Path, manifest: Manifest) -> None:
     write_json(run_dir / NAME, whole)
 
 
-def read(run_dir: Path) -> Manifest:
-    """The manifest of a run of trials, of this or an older format; its `experiment` is a
-    lab.model.Experiment.
-
-    Raises RawDataError where it cannot be read, LabError for a newer format or a run of
-    something else than trials.
-    """
-    loaded = _object(run_dir)
-    experiment = loaded.get("experiment")
-    if not isinstance(experiment, dict) or "concurrencies" not in experiment:
+def read(run_dir: Path) -> Manifest[Experiment]:
+    """The manifest of a run of trials. Raises RawDataError where it cannot be read, LabError for
+    another format or a run of something else than trials."""
+    if not is_of_trials(run_dir):
         raise LabError(
             f"{run_dir.name} is not a run of trials: only those of `make run` and `make bench` "
             "can be judged again and compared"
         )
-    if loaded["format_version"] == 1:
-        experiment = _upgraded(experiment)
-        # Its first manifests had no fairness yet.
-        loaded = {"fairness": {"equal": {}, "own": {}, "unequal": {}}, **loaded}
-    return _decoded(run_dir, loaded, Experiment, _with_own(experiment))
+    loaded = _object(run_dir)
+    return _decoded(run_dir, loaded, Experiment, _with_own(loaded["experiment"]))
 
 
-def read_of(run_dir: Path, kind: type[object]) -> Manifest:
-    """The manifest of a run whose `experiment` is of that dataclass, not one of trials. Raises
-    as `read`."""
+def read_of(run_dir: Path, kind: type[Of]) -> Manifest[Of]:
+    """The manifest of a run whose `experiment` is of that dataclass. Raises as `read`."""
     loaded = _object(run_dir)
     return _decoded(run_dir, loaded, kind, loaded.get("experiment"))
 
@@ -99,22 +90,17 @@ def _object(run_dir: Path) -> dict[str, Any]:
         raise LabError(f"{run_dir.name} has no {NAME}: it is not a run of the lab")
     loaded = read_object(path)
     version = loaded.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise LabError(
-            f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads 1 to "
+            f"{run_dir.name}/{NAME} has format {version}; this version of the lab reads "
             f"{FORMAT_VERSION}"
         )
     return loaded
 
 
-def _decoded(
-    run_dir: Path, loaded: Mapping[str, Any], kind: type[object], experiment: object
-) -> Manifest:
+def _decoded(run_dir: Path, loaded: Mapping[str, Any], kind: type[Of], of: object) -> Manifest[Of]:
     try:
-        return dataclasses.replace(
-            from_json(Manifest, {**loaded, "format_version": FORMAT_VERSION}),
-            experiment=from_json(kind, experiment),
-        )
+        return dataclasses.replace(from_json(Manifest, loaded), experiment=from_json(kind, of))
     except ValueError as failure:
         raise RawDataError(run_dir / NAME, None, str(failure)) from None
 
@@ -130,11 +116,3 @@ def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
         if key != kind and (key in known or value is not None)
     }
     return {**others, "own": experiment.get(kind) or {}}
-
-
-def _upgraded(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment of format 1 as one of format 2."""
-    engine = experiment.get("engine")
-    kept = {name: value for name, value in experiment.items() if name not in ("route", "engine")}
-    routes = [experiment["route"]] if "route" in experiment else []
-    return {**kept, "routes": routes, "engines": [] if engine is None else [engine]}

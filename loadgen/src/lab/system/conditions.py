@@ -1,9 +1,8 @@
-"""The lab as a trial needs it: brought from the condition in force to the next one's, only what
-differs, and in the end back to how it was found.
+"""Changes the lab to the condition of each trial, and in the end back to how it was found.
 
-A JVM is proven warm on the lab as it is: what a condition changes while the JVM goes on (knobs,
-toxics, CPU limits) would only make that slow, or impossible. So a trial brings its condition in
-two steps: `at_start` of it, which a new JVM has from its start, then all of it.
+A JVM is warmed up without the part of a condition that can be changed while it runs (knobs,
+toxics, CPU limits): that part would make the warm-up slow, or impossible. So a condition comes in
+two steps: first `at_start`, which a JVM must be started with, then all of it.
 """
 
 from __future__ import annotations
@@ -46,11 +45,12 @@ class _Server:
 
 
 class Conditions:
-    """Changes the lab for trials. One thread; call `restore` at the end in any case.
+    """Changes only what differs from the condition in force. One thread; call `restore` at the end
+    in any case.
 
-    Knobs are as read back from a server before its first change; one that the JVM takes from a
-    changed setting of its container is as the JVM has it. Toxics of the user's stay in force.
-    Knobs and toxics are in the undo log while they are changed.
+    Knobs go back to what was read of a server before its first change, unless the JVM takes them
+    from a setting of its container. The user's own toxics stay in force. Knobs and toxics are in
+    the undo log while they are changed.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Conditions:
         return _starting(self._host(server)) != _starting(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
-        """Have the lab in this condition, for a trial of this server. Raises LabError; what is
-        in force then only `restore` knows."""
+        """Change the lab to this condition, for a trial of this server. Raises LabError; after
+        that only `restore` knows what is in force."""
         for other in [name for name in self._servers if name != server]:
             self._put_back(other, self._clock)
         self._bring_toxics(condition.toxics)
@@ -97,12 +97,12 @@ class Conditions:
         self._bring_generator(condition.generator_cpus, self._clock)
 
     def free_generator(self) -> None:
-        """Lift the limit of the driver's own container: what follows a trial is no load."""
+        """Lift the CPU limit of the driver's own container: no load runs between trials."""
         self._bring_generator(None, self._clock)
 
     def restore(self) -> list[str]:
-        """Have all as it was found, whatever was asked to stop; what could not be put back, each
-        in a line."""
+        """Put everything back as it was found, also after an interrupt. Returns a line for each
+        part that could not be put back."""
         parts: list[Callable[[], None]] = [lambda: self._bring_generator(None, self._unhurried)]
         parts += [lambda: self._bring_toxics(())]
         parts += [
@@ -140,7 +140,7 @@ class Conditions:
 
     def _start_time(self, server: str) -> int:
         try:
-            return self._stack.identity(server).start_time_ms
+            return self._stack.management.identity(server).start_time_ms
         except LabUnreachable:
             return NONE_RAN  # It died of its condition.
 
@@ -151,17 +151,17 @@ class Conditions:
             for name in state.host:
                 started_as.update(STARTS_AS.get(name, ()))
         found = {name: value for name, value in state.found.items() if name not in started_as}
-        now = self._stack.settings(server)
+        now = self._stack.management.settings(server)
         change = {n: v for n, v in {**found, **wanted}.items() if now.get(n) != v}
         for name, value in change.items():
             if name in state.found:
                 self._undo_log.knob(server, name, state.found[name], value)
         if change:
-            self._stack.change_knobs(server, change)
+            self._stack.management.change_knobs(server, change)
 
     def _knobs(self, server: str) -> dict[str, int]:
         """Those the model has."""
-        now = self._stack.settings(server)
+        now = self._stack.management.settings(server)
         known = {knob.name: now.get(knob.name) for knob in KNOBS}
         return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}
 

@@ -1,8 +1,8 @@
-"""The host's hands: what only the host can change for a trial, asked of it through files.
+"""Asks the host, through files, for changes that only the host can make for a trial.
 
 The driver has no Docker socket, on purpose. It writes `<n>.request.json` to a folder of its own
-below results/.hands/; `images/hands.sh`, which runs beside it on the host, does what is asked
-if it is one of a fixed list (lab.model.knobs.HOST), and writes `<n>.answer.json`:
+below results/.hands/. `images/hands.sh` runs beside it on the host, makes the change if it is in
+a fixed list (lab.model.knobs.HOST), and writes `<n>.answer.json`:
 
     {"server":"virtual-threads","settings":{"SERVER_CPUS":"0.5"}}      no settings: the defaults
     {"server":"generator","settings":{"GENERATOR_CPUS":"0.05"}}        the driver's own container
@@ -24,16 +24,16 @@ POLL_S = 0.1
 
 
 class HostChanges:
-    """Asks for one change after the other. `folder` None: nobody on the host answers this
-    driver, as where the control page started it."""
+    """Asks for one change after the other. `folder` None: nobody on the host answers, as when the
+    control page started this driver."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._asked = 0
 
     def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
-        """Have the server's container with these settings, all others by default. When this
-        returns the host has done it. Raises LabError, Interrupted when the clock does."""
+        """Recreate the server's container with these settings, all others at their defaults. When
+        this returns the host has done it. Raises LabError, and Interrupted when the clock does."""
         if self._folder is None or not self._folder.is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1

@@ -1,4 +1,4 @@
-"""A server in a known state before it is measured: a fresh JVM, or one with nothing left to do."""
+"""Brings a server into a known state: a fresh JVM, or a JVM with nothing left to do."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def fresh_jvm(server: str, stack: Stack, system: System) -> Identity:
     Raises LabUnreachable when that takes longer than RESTART_S: also when the old JVM, which
     has the old start time, goes on.
     """
-    before = stack.identity(server).start_time_ms
-    stack.restart(server)
+    before = stack.management.identity(server).start_time_ms
+    stack.management.restart(server)
     return another_jvm(server, before, stack, system)
 
 
@@ -34,9 +34,9 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
     while True:
         clock.sleep(POLL_S)
         try:
-            identity = stack.identity(server)
+            identity = stack.management.identity(server)
             if identity.start_time_ms != before:
-                stack.healthy(server)
+                stack.traffic.healthy(server)
                 return identity
         except LabUnreachable as failure:
             problem = str(failure)
@@ -49,18 +49,18 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
 def settled(server: str, stack: Stack, system: System) -> bool:
     """Wait until the server has answered what it was sent; False after SETTLE_S.
 
-    One that does not answer counts as settled: whoever reads it back next will say so. A foreign
-    service does not tell what it works on: it is asked once more, and that it answers shows that
-    what came before is done, as far as it takes requests in turn.
+    A server that does not answer counts as settled: whoever reads it back next will say so. A
+    foreign service does not tell what it works on, so it is sent one more request: if it takes
+    requests in turn, its answer shows that those before are done.
     """
     until = system.monotonic() + SETTLE_S
     if stack.is_foreign(server):
-        return stack.answers(server, SETTLE_S)
+        return stack.traffic.answers(server, SETTLE_S)
     while system.monotonic() < until:
         try:
-            # The live probe may have one request under way; a queue has many. On event loops a
+            # The live probe may have one request under way; a queue has many. On an event loop a
             # request ends when its client leaves, but its downstream call goes on.
-            if stack.in_flight(server) <= 1 and stack.leased(server) <= 1:
+            if stack.management.in_flight(server) <= 1 and stack.exporter.leased(server) <= 1:
                 return True
         except LabUnreachable:
             return True

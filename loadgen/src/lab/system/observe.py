@@ -1,30 +1,22 @@
-"""A trial's window as Prometheus saw it: fetched once, kept in the trial's raw folder.
+"""Fetches a trial's window as Prometheus saw it, once, and keeps it in the trial's raw folder.
 
-`series.jsonl.gz`: the first line says the format, the window and what was asked; every other
-line is one series with its labels, its samples' times (ms since 1970) and values. Nothing is
-computed, but for what the machine has (MACHINE), so whatever is asked later is asked of the same
-samples, with or without the lab. A margin on both sides of the window lets a counter's rise be
-told at its exact edges.
+The samples are kept as they were scraped, so every later question goes to the same samples, with
+or without the lab. A margin on both sides of the window tells a counter's rise at its exact edges.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from lab.errors import LabUnreachable, RawDataError
+from lab.errors import LabUnreachable
 from lab.judge.gates import parts
-from lab.model import Observation, Series, TrialRecord
-from lab.store.records import write_packed_lines
+from lab.model import TrialRecord
+from lab.store import series
 from lab.system.host import System
 from lab.system.stack import Stack
 
-SERIES = "series.jsonl.gz"
-FORMAT = 1
 MARGIN_S = 5.0
 # A scrape interval, and cAdvisor's samples are up to a second older than their scrape.
 AFTER_S = 2.0
@@ -87,49 +79,16 @@ def observe(
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s
         span = f"[{length_s:.0f}s:{step_s:.0f}s]" if step_s else f"[{length_s * 1000:.0f}ms]"
-        found = [one for each in asked for one in stack.series(each + span, closes + margin_s)]
-        header = {
-            "format": FORMAT,
-            "window": [_ms(opens), _ms(closes)],
-            "prometheus": stack.prometheus_version(),
-            "selectors": [each + span for each in asked],
-        }
-        _write(raw / SERIES, header, found)
+        found = [
+            one for each in asked for one in stack.prometheus.series(each + span, closes + margin_s)
+        ]
+        version, asked_for = stack.prometheus.version(), [each + span for each in asked]
+        series.write(raw, (opens, closes), version, asked_for, found)
     except LabUnreachable as failure:
         return f"no series were stored: {failure}"
     if late:
         return f"Prometheus did not scrape past the window in time: {', '.join(late)}"
     return None
-
-
-def load(raw: Path) -> Observation:
-    """The observation in a trial's raw folder. Raises RawDataError."""
-    path = raw / SERIES
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            header = json.loads(next(file, "null"))
-            number = 1
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise RawDataError(path, 1, "is not of a format this version reads")
-            known: dict[tuple[float, ...], tuple[float, ...]] = {}
-            found = []
-            for text in file:
-                number += 1
-                line = json.loads(text)
-                times = tuple(at / 1000 for at in line["t"])
-                # A target's series were scraped together: one tuple of times serves them all.
-                times = known.setdefault(times, times)
-                found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
-        opens, closes = header["window"]
-        return Observation((opens / 1000, closes / 1000), tuple(found))
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
-        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
-
-
-def load_or_none(raw: Path) -> Observation | None:
-    """As `load`, but None where no series were stored, as by older versions of the lab."""
-    return load(raw) if (raw / SERIES).exists() else None
 
 
 def _wait(
@@ -140,7 +99,7 @@ def _wait(
     given_up = system.monotonic() + WAIT_S
     while True:
         newest: dict[str, float] = {}
-        for up in stack.series(
+        for up in stack.prometheus.series(
             f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]', until + 60
         ):
             newest[up.labels.get("job", "")] = max(up.times_of(1.0), default=0.0)
@@ -148,24 +107,3 @@ def _wait(
         if not late or system.monotonic() >= given_up:
             return late
         system.sleep(POLL_S)
-
-
-def _write(path: Path, header: Mapping[str, object], found: Iterable[Series]) -> None:
-    lines = [header]
-    for series in sorted(found, key=_order):
-        times = [_ms(at) for at in series.times]
-        values = [int(value) if value == int(value) else value for value in series.values]
-        lines.append({"labels": dict(sorted(series.labels.items())), "t": times, "v": values})
-    write_packed_lines(path, lines)
-
-
-def _order(series: Series) -> tuple[Any, ...]:
-    """By job and name, histograms by rising bound: like lines beside each other pack well."""
-    labels = dict(series.labels)
-    bound = float(labels.pop("le", "0"))
-    job, name = labels.pop("job", ""), labels.pop("__name__", "")
-    return (job, name, sorted(labels.items()), bound)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -1,4 +1,4 @@
-"""What servers that were measured before left with Toxiproxy, taken away before the next one.
+"""Closes the connections that earlier servers left at Toxiproxy, before the next one is measured.
 
 A server keeps idle connections to the downstream for a minute, some frameworks for longer. Each
 takes two of Toxiproxy's descriptors and some of its memory, so a few servers at 5,000 connections
@@ -16,7 +16,7 @@ from lab.system.host import Clock
 from lab.system.stack import Stack
 from lab.system.undo_log import UndoLog
 
-# Of its descriptors: fewer connections do no harm.
+# The share of its descriptors that does no harm.
 CROWDED = 0.05
 # The agent looks every second: it must have seen the proxy up again before a load begins.
 LOOK_S = 1.5
@@ -25,8 +25,8 @@ ANSWER_S = 3.0
 
 
 def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
-    """Cut what is left over, if it is much, or if the proxy answers nothing any more. A proxy is
-    in the undo log while it is down for that.
+    """Cut the connections that are left over, if they are many or the proxy no longer answers. A
+    proxy is in the undo log while it is down for that.
 
     Returns what the user should know; None when all was well. Toxics stay; a proxy that is down
     stays down. Raises LabUnreachable where a proxy did not come up again.
@@ -34,9 +34,10 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
     try:
         toxics = stack.toxics()
         deadline_s = ANSWER_S + (stack.downstream_delay_ms() + toxics.added_latency_ms) / 1000
-        crowded = stack.proxy_files_used() > CROWDED
-        # Where toxics break calls, an answer that does not come tells nothing.
-        deaf = not toxics.unpredicted and not stack.proxy_answers(deadline_s)
+        with stack.toxiproxy() as toxiproxy:
+            crowded = toxiproxy.files_used() > CROWDED
+            # Where toxics break calls, an answer that does not come tells nothing.
+            deaf = not toxics.unpredicted and not toxiproxy.answers(deadline_s)
     except LabUnreachable:
         return None
     if crowded or deaf:

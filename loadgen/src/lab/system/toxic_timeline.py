@@ -1,5 +1,4 @@
-"""The toxics of a trial's script: brought and taken away at planned instants, and in the end all
-as it was before."""
+"""Changes toxics at the planned instants of a trial's script, and undoes them in the end."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ BESIDE = "toxics changed beside the script"
 
 
 class Timeline:
-    """Makes the steps of `plan.script`; without one it asks and changes nothing.
+    """Makes the steps of `plan.script`; without a script it asks and changes nothing.
 
-    Steps are planned from `opens_s`, the start of the window in seconds since the measured run
-    began. Toxics are read back before and after each, so that what others change is seen too.
+    Times of steps count from `opens_s`, the start of the window in seconds since the measured run
+    began. Toxics are read back before and after each step, so changes of others are seen too.
     After a step that failed no other is made. One thread; call `undo` at the end in any case.
     """
 
@@ -87,8 +86,8 @@ class Timeline:
             )
 
     def undo(self) -> None:
-        """Have all that the script touches as it was before, and make no other step. What others
-        changed since the last one is that one's problem: it is gone now. Raises LabUnreachable."""
+        """Put back all that the script touches, and make no other step. Changes of others since
+        the last step are noted as its problem. Raises LabUnreachable."""
         self._due = []
         if self._before is None or self._expected is None:
             return
@@ -103,7 +102,7 @@ class Timeline:
             self._done[-1] = replace(self._done[-1], problem=f"{BESIDE}: {others}")
 
     def _make(self, request: ToxicRequest) -> str | None:
-        """Returns what others changed meanwhile."""
+        """Returns what others changed since the last step, None if nothing."""
         with self._toxiproxy() as toxiproxy:
             now = toxiproxy.in_force()
             if self._before is None or self._expected is None:
@@ -112,6 +111,6 @@ class Timeline:
             wanted = applied(now, request)
             self._undo_log.toxic(concerns(request), self._before, wanted)
             toxiproxy.apply(request)
-            # As it should be now: what others changed is said once, by the next step at most.
+            # What others changed is in `wanted` from now on, so it is said only once.
             self._expected = wanted
         return f"{BESIDE}: {others}" if others else None

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TextIO
 
 import httpx
 
+from lab.errors import LabUnreachable
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
 from lab.model.toxics import Proxy, Toxic, units_of
+from lab.system.http import Http
+from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
 
-DEFAULT_TOXIPROXY_URL = "http://toxiproxy:8474"
-DEFAULT_AGENT_URL = "http://loadgen:9464"
-# The agent looks at Toxiproxy before it answers.
-AGENT_DEADLINE_S = 5.0
 COLUMNS = ("proxy", "state", "toxic", "type", "stream", "toxicity", "attributes", "since")
 
 
@@ -58,13 +57,12 @@ def run(
     LAB_AGENT_URL of ``environ``. Raises WordError (before anything is changed) or
     LabUnreachable.
     """
-    url = environ.get("LAB_TOXIPROXY_URL", DEFAULT_TOXIPROXY_URL)
-    agent_url = environ.get("LAB_AGENT_URL", DEFAULT_AGENT_URL)
-    with Toxiproxy(url, transport) as toxiproxy:
+    urls = Urls.read(environ)
+    with Toxiproxy(urls.toxiproxy, transport) as toxiproxy:
         if verb == "toxics":
             parse_show(words)
             proxies = toxiproxy.in_force().proxies
-            out.write(render(proxies, _since(agent_url, transport)))
+            out.write(render(proxies, _since(urls.agent, transport)))
             return
         if verb == "toxic":
             out.write(render([toxiproxy.apply(parse_toxic(words))]))
@@ -77,8 +75,8 @@ def run(
         else:
             raise ValueError(f"not a verb of toxics: {verb}")
     # It looks now, so that what the next verb changes again was seen too.
-    with suppress(httpx.HTTPError, ValueError):
-        _told(agent_url, transport)
+    with suppress(LabUnreachable):
+        _told(urls.agent, transport)
 
 
 def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
@@ -125,11 +123,11 @@ def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
         }
         first_look = told["first_look"]
         return Since(changes, datetime.fromisoformat(first_look) if first_look else None)
-    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+    except (LabUnreachable, ValueError, KeyError, TypeError):
         return NOBODY_KNOWS
 
 
-def _told(agent_url: str, transport: httpx.BaseTransport | None) -> Any:
-    """The agent's answer, after it has looked. Raises httpx.HTTPError, ValueError."""
-    with httpx.Client(transport=transport, timeout=AGENT_DEADLINE_S, trust_env=False) as http:
-        return http.get(f"{agent_url.rstrip('/')}/toxics").raise_for_status().json()
+def _told(agent_url: str, transport: httpx.BaseTransport | None) -> dict[str, Any]:
+    """The agent's answer, after it has looked. Raises LabUnreachable."""
+    with closing(Http(transport)) as http:
+        return http.get("agent", f"{agent_url}/toxics")

@@ -1,4 +1,4 @@
-"""What the agent, which looks at the toxics every second, saw of a trial, and what nobody saw."""
+"""What the agent saw of the toxics during a trial, and when nobody watched them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lab.model import Unwatched
-from lab.system.stack import ToxicsSeen
+from lab.system.agent import ToxicsSeen
 from lab.system.toxic_timeline import Timeline
 
-# The agent sees a change up to this late: one made just before the load is no change of it. So
-# it is no less late for a script's own changes, and what nobody watched for less is not said.
+# The agent looks every second and sees a change up to this late. A change seen so soon after the
+# load began, or after a step of a script, may be older; and a shorter gap is not reported.
 AGENT_LOOKS = timedelta(seconds=2)
 Span = tuple[datetime, datetime]
 
 
 def changes(seen: ToxicsSeen, began: datetime, ended: datetime, script: Timeline) -> Iterator[str]:
-    """What changed while the load ran, also what was undone again, but not the script's own
-    steps: what it touches, when it did. What others did to that meanwhile it reads back itself."""
+    """Every change while the load ran, also one that was undone again, but not the steps of the
+    script. The script itself reads back what others changed of its toxics meanwhile."""
     for at, proxy, toxic in sorted(seen.history):
         own = (proxy, toxic) in script.touched and any(
             first <= at <= last + AGENT_LOOKS for first, last in script.times
@@ -32,8 +32,8 @@ def unwatched(
 ) -> Iterator[Unwatched]:
     """The times of the load in which nobody watched; `seen` None: the agent does not answer.
 
-    While a step of the script has Toxiproxy busy (the removal of a reset_peer waits for it, and
-    every look with it), it takes no change of others either: that is no such time."""
+    A step of the script can keep Toxiproxy busy, and every look with it (the removal of a
+    reset_peer waits). Such a time does not count: Toxiproxy takes no other change then."""
     if seen is None or seen.watched is None:
         yield Unwatched(began, ended)
         return
@@ -46,7 +46,7 @@ def unwatched(
 
 
 def _without(parts: list[Span], own: Sequence[Span]) -> list[Span]:
-    """What is left of the spans, some of which may be of no length or less."""
+    """The spans without the script's `own`; some may be empty or end before they start."""
     for first, last in own:
         parts = [
             left

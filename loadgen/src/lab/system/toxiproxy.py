@@ -13,12 +13,16 @@ from typing import Self
 import httpx
 
 from lab.errors import LabUnreachable
+from lab.model import ToxicState
 from lab.model.toxic_script import WHOLE_PROXY, proxy_of, toxic_of
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
+from lab.system.http import samples
 
 # Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
 USER_AGENT = "concurrency-lab"
+# Descriptors that it has open, and may have.
+_DESCRIPTORS = ("process_open_fds", "process_max_fds")
 # Longer than the longest a reset_peer toxic can keep the API waiting (see model.TOXIC_TYPES).
 TIMEOUT_S = 15.0
 
@@ -148,6 +152,28 @@ class Toxiproxy:
                 self.put(proxy_name, old)
         return self.in_force()
 
+    def files_used(self) -> float:
+        """The share of its descriptors that is in use. Raises LabUnreachable."""
+        text = self._ask("GET", "/metrics").text
+        page = f"toxiproxy: {self._url}/metrics"
+        known = {one.name: one.value for one in samples(page, text, _DESCRIPTORS)}
+        if len(known) < 2 or not known["process_max_fds"]:
+            raise LabUnreachable(f"{page} does not tell its descriptors")
+        return known["process_open_fds"] / known["process_max_fds"]
+
+    def answers(self, deadline_s: float) -> bool:
+        """Whether every proxy that is up answers a request in time, whatever the answer is. Raises
+        LabUnreachable when Toxiproxy itself does not tell which proxies there are."""
+        host = httpx.URL(self._url).host
+        for proxy in self.in_force().proxies:
+            port = proxy.listen.rpartition(":")[2]
+            try:
+                if proxy.enabled:
+                    self._http.get(f"http://{host}:{port}/", timeout=deadline_s)
+            except httpx.HTTPError:
+                return False
+        return True
+
     def _ask(
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> httpx.Response:
@@ -162,3 +188,20 @@ class Toxiproxy:
         raise LabUnreachable(
             f"toxiproxy refused {method} {path}: {answer.status_code} {answer.text.strip()}"
         )
+
+
+def toxic_state(in_force: ToxicsInForce) -> ToxicState:
+    """Toxiproxy's records as the part of them that a trial depends on."""
+    names = []
+    for proxy, toxic in in_force.toxics:
+        values = " ".join(f"{name}={value}" for name, value in toxic.attributes)
+        names.append(
+            f"{proxy}/{toxic.name} {toxic.type} {values} stream={toxic.stream} "
+            f"toxicity={toxic.toxicity:g}"
+        )
+    names += [f"{proxy.name} down" for proxy in in_force.proxies if not proxy.enabled]
+    return ToxicState(
+        in_force=tuple(sorted(names)),
+        added_latency_ms=in_force.added_latency_ms,
+        unpredicted=in_force.unpredicted,
+    )

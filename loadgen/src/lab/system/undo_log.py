@@ -1,7 +1,7 @@
-"""What a run has changed of the lab, on disk for as long as it lasts.
+"""What a run has changed of the lab, kept on disk while it is changed.
 
-A driver that is killed (SIGKILL) puts nothing back; what its undo log says is put back by the next
-one that measures. What containers were given is no part of it: images/hands.sh puts that back.
+A driver that is killed (SIGKILL) puts nothing back. The next driver that measures undoes what the
+undo log holds. Changed containers are not in it: images/hands.sh puts those back.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Kept:
 
 
 class UndoLog:
-    """The file at `path`, there only while something is changed. `path` None keeps nothing: where
-    no lock tells whether its driver is still alive, nobody may act on an undo log.
+    """The file at `path`, there only while something is changed. With `path` None nothing is kept:
+    where no lock tells whether a driver is still alive, nobody may act on its undo log.
 
-    Say what is wanted before it is done, and what is there when it was taken back: what is not as
-    it was found before the first change stays, whoever took it back. Raises RawDataError for a
-    file that is none.
+    Call `toxic` and `knob` before a change, `toxics_back` and `knobs_back` after it was taken back.
+    An entry stays until the lab reads back as it was found before the first change. Raises
+    RawDataError for a file that is not an undo log.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -75,17 +75,16 @@ class UndoLog:
         self._touch(Touched("knob", server, name, found, (wanted,)))
 
     def toxics_back(self, items: Iterable[tuple[str, str]], now: ToxicsInForce) -> None:
-        """These were taken back: forget those that are `now` as they were found."""
+        """The toxics were taken back: forget each that is `now` as it was found."""
         self._back({("toxic", *item): _value(now, item) for item in items})
 
     def knobs_back(self, server: str, now: Mapping[str, int]) -> None:
-        """The server's were taken back: forget those that are `now` as they were found."""
+        """The server's knobs were taken back: forget each that is `now` as it was found."""
         self._back({("knob", server, name): value for name, value in now.items()})
 
     def put_back(self, stack: Stack) -> str | None:
-        """Have as it was found what a driver that was killed has left, as far as it is still as
-        that one left it. A line for the user, None where there is nothing to say. What does not
-        answer stays in the undo log."""
+        """Undo what a killed driver changed, unless it was changed since. Returns a line for the
+        user, None where there is nothing to say. What does not answer stays in the undo log."""
         back, stayed, stuck = [], [], []
         for key, one in list(self._touched.items()):
             try:
@@ -141,8 +140,8 @@ class UndoLog:
 
 
 def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
-    """What stands for it in the file: of a proxy whether it is up, of a toxic all of it, None
-    where it is not there."""
+    """The item's value in the file: whether a proxy is up, or a whole toxic; None where it is not
+    there."""
     proxy = in_force.proxy(item[0])
     if proxy is None:
         return None
@@ -156,7 +155,7 @@ def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
 
 def _now(one: Touched, stack: Stack) -> Json:
     if one.kind == "knob":
-        return stack.settings(one.of).get(one.name)
+        return stack.management.settings(one.of).get(one.name)
     with stack.toxiproxy() as toxiproxy:
         return _value(toxiproxy.in_force(), (one.of, one.name))
 
@@ -164,7 +163,7 @@ def _now(one: Touched, stack: Stack) -> Json:
 def _have(one: Touched, stack: Stack) -> None:
     if one.kind == "knob":
         assert isinstance(one.found, int)  # noqa: S101 - as `knob` says
-        stack.change_knobs(one.of, {one.name: one.found})
+        stack.management.change_knobs(one.of, {one.name: one.found})
         return
     with stack.toxiproxy() as toxiproxy:
         toxiproxy.apply(_request(one))

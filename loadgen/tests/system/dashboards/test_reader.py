@@ -11,7 +11,6 @@ import pytest
 from lab.errors import LabUnreachable
 from lab.system.dashboards import (
     DashboardError,
-    PrometheusReader,
     Window,
     ask,
     ask_all,
@@ -21,6 +20,8 @@ from lab.system.dashboards import (
     resolve,
 )
 from lab.system.dashboards.__main__ import main
+from lab.system.http import Http
+from lab.system.prometheus import Prometheus
 
 WINDOW = Window(1000, 1300, 2)
 
@@ -55,7 +56,7 @@ def prometheus(*results: dict[str, Any], asked: list[dict[str, str]] | None = No
             asked.append(dict(httpx.QueryParams(request.content.decode())))
         return httpx.Response(200, json={"status": "success", "data": {"result": results}})
 
-    return PrometheusReader("http://prometheus:9090", httpx.MockTransport(answer))
+    return Prometheus("http://prometheus:9090", Http(httpx.MockTransport(answer)))
 
 
 def test_panels_in_rows_are_read_with_all_that_a_report_needs(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def asking_board(**time: str) -> dict[str, Any]:
     return content
 
 
-def of_trials(asked: list[dict[str, str]]) -> PrometheusReader:
+def of_trials(asked: list[dict[str, str]]) -> Prometheus:
     """A Prometheus that knows two runs of two trials."""
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -201,7 +202,7 @@ def of_trials(asked: list[dict[str, str]]) -> PrometheusReader:
             found = []
         return httpx.Response(200, json={"status": "success", "data": {"result": found}})
 
-    return PrometheusReader("http://prometheus:9090", httpx.MockTransport(answer))
+    return Prometheus("http://prometheus:9090", Http(httpx.MockTransport(answer)))
 
 
 def test_a_variable_is_asked_for_and_takes_the_first_in_its_order(tmp_path: Path) -> None:
@@ -261,13 +262,13 @@ def test_a_refused_query_is_told_in_prometheus_own_words() -> None:
     refusal = {"status": "error", "error": "parse error: unexpected }"}
     transport = httpx.MockTransport(lambda _: httpx.Response(400, json=refusal))
     with pytest.raises(LabUnreachable, match=r"refused 'a}': parse error: unexpected }"):
-        PrometheusReader("http://prometheus:9090", transport).range("a}", WINDOW)
+        Prometheus("http://prometheus:9090", Http(transport)).range("a}", 1000, 1300, 2)
 
 
 def test_no_prometheus_is_one_clear_error() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway"))
     with pytest.raises(LabUnreachable, match="prometheus does not answer at http://prometheus"):
-        PrometheusReader("http://prometheus:9090", transport).range("a", WINDOW)
+        Prometheus("http://prometheus:9090", Http(transport)).range("a", 1000, 1300, 2)
 
 
 @pytest.mark.parametrize("content", [{}, [], {"uid": "lab", "title": "Lab", "panels": [{}]}])

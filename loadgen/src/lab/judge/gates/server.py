@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import Snapshot, TrialRecord
 
 # JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
@@ -71,39 +72,35 @@ def _script_kept(record: TrialRecord) -> Iterator[str]:
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
-    changed = _other_settings(before, after)
+    found = list(between_snapshots(before, after))
+    changed = sorted(one.name for one in found if one.kind == "settings")
     if changed:
         yield f"settings {CHANGED}: {', '.join(changed)}"
-    if before.toxics != after.toxics:
-        yield f"toxics {CHANGED}: {_toxics(before)} became {_toxics(after)}"
-    if before.downstream_delay_ms != after.downstream_delay_ms:
-        yield f"the downstream's delay {CHANGED}: {_delays(before, after)}"
-
-
-def _other_settings(was: Snapshot, now: Snapshot) -> list[str]:
-    names = {*was.settings, *now.settings}
-    return sorted(name for name in names if was.settings.get(name) != now.settings.get(name))
+    for one in found:
+        if one.kind == "toxics":
+            yield f"toxics {CHANGED}: {_became(one)}"
+        elif one.kind == "delay":
+            yield f"the downstream's delay {CHANGED}: {_delays(before, after)}"
 
 
 def as_begun(record: TrialRecord, start: Snapshot | None) -> Iterator[str]:
     """What differs from `start`: the way to the downstream, which the run's loads were planned for,
     and the server's settings, which its trials should have in common. Of a foreign service these
     are notes: nobody knows whether it calls the lab's downstream at all."""
-    before = record.before
     if start is None:
         return
-    for name in _other_settings(start, before):
-        was, now = start.settings.get(name), before.settings.get(name)
-        yield f"{OTHER_SETTINGS}: {name} {was} became {now}"
-    if start.toxics != before.toxics:
-        was, now = _toxics(start), _toxics(before)
-        yield f"{OTHER_TOXICS}: {was} became {now}"
-    if start.downstream_delay_ms != before.downstream_delay_ms:
-        yield f"{OTHER_DELAY}: {_delays(start, before)}"
+    found = list(between_snapshots(start, record.before))
+    for one in sorted((one for one in found if one.kind == "settings"), key=lambda one: one.name):
+        yield f"{OTHER_SETTINGS}: {one.name} {_became(one)}"
+    for one in found:
+        if one.kind == "toxics":
+            yield f"{OTHER_TOXICS}: {_became(one)}"
+        elif one.kind == "delay":
+            yield f"{OTHER_DELAY}: {_delays(start, record.before)}"
 
 
-def _toxics(snapshot: Snapshot) -> str:
-    return "; ".join(snapshot.toxics.in_force) or "none"
+def _became(one: Difference) -> str:
+    return f"{one.was} became {one.now}"
 
 
 def _delays(was: Snapshot, now: Snapshot) -> str:

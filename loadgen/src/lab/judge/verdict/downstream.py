@@ -13,8 +13,6 @@ FELT = 0.05
 TOXIC_SHARE = 0.5
 # A call that is longer than predicted by this share waited for something that is not predicted.
 EXCESS = 0.25
-# A proxy needs two descriptors per connection, and stops accepting for good when it has none left.
-DESCRIPTORS_FULL = 0.98
 # A downstream that is later than this share of its delay at p95 is suspect.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
@@ -87,7 +85,8 @@ def timeout(seen: SeenTrial) -> Standing | None:
 
 
 def toxiproxy(seen: SeenTrial) -> Standing | None:
-    """The proxy: its CPU, its descriptors, and toxics whose effect no bound covers."""
+    """The proxy: its CPU, and toxics whose effect no bound covers. Its descriptors are part of
+    `server_limits.file_descriptors`."""
     if not seen.call.route.calls_downstream:
         return None
     mine = {"server": seen.server}
@@ -102,11 +101,6 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
     sentence = "Toxiproxy: " + (
         f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
     )
-    files = seen.peak("open descriptors", "descriptors", "process_open_fds", job="toxiproxy")
-    most = seen.peak("allowed", "descriptors", "process_max_fds", job="toxiproxy")
-    if files and most and most.value and files.value >= DESCRIPTORS_FULL * most.value:
-        score = 0.95
-        sentence = f"Toxiproxy: {files.value:.0f} of its {most.value:.0f} descriptors in use"
     if toxics:
         names = "; ".join(toxics)
         share = value(failed) or 0.0
@@ -124,7 +118,7 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
         errors=value(failed),
         score=min(1.0, score),
         sentence=sentence,
-        evidence=kept(taken, failed, used, files, most),
+        evidence=kept(taken, failed, used),
     )
 
 

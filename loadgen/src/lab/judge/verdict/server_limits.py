@@ -22,6 +22,7 @@ GC_BINDS = 0.25
 # A smaller share binds where collections leave the heap full. A busy machine stretches pauses.
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
+# Toxiproxy needs two for each connection, and stops accepting for good when it has none.
 DESCRIPTORS_FULL = 0.97
 # A JVM with a descriptor left to count its open files tells them in more than this share of
 # scrapes.

@@ -23,7 +23,6 @@ from lab.system.dashboards.model import (
     Window,
     load,
 )
-from lab.system.dashboards.prometheus import PrometheusReader, Series
 
 __all__ = [
     "DATA_SOURCE_INTERVAL_S",
@@ -31,10 +30,8 @@ __all__ = [
     "Dashboard",
     "DashboardError",
     "Panel",
-    "PrometheusReader",
     "Query",
     "Question",
-    "Series",
     "Window",
     "ask",
     "ask_all",

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TextIO
 
 from lab.errors import LabError
-from lab.system.dashboards import Answer, PrometheusReader, Window, ask_all, load
+from lab.system.dashboards import Answer, Window, ask_all, load
+from lab.system.http import Http
+from lab.system.prometheus import Prometheus
+from lab.system.stack import Urls
 
 # A closed trial offers nothing, and toxics are not in force, nor have they changed, unless
 # somebody wants them: such queries do not have to answer.
@@ -31,8 +34,10 @@ def main(arguments: list[str], environ: Mapping[str, str], out: TextIO) -> int:
     seconds = float(arguments[0]) if arguments else 300.0
     home = Path(environ.get("LAB_HOME", "/lab"))
     now = time.time()
-    reader = PrometheusReader(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"))
-    answers = ask_all(reader, load(home / "grafana/dashboards"), Window(now - seconds, now, 2))
+    url = Urls.read(environ).prometheus
+    answers = ask_all(
+        Prometheus(url, Http()), load(home / "grafana/dashboards"), Window(now - seconds, now, 2)
+    )
     out.writelines(f"{answer.samples:6d}  {answer.where}\n" for answer in answers)
     empty = [answer for answer in answers if not answer.samples]
     return 1 if any(not _may_be_empty(answer) for answer in empty) else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.system.dashboards.model import Dashboard, DashboardError, Question, Window
-from lab.system.dashboards.prometheus import PrometheusReader, Series
+from lab.system.prometheus import Line, Prometheus
 
 # What the provisioned data source says ("Scrape interval"); Grafana's rate interval is built
 # on it: grafana/provisioning/datasources/prometheus.yml.
@@ -23,7 +23,7 @@ class Answer:
 
     where: str
     expr: str
-    series: tuple[Series, ...]
+    series: tuple[Line, ...]
 
     @property
     def samples(self) -> int:
@@ -59,7 +59,7 @@ def expand(expr: str, variables: Mapping[str, str], window: Window, min_step_s: 
 
 
 def resolve(
-    reader: PrometheusReader,
+    prometheus: Prometheus,
     dashboard: Dashboard,
     window: Window,
     variables: Mapping[str, str] | None = None,
@@ -71,27 +71,27 @@ def resolve(
     for question in dashboard.questions:
         if question.variable in values:
             continue
-        offered = options(reader, question, window, values)
+        offered = options(prometheus, question, window, values)
         values[question.variable] = offered[0] if offered else ""
     return values
 
 
 def options(
-    reader: PrometheusReader, question: Question, window: Window, variables: Mapping[str, str]
+    prometheus: Prometheus, question: Question, window: Window, variables: Mapping[str, str]
 ) -> list[str]:
     """What Grafana offers for a variable, in its order; ``variables`` are those it asks by.
     Raises LabUnreachable, DashboardError."""
     query = QUERY_RESULT.fullmatch(question.query)
     if query is None:
         raise DashboardError(f"${question.variable} asks {question.query}: not query_result()")
-    texts = reader.texts(expand(query[1], variables, window), window.end_s)
+    texts = prometheus.texts(expand(query[1], variables, window), window.end_s)
     matches = (re.search(question.regex, text) for text in texts)
     found = [match[min(match.re.groups, 1)] for match in matches if match is not None]
     return sorted(found, reverse=question.order < 0) if question.order else found
 
 
 def ask(
-    reader: PrometheusReader,
+    prometheus: Prometheus,
     dashboards: tuple[Dashboard, ...],
     window: Window,
     variables: Mapping[str, str] | None = None,
@@ -99,11 +99,11 @@ def ask(
     """Every query of every panel over the window, or over the range that a dashboard is fixed
     to; ``variables`` replace the values that the dashboards open with. Raises LabUnreachable,
     DashboardError."""
-    return _ask(reader, dashboards, window, variables, _of_panels)
+    return _ask(prometheus, dashboards, window, variables, _of_panels)
 
 
 def ask_all(
-    reader: PrometheusReader,
+    prometheus: Prometheus,
     dashboards: tuple[Dashboard, ...],
     window: Window,
     variables: Mapping[str, str] | None = None,
@@ -111,11 +111,11 @@ def ask_all(
     """As `ask`, for who wants to know whether everything asks for something that is there: the
     queries of marks, too, and of a query that draws zero where it has no series (and so always
     answers) what it asks without that."""
-    return _ask(reader, dashboards, window, variables, _of_all)
+    return _ask(prometheus, dashboards, window, variables, _of_all)
 
 
 def _ask(
-    reader: PrometheusReader,
+    prometheus: Prometheus,
     dashboards: tuple[Dashboard, ...],
     window: Window,
     variables: Mapping[str, str] | None,
@@ -124,10 +124,11 @@ def _ask(
     answers = []
     for dashboard in dashboards:
         over = Window(*dashboard.range_s, window.step_s) if dashboard.range_s else window
-        values = resolve(reader, dashboard, over, variables)
+        values = resolve(prometheus, dashboard, over, variables)
         for where, query, min_step_s in queries(dashboard):
             expr = expand(query, values, over, min_step_s)
-            answers.append(Answer(f"{dashboard.uid}/{where}", expr, reader.range(expr, over)))
+            series = prometheus.range(expr, over.start_s, over.end_s, over.step_s)
+            answers.append(Answer(f"{dashboard.uid}/{where}", expr, series))
     return tuple(answers)
 
 

@@ -1,0 +1,189 @@
+"""The loop of a run: each trial in turn, from its preparation to its row.
+
+What is on disk after every trial is enough to go on after a crash (see lab.campaign.resume).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.campaign.as_measured import as_measured
+from lab.campaign.derive import Trial, derive, read_trial
+from lab.campaign.measured_once import MeasuredOnce
+from lab.campaign.preparation import Preparation
+from lab.campaign.tools import Tools
+from lab.errors import Interrupted
+from lab.experiments import order
+from lab.judge.fairness import reasons
+from lab.load.measure import RECORD, measure
+from lab.load.trial import Runner
+from lab.model import Experiment, Row, TrialPlan
+from lab.report import comparison, fairness, markdown, page, table, verdicts
+from lab.report.progress import Trials
+from lab.store import csv, manifest, series
+from lab.store.run_dir import point_latest
+
+
+@dataclass(slots=True)
+class Loop:
+    """One run under way. `go` once, from the main thread. `launched`: see Preparation."""
+
+    run_dir: Path
+    record: manifest.Manifest[Experiment]
+    experiment: Experiment
+    order: order.Design
+    tools: Tools
+    launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
+
+    def go(self, rows: list[Row]) -> int:
+        """Every trial that is left after `rows`; then the derived files, and the table."""
+        status: manifest.Status = "failed"
+        tools, total = self.tools, self.order.total
+        preparation: Preparation | None = None
+        try:
+            left, monotonic = self.order.left(rows), tools.system.monotonic
+            with Trials(tools.console, total, len(rows), left, monotonic) as progress:
+                runner = Runner(
+                    self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log
+                )
+                once = MeasuredOnce(self.run_dir, self.experiment, self._cores, tools, progress)
+                preparation = Preparation(
+                    self.experiment, tools, progress, runner, once, self.launched
+                )
+                missing = _without_series(self.run_dir)
+                for raw in missing:
+                    self._observe(raw, progress)
+                if _without_series(self.run_dir) != missing:
+                    # What is next follows from verdicts, and these from the series.
+                    rows[:] = derive(self.run_dir, tools.all_engines, live=True).rows
+                while (plan := self.order.next(rows)) is not None:
+                    if not rows:
+                        self._announce(plan, progress)
+                    row = self._trial(plan, preparation, runner, progress).row
+                    csv.append(self.run_dir / csv.NAME, row)
+                    if not rows:
+                        point_latest(self.run_dir)
+                    rows.append(row)
+                    progress.finished(self.order.left(rows))
+                    if not row.valid:
+                        progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
+            status = "complete"
+        except Interrupted:
+            status = "interrupted"
+            raise
+        finally:
+            for problem in tools.conditions.restore():
+                tools.console.print(f"warning: {problem}", highlight=False)
+            common = None if preparation is None else preparation.common
+            record = dataclasses.replace(
+                self.record,
+                status=status,
+                ended_at=tools.system.now(),
+                fairness=common or self.record.fairness,
+            )
+            manifest.write(self.run_dir, record)
+            if rows:
+                self._show(rows, record)
+        return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+    def _announce(self, first: TrialPlan, progress: Trials) -> None:
+        """What is about to happen, and for how long."""
+        engine, total = self.tools.chosen.engines[first.engine], self.order.total
+        seconds = engine.schedule(first, Path()).total_s
+        count = f"{total} trials"
+        if total is None:
+            count = f"at most {self.order.left([])} trials (invalid ones once more), each"
+        rate = "closed load"
+        if any(mode == "open" for mode in self.experiment.modes):
+            offered = self.experiment.rate_rps
+            rate = f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"
+        scale = ""
+        if self.experiment.scale != 1:
+            scale = f", durations × {self.experiment.scale:g} (a quick look, not a result)"
+        progress.say(
+            f"{count} of {seconds:.0f} s and warm-up, with {', '.join(self.tools.chosen.engines)}, "
+            f"{rate}{scale}, to results/{self.run_dir.name}"
+        )
+
+    def _trial(
+        self, plan: TrialPlan, preparation: Preparation, runner: Runner, progress: Trials
+    ) -> Trial:
+        tools = self.tools
+        prepared = preparation.prepare(plan)
+        raw = self.run_dir / "raw" / plan.trial
+        runner.trial(
+            dataclasses.replace(plan, predicted_rps=prepared.prediction.rps),
+            prepared.before,
+            reasons(prepared.common),
+            tools.chosen.engines[plan.engine],
+            tools.chosen.versions[plan.engine],
+            raw,
+            prepared.warmth,
+            prediction=prepared.prediction,
+            known=self._answers(plan),
+        )
+        tools.conditions.free_generator()
+        self._observe(raw, progress)
+        return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines)
+
+    def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
+        """What a target said before the run that is no success, for the notes of its trials."""
+        said = f"warning: {plan.server}: {plan.route} answers "
+        return tuple(
+            note.removeprefix("warning: ")
+            for note in self.record.notes
+            if self.experiment.target and note.startswith(said)
+        )
+
+    def _observe(self, raw: Path, progress: Trials) -> None:
+        measured = measure(raw, self.tools.all_engines)
+        if measured.reading is None:
+            return
+        tools, window_s = self.tools, measured.reading.window_s
+        problems = [tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)]
+        if tools.dashboards is not None:
+            problems.append(
+                tools.stages.panels(
+                    measured.record, window_s, raw, tools.dashboards, tools.stack.prometheus
+                )
+            )
+        for problem in problems:
+            if problem is not None:
+                progress.warn(f"{raw.name}: {problem}")
+
+    @property
+    def _cores(self) -> int | None:
+        """The CPUs of the host, as make found them."""
+        cores = self.record.host.get("cores")
+        return cores if isinstance(cores, int) else None
+
+    def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
+        """The derived files of what there is, and what a reader wants first."""
+        console = self.tools.console
+        derived = derive(self.run_dir, self.tools.all_engines, live=True)
+        foreign = self.experiment.target is not None
+        table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
+        verdicts.render(console, derived.said)
+        fairness.render(console, record.fairness)
+        for line in derived.lines:
+            console.print(line, highlight=False)
+        if any(row.launch for row in rows):
+            comparison.render(console, derived.comparisons)
+        files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
+        console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
+        if record.status != "complete":
+            console.print(
+                f"{record.status}: make run RESUME={self.run_dir.name} goes on", highlight=False
+            )
+
+
+def _without_series(run_dir: Path) -> list[Path]:
+    """The raw folders of trials that ended, but whose Prometheus series were not stored yet."""
+    return [
+        folder.parent
+        for folder in sorted((run_dir / "raw").glob(f"*/{RECORD}"))
+        if not (folder.parent / series.NAME).exists()
+    ]

@@ -1,0 +1,141 @@
+"""All that a trial needs before its load: the lab in its condition, a warm JVM, a prediction."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from lab.campaign.measured_once import Jvm, MeasuredOnce
+from lab.campaign.tools import Tools
+from lab.experiments.registry import kind_of
+from lab.judge.fairness import compare
+from lab.judge.predict import Prediction, predict
+from lab.load.trial import Runner
+from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
+from lab.report.progress import Trials
+from lab.system.conditions import at_start
+from lab.system.proxy_reset import clear_proxy
+
+ANOTHER_JVM = "its JVM was replaced after it was warmed up"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The trial's server as it is now, what it has in common with the servers it is compared with,
+    and what is known of its JVM."""
+
+    before: Snapshot
+    common: Fairness
+    warmth: Warmth
+    prediction: Prediction
+
+
+@dataclass(slots=True)
+class Preparation:
+    """Prepares one trial after the other. `launched` has launch and arm of the fresh JVMs that run,
+    by server; `common` is what all servers of the run had in common when that was last asked."""
+
+    experiment: Experiment
+    tools: Tools
+    progress: Trials
+    runner: Runner
+    once: MeasuredOnce
+    launched: dict[str, tuple[int, str | None]]
+    common: Fairness | None = None
+    _predicted: set[str] = field(default_factory=set)
+    _last: str | None = None
+
+    def prepare(self, plan: TrialPlan) -> Prepared:
+        """Have the lab ready for this trial. Raises LabError."""
+        engine = self.tools.chosen.engines[plan.engine]
+        self._clear(plan)
+        for tries_left in (1, 0):
+            self._start_condition(plan)
+            self._fresh(plan)
+            jvm = self._jvm(plan)
+            warmth = self.once.warmth(plan, jvm, engine)
+            demand = self.once.demand(plan, jvm, engine, warmth)
+            self._bring(plan, plan.condition)
+            before, common = self._before(plan)
+            if before.jvm_started_ms == jvm[1]:
+                break
+            # Nothing is known of the JVM that is there now, neither warmth nor demand.
+            demand, warmth = None, _unknown(warmth)
+            if tries_left:
+                self.progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
+        return Prepared(before, common, warmth, self._predict(plan, before, demand))
+
+    def _clear(self, plan: TrialPlan) -> None:
+        """No server finds what another one left with Toxiproxy."""
+        if plan.server != self._last and not self.experiment.target:
+            said = clear_proxy(self.tools.stack, self.tools.system, self.tools.undo_log)
+            if said is not None:
+                self.progress.warn(said)
+        self._last = plan.server
+
+    def _start_condition(self, plan: TrialPlan) -> None:
+        """Where a JVM is to be warmed up: only what that JVM must be started with is in force.
+        One that is warm goes on as it is, so that conditions take turns quickly."""
+        conditions = self.tools.conditions
+        if conditions.as_it_is and plan.condition == AS_IT_IS:
+            return
+        if (
+            conditions.recreates(plan.server, plan.condition)
+            or self._fresh_due(plan)
+            or not self.once.is_warmed(self._jvm(plan))
+        ):
+            self._bring(plan, at_start(plan.condition))
+
+    def _bring(self, plan: TrialPlan, condition: Condition) -> None:
+        conditions = self.tools.conditions
+        if conditions.as_it_is and condition == AS_IT_IS:
+            return
+        self.progress.phase(plan, f"the lab: {condition.text}")
+        conditions.bring(plan.server, condition)
+
+    def _before(self, plan: TrialPlan) -> tuple[Snapshot, Fairness]:
+        """The trial's server as it is now, and what it has in common with those it is compared
+        with. All of them, every time: a knob may have been turned meanwhile."""
+        if kind_of(self.experiment).changes_lab:
+            before = self.runner.snapshot(plan.server)
+            return before, compare({plan.server: before})
+        now = {server: self.runner.snapshot(server) for server in self.experiment.servers}
+        self.common = compare(now)
+        return now[plan.server], self.common
+
+    def _fresh(self, plan: TrialPlan) -> None:
+        """The JVM of this launch; for launch 0 the one that runs."""
+        if self._fresh_due(plan):
+            self.progress.phase(plan, "fresh JVM")
+            self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
+            self.launched[plan.server] = (plan.launch, plan.arm)
+
+    def _fresh_due(self, plan: TrialPlan) -> bool:
+        return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)
+
+    def _jvm(self, plan: TrialPlan) -> Jvm:
+        return plan.server, self.runner.snapshot(plan.server).jvm_started_ms, plan.route
+
+    def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
+        """The bounds of the trial, said once for every load."""
+        prediction = predict(
+            plan.route,
+            plan.concurrency,
+            plan.offered_rps,
+            before,
+            demand,
+            self.once.cores,
+            plan.condition,
+        )
+        rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"
+        changed = "" if plan.condition == AS_IT_IS else f", {plan.condition.text}"
+        load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
+        if load not in self._predicted:
+            self._predicted.add(load)
+            self.progress.say(f"prediction: {load}: {prediction.text}")
+        return prediction
+
+
+def _unknown(warmth: Warmth) -> Warmth:
+    """The warmth of a JVM that took the place of the one that was warmed up."""
+    return dataclasses.replace(warmth, steady=False, problem=ANOTHER_JVM, provable=True)

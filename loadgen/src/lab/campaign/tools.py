@@ -1,0 +1,102 @@
+"""What a run of trials works with: its place on this machine, and the tools that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.campaign.chosen import Chosen
+from lab.load.demand import demand_of_foreign, measure_demand
+from lab.load.engines import Engine
+from lab.load.warm import prove_warm, warm_foreign
+from lab.model import Demand, Json, Warmth
+from lab.system.conditions import Conditions
+from lab.system.host import System
+from lab.system.host_changes import HostChanges
+from lab.system.jvm import fresh_jvm
+from lab.system.observe import observe
+from lab.system.panels import panels
+from lab.system.stack import Stack
+from lab.system.undo_log import UndoLog
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run finds what it needs on this machine.
+
+    `results` is the folder of all runs; `host_file` what make wrote about the host; `file_limit`
+    and `cores` are this process' own limits. `dashboards` holds the panels kept with each trial
+    (None: keep none), `host_changes` is the folder by which the host is asked for changes (None:
+    nobody answers), `undo_log` the file of what is changed now (None: keep none). `settings` are
+    words of make for settings of .env that no server tells of."""
+
+    results: Path
+    host_file: Path
+    file_limit: int
+    cores: int
+    dashboards: Path | None = None
+    host_changes: Path | None = None
+    undo_log: Path | None = None
+    settings: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> dict[str, Json]:
+        """This process' own limits, as a manifest has them."""
+        return {"open_files": self.file_limit, "generator_cores": self.cores}
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What happens around a trial; the seam for tests, which have no time to warm up a JVM."""
+
+    fresh: Callable[..., object] = fresh_jvm
+    warm: Callable[..., Warmth] = prove_warm
+    warm_foreign: Callable[..., Warmth] = warm_foreign
+    demand: Callable[..., Demand | None] = measure_demand
+    demand_of_foreign: Callable[..., Demand | None] = demand_of_foreign
+    observe: Callable[..., str | None] = observe
+    panels: Callable[..., str | None] = panels
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a campaign works with. `all_engines` are those that raw data may be of."""
+
+    chosen: Chosen
+    all_engines: tuple[Engine, ...]
+    stages: Stages
+    stack: Stack
+    system: System
+    console: Console
+    dashboards: Path | None
+    conditions: Conditions
+    undo_log: UndoLog
+
+    @classmethod
+    def of(
+        cls,
+        place: Place,
+        stack: Stack,
+        system: System,
+        console: Console,
+        chosen: Chosen,
+        engines: Sequence[Engine],
+        stages: Stages | None,
+    ) -> Tools:
+        """The tools at a place."""
+        undo_log = UndoLog(place.undo_log)
+        host_changes = HostChanges(place.host_changes)
+        return cls(
+            chosen=chosen,
+            all_engines=tuple(engines),
+            stages=stages or Stages(),
+            stack=stack,
+            system=system,
+            console=console,
+            dashboards=place.dashboards,
+            conditions=Conditions(stack, host_changes, system, undo_log=undo_log),
+            undo_log=undo_log,
+        )

@@ -1,0 +1,86 @@
+"""series.jsonl.gz: a trial's window as Prometheus saw it, in the trial's raw folder.
+
+The first line says the format, the window and what was asked; every other line is one series with
+its labels, its samples' times (ms since 1970) and values.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.errors import RawDataError
+from lab.model import Observation, Series
+from lab.store.records import write_packed_lines
+
+NAME = "series.jsonl.gz"
+FORMAT = 1
+
+
+def write(
+    raw: Path,
+    window: tuple[float, float],
+    prometheus: str,
+    selectors: Sequence[str],
+    found: Iterable[Series],
+) -> None:
+    """Write the series of a window (seconds since 1970), as a Prometheus of that version answered
+    these selectors. The same series always give the same bytes."""
+    lines: list[dict[str, Any]] = [
+        {
+            "format": FORMAT,
+            "window": [_ms(edge) for edge in window],
+            "prometheus": prometheus,
+            "selectors": list(selectors),
+        }
+    ]
+    for series in sorted(found, key=_order):
+        times = [_ms(at) for at in series.times]
+        values = [int(value) if value == int(value) else value for value in series.values]
+        lines.append({"labels": dict(sorted(series.labels.items())), "t": times, "v": values})
+    write_packed_lines(raw / NAME, lines)
+
+
+def load(raw: Path) -> Observation:
+    """The observation in a trial's raw folder. Raises RawDataError."""
+    path = raw / NAME
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            header = json.loads(next(file, "null"))
+            number = 1
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
+                raise RawDataError(path, 1, "is not of a format this version reads")
+            known: dict[tuple[float, ...], tuple[float, ...]] = {}
+            found = []
+            for text in file:
+                number += 1
+                line = json.loads(text)
+                times = tuple(at / 1000 for at in line["t"])
+                # A target's series were scraped together: one tuple of times serves them all.
+                times = known.setdefault(times, times)
+                found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
+        opens, closes = header["window"]
+        return Observation((opens / 1000, closes / 1000), tuple(found))
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
+        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
+
+
+def load_or_none(raw: Path) -> Observation | None:
+    """As `load`, but None where no series were stored."""
+    return load(raw) if (raw / NAME).exists() else None
+
+
+def _order(series: Series) -> tuple[Any, ...]:
+    """By job and name, histograms by rising bound: like lines beside each other pack well."""
+    labels = dict(series.labels)
+    bound = float(labels.pop("le", "0"))
+    job, name = labels.pop("job", ""), labels.pop("__name__", "")
+    return (job, name, sorted(labels.items()), bound)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,99 @@
+"""Tells the live agent which trial runs, and asks it what it saw of the toxics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lab.errors import LabUnreachable
+from lab.model import TrialPlan
+from lab.system.http import Http
+from lab.system.traffic import ForeignServices
+
+DEADLINE_S = 2.0
+# The agent looks at Toxiproxy before it tells what it saw.
+LOOK_DEADLINE_S = 10.0
+# The most of a server's bound (of a foreign service: of what its light load did) that the live
+# probe may use: what a trial may miss (99 % kept).
+PROBE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ToxicsSeen:
+    """What the agent saw of the toxics. `history` has every change as (when, proxy, toxic, "" for
+    down and up); `watched` are its first and last look (None: none was answered), and `gaps` times
+    in between without any."""
+
+    history: tuple[tuple[datetime, str, str], ...]
+    watched: tuple[datetime, datetime] | None
+    gaps: tuple[tuple[datetime, datetime], ...]
+
+
+class Agent:
+    """The live agent at `url`. Every method raises LabUnreachable."""
+
+    def __init__(self, http: Http, url: str, foreign: ForeignServices) -> None:
+        self._http = http
+        self._url = url
+        self._foreign = foreign
+
+    def mark(
+        self,
+        run: str,
+        plan: TrialPlan,
+        phase: str,
+        expires_s: float,
+        light_rps: float | None = None,
+    ) -> None:
+        """Tell the agent which trial runs, in which phase; it forgets by itself after
+        `expires_s`, should the driver die. `light_rps` is what a foreign service did under its
+        light load: without it nothing tells how little a probe may send, and none is sent."""
+        most_rps = plan.predicted_rps
+        if plan.server in self._foreign:
+            most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
+        mark = {
+            "run": run,
+            "trial": plan.trial,
+            "server": plan.server,
+            # The label of the servers' own metrics is the path alone.
+            "route": plan.route.partition("?")[0],
+            "engine": plan.engine,
+            "mode": plan.mode,
+            "concurrency": plan.concurrency,
+            "offered_rps": plan.offered_rps,
+            "phase": phase,
+            "url": plan.url,
+            "probe_rps": None if most_rps is None else PROBE_SHARE * most_rps,
+            "expires_s": expires_s,
+        }
+        self._http.call("agent", "PUT", f"{self._url}/trial", mark, DEADLINE_S)
+
+    def unmark(self) -> None:
+        """Tell the agent that no trial runs."""
+        self._http.call("agent", "DELETE", f"{self._url}/trial", deadline_s=DEADLINE_S)
+
+    def toxics_seen(self) -> ToxicsSeen:
+        """What the agent saw of the toxics up to now."""
+        answer = self._http.get("agent", f"{self._url}/toxics", LOOK_DEADLINE_S)
+        try:
+            watched = answer["watched"]
+            return ToxicsSeen(
+                history=tuple(
+                    (datetime.fromisoformat(one["since"]), str(one["proxy"]), str(one["toxic"]))
+                    for one in answer["history"]
+                ),
+                watched=_span(watched) if watched else None,
+                gaps=tuple(_span(gap) for gap in watched["gaps"]) if watched else (),
+            )
+        except (KeyError, TypeError, ValueError) as failure:
+            raise LabUnreachable(f"agent: what it saw of the toxics is wrong: {failure}") from None
+
+    def check(self) -> None:
+        """Raises LabUnreachable unless the agent is well."""
+        self._http.call("agent", "GET", f"{self._url}/health")
+
+
+def _span(told: Mapping[str, str]) -> tuple[datetime, datetime]:
+    return datetime.fromisoformat(told["from"]), datetime.fromisoformat(told["to"])

@@ -1,0 +1,106 @@
+"""Asks the JMX exporter beside a JVM under test what that JVM holds and used so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prometheus_client.samples import Sample
+
+from lab.errors import LabUnreachable
+from lab.model import Exported
+from lab.model.routes import EXPORTER_PORT
+from lab.system.http import DEADLINE_S, Http
+from lab.system.traffic import ForeignServices
+
+# A counter is read at the edges of a trial's window: late is worse than not at all.
+COUNTER_DEADLINE_S = 2.0
+STARTED = "process_start_time_seconds"
+JDK = "jvm_runtime_info"
+MAX_HEAP = "jvm_memory_max_bytes"
+POOL_SIZE = "lab_worker_pool_size"
+RESIDENT = "process_resident_memory_bytes"
+OPEN_FILES = "process_open_fds"
+LEASED = "lab_downstream_connections_leased"
+CPU = "process_cpu_seconds_total"
+COMPILATION = "jvm_compilation_time_seconds_total"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What a server's process has of the machine."""
+
+    resident_bytes: int
+    open_files: int
+
+
+class Exporter:
+    """The JMX exporters of all services. Every method raises LabUnreachable."""
+
+    def __init__(self, http: Http, foreign: ForeignServices) -> None:
+        self._http = http
+        self._foreign = foreign
+
+    def compilation_s(self, server: str) -> float:
+        """JIT compile time of the server's JVM so far: summed over the compiler's threads, each
+        compilation when it ends."""
+        return self._counter(server, COMPILATION)
+
+    def cpu_s(self, server: str) -> float:
+        """CPU seconds the server's process used so far."""
+        return self._counter(server, CPU)
+
+    def process(self, server: str) -> ProcessUse:
+        """The memory and the open files of the server's process."""
+        known = self._by_name(server, RESIDENT, OPEN_FILES)
+        return ProcessUse(round(known[RESIDENT]), round(known[OPEN_FILES]))
+
+    def leased(self, server: str) -> int:
+        """Downstream calls under way; 0 where the exporter does not tell."""
+        found = self._samples(server, LEASED)
+        return round(found[0].value) if found else 0
+
+    def started_s(self, server: str) -> float:
+        """When the JVM started, in seconds since 1970."""
+        return self._by_name(server, STARTED, deadline_s=COUNTER_DEADLINE_S)[STARTED]
+
+    def exported(self, server: str) -> Exported:
+        """What is told of a foreign service's JVM."""
+        found = self._samples(server, STARTED, JDK, MAX_HEAP, POOL_SIZE)
+        heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]
+        pools = [of.value for of in found if of.name == POOL_SIZE]
+        jdks = [of.labels.get("version") for of in found if of.name == JDK]
+        return Exported(
+            start_time_ms=round(self._only(server, found, STARTED) * 1000),
+            jdk=jdks[0] if jdks else None,
+            max_heap_bytes=round(heap[0]) if heap and heap[0] > 0 else None,
+            pool_size=round(pools[0]) if len(pools) == 1 and pools[0] > 0 else None,
+            scraped=self._foreign[server].scraped,
+        )
+
+    def _counter(self, server: str, name: str) -> float:
+        """Spares a foreign service without an exporter the wait for a deadline."""
+        foreign = self._foreign.get(server)
+        if foreign is not None and not foreign.exporter:
+            raise LabUnreachable(
+                f"{server}: no JMX exporter on port {EXPORTER_PORT} that prometheus/own.json lists"
+            )
+        return self._by_name(server, name, deadline_s=COUNTER_DEADLINE_S)[name]
+
+    def _by_name(
+        self, server: str, *names: str, deadline_s: float = DEADLINE_S
+    ) -> dict[str, float]:
+        found = self._samples(server, *names, deadline_s=deadline_s)
+        return {name: self._only(server, found, name) for name in names}
+
+    def _only(self, server: str, found: list[Sample], name: str) -> float:
+        for sample in found:
+            if sample.name == name:
+                return float(sample.value)
+        raise LabUnreachable(f"{server}: {_url(server)} has no {name}")
+
+    def _samples(self, server: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:
+        return self._http.samples(server, _url(server), *names, deadline_s=deadline_s)
+
+
+def _url(server: str) -> str:
+    return f"http://{server}:{EXPORTER_PORT}/metrics"

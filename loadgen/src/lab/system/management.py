@@ -1,0 +1,101 @@
+"""Asks a server of the lab on its management port: who it is, its settings, what it counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.errors import LabUnreachable
+from lab.model import Identity, Json
+from lab.store.records import from_json
+from lab.system.http import Http, json_object
+
+PORT = 8081
+# A full collection of a large heap on a busy machine.
+COLLECTION_DEADLINE_S = 60.0
+IN_FLIGHT = "lab_http_requests_in_flight"
+REQUESTS = "lab_http_requests_total"
+BUCKETS = "lab_http_request_seconds_bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWork:
+    """What a server counted of one route since its start. `buckets` are (upper bound in seconds,
+    requests that took no longer) pairs; `failed` requests had another outcome than ok."""
+
+    requests: float
+    buckets: tuple[tuple[float, float], ...]
+    failed: float = 0.0
+
+
+class Management:
+    """The management ports of the lab's servers. Every method raises LabUnreachable."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def identity(self, server: str) -> Identity:
+        """Who answers."""
+        answer = self._http.get(server, _url(server, "/identity"))
+        try:
+            known = {name: answer[name] for name in Identity.__dataclass_fields__}
+            return from_json(Identity, known)
+        except KeyError as failure:
+            raise LabUnreachable(f"{server}: its identity has no {failure}") from None
+        except ValueError as failure:
+            raise LabUnreachable(f"{server}: its identity is wrong: {failure}") from None
+
+    def settings(self, server: str) -> Mapping[str, Json]:
+        """The server's effective settings."""
+        settings = self._http.get(server, _url(server, "/settings")).get("settings")
+        if not isinstance(settings, dict):
+            raise LabUnreachable(f"{server}: its settings hold no object 'settings'")
+        return settings
+
+    def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
+        """Change knobs of a running server, all or none, and read them back. Where the server
+        refuses, the error has the server's own words."""
+        answer = self._http.ask(server, "PATCH", _url(server, "/settings"), dict(wanted))
+        if not answer.is_success:
+            refused = json_object(server, answer).get("error", answer.status_code)
+            raise LabUnreachable(f"{server}: {refused}")
+        now = self.settings(server)
+        for name, value in wanted.items():
+            if now.get(name) != value:
+                raise LabUnreachable(f"{server}: {name} reads back {now.get(name)}, not {value}")
+
+    def restart(self, server: str) -> None:
+        """Tell the server's JVM to end; Docker starts the next."""
+        self._http.call(server, "POST", _url(server, "/restart"))
+
+    def collect_garbage(self, server: str) -> int:
+        """Make the server's JVM collect everything; the bytes of heap that are live then."""
+        url = _url(server, "/gc")
+        answer = self._http.call(server, "POST", url, deadline_s=COLLECTION_DEADLINE_S)
+        used = json_object(server, answer).get("heap_used_bytes")
+        if isinstance(used, bool) or not isinstance(used, int):
+            raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
+        return used
+
+    def in_flight(self, server: str) -> int:
+        """Requests the server still works on, queued ones included."""
+        found = self._http.samples(server, _url(server, "/metrics"), IN_FLIGHT)
+        return round(sum(sample.value for sample in found))
+
+    def work(self, server: str, route: str) -> RouteWork:
+        """What the server counted of a route (its query is ignored)."""
+        path = route.partition("?")[0]
+        requests, failed, buckets = 0.0, 0.0, []
+        for sample in self._http.samples(server, _url(server, "/metrics"), REQUESTS, BUCKETS):
+            if sample.labels.get("route") != path:
+                continue
+            if sample.name == REQUESTS:
+                requests += sample.value
+                failed += sample.value if sample.labels.get("outcome") != "ok" else 0.0
+            elif sample.labels.get("phase") == "total":
+                buckets.append((float(sample.labels["le"]), float(sample.value)))
+        return RouteWork(requests, tuple(sorted(buckets)), failed)
+
+
+def _url(server: str, path: str) -> str:
+    return f"http://{server}:{PORT}{path}"

@@ -1,0 +1,127 @@
+"""Asks Prometheus over its HTTP API."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+
+from lab.errors import LabUnreachable
+from lab.model import Series
+from lab.system.http import Http
+
+# A thousand series of minutes on a busy machine.
+QUERY_DEADLINE_S = 60.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scrape target as Prometheus sees it."""
+
+    job: str
+    instance: str
+    up: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series of a range query, as a panel draws it: its labels, and (seconds since 1970,
+    value) pairs. Samples that are not numbers (0/0 of an idle rate) are left out, so there may be
+    none."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[float, float], ...]
+
+
+class Prometheus:
+    """The Prometheus at `url`. Every method raises LabUnreachable."""
+
+    def __init__(self, url: str, http: Http) -> None:
+        self._url = url.rstrip("/")
+        self._http = http
+
+    def version(self) -> str:
+        """The version it says it has."""
+        answer = self._http.get("prometheus", f"{self._url}/api/v1/status/buildinfo")
+        return str(answer.get("data", {}).get("version", "unknown"))
+
+    def targets(self) -> tuple[Target, ...]:
+        """Its active targets."""
+        answer = self._http.get("prometheus", f"{self._url}/api/v1/targets?state=active")
+        try:
+            return tuple(
+                Target(
+                    job=str(target["labels"]["job"]),
+                    instance=str(target["labels"]["instance"]),
+                    up=target["health"] == "up",
+                    error=str(target.get("lastError", "")),
+                )
+                for target in answer["data"]["activeTargets"]
+            )
+        except (KeyError, TypeError) as failure:
+            raise LabUnreachable(f"prometheus: its targets have no {failure}") from None
+
+    def series(self, selector: str, until_s: float) -> tuple[Series, ...]:
+        """The scraped samples of a range selector that ends at `until_s` (seconds since 1970),
+        without samples that are not finite."""
+        asked = {"query": selector, "time": f"{until_s:.3f}"}
+        found = self._results("query", asked, _finite)
+        return tuple(
+            Series(labels, *zip(*points, strict=True)) for labels, points in found if points
+        )
+
+    def range(self, expr: str, start_s: float, end_s: float, step_s: float) -> tuple[Line, ...]:
+        """What the expression gives from start to end (seconds since 1970), step by step."""
+        asked = {
+            "query": expr,
+            "start": f"{start_s:.3f}",
+            "end": f"{end_s:.3f}",
+            "step": f"{step_s:g}",
+        }
+        return tuple(Line(*one) for one in self._results("query_range", asked, _finite))
+
+    def texts(self, expr: str, at_s: float) -> tuple[str, ...]:
+        """The instant query's answer as the texts Grafana makes of it for a variable:
+        ``name{label="value",…} value milliseconds`` for each series."""
+        return self._results("query", {"query": expr, "time": f"{at_s:.3f}"}, _text)
+
+    def _results(
+        self, what: str, asked: Mapping[str, str], read: Callable[[Mapping[str, Any]], T]
+    ) -> tuple[T, ...]:
+        """What is read of each series of an answer. Where Prometheus refuses a query, the error
+        has its own words."""
+        url = f"{self._url}/api/v1/{what}"
+        try:
+            answer = self._http.raw.post(url, data=asked, timeout=QUERY_DEADLINE_S)
+            body = answer.json()
+        except (httpx.HTTPError, ValueError) as failure:
+            raise LabUnreachable(
+                f"prometheus does not answer at {self._url} ({type(failure).__name__})"
+            ) from failure
+        if not isinstance(body, dict) or body.get("status") == "error" or not answer.is_success:
+            why = body.get("error") if isinstance(body, dict) else answer.status_code
+            raise LabUnreachable(f"prometheus refused {asked['query']!r}: {why}")
+        try:
+            return tuple(read(result) for result in body["data"]["result"])
+        except (KeyError, TypeError, ValueError) as failure:
+            raise LabUnreachable(
+                f"prometheus: its answer to {asked['query']} is wrong: {failure}"
+            ) from None
+
+
+def _finite(result: Mapping[str, Any]) -> tuple[dict[str, str], tuple[tuple[float, float], ...]]:
+    points = ((float(at), float(value)) for at, value in result["values"])
+    return dict(result["metric"]), tuple(point for point in points if math.isfinite(point[1]))
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    labels = dict(result["metric"])
+    name = labels.pop("__name__", "")
+    at, value = result["value"]
+    pairs = ",".join(f'{label}="{text}"' for label, text in labels.items())
+    return f"{name}{{{pairs}}} {value} {round(float(at) * 1000)}"

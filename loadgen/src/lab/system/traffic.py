@@ -1,0 +1,132 @@
+"""Asks a service under test on its traffic port, as its clients do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx
+
+from lab.errors import LabUnreachable
+from lab.model.routes import THIS_MACHINE
+from lab.system.http import Http, reason
+
+PORT = 8080
+# A route's first answer on a cold JVM, through a delay and toxics.
+ROUTE_DEADLINE_S = 30.0
+# A foreign service's first answer may be a stream that never ends: no more is read of it.
+BODY_DEADLINE_S = 10.0
+BODY_BYTES = 1 << 20
+MODEL_HEADER = "Lab-Model"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A service under test that is not the lab's own. `exporter`: a JMX exporter answers on its
+    host; `scraped`: Prometheus has that exporter in its list."""
+
+    url: str
+    route: str
+    exporter: bool
+    scraped: bool
+
+
+# By the name of their host. A service that is not in here is a server of the lab.
+ForeignServices = Mapping[str, Foreign]
+
+
+class Traffic:
+    """The traffic ports of all services."""
+
+    def __init__(self, http: Http, foreign: ForeignServices) -> None:
+        self._http = http
+        self._foreign = foreign
+
+    def url(self, server: str, route: str) -> str:
+        """The URL a load engine asks."""
+        foreign = self._foreign.get(server)
+        return f"{foreign.url if foreign else f'http://{server}:{PORT}'}{route}"
+
+    def healthy(self, server: str) -> None:
+        """Raises LabUnreachable unless the server's traffic port answers, as itself."""
+        url = self.url(server, "/health")
+        answer = self._http.call(server, "GET", url)
+        if answer.headers.get(MODEL_HEADER) != server:
+            raise LabUnreachable(f"{server}: {url} is answered by another server")
+
+    def answers(self, server: str, deadline_s: float) -> bool:
+        """Whether a foreign service begins to answer its route within the deadline, whatever the
+        answer is."""
+        url = self.url(server, self._foreign[server].route)
+        try:
+            with self._http.raw.stream("GET", url, timeout=deadline_s):
+                pass
+        except httpx.TimeoutException:
+            return False
+        except httpx.HTTPError:
+            return True
+        return True
+
+    def check_route(self, server: str, route: str) -> str | None:
+        """One request of the route: that it is served, and by the right model.
+
+        Returns what is wrong with the answer where toxics may be the reason (a bad status),
+        None when all is well. Raises LabUnreachable when it is not that server's route.
+        """
+        if server in self._foreign:
+            return self._check_foreign(server, route)
+        url = self.url(server, route)
+        answer = self._http.ask(server, "GET", url, deadline_s=ROUTE_DEADLINE_S)
+        model = answer.headers.get(MODEL_HEADER)
+        if model != server:
+            raise LabUnreachable(
+                f"{server}: {url} is answered by {model or 'something without a name'}"
+            )
+        if answer.status_code in (404, 405):
+            raise LabUnreachable(f"{server}: {route} answers {answer.status_code}: not served")
+        return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
+
+    def _check_foreign(self, server: str, route: str) -> str | None:
+        """As `check_route`; any success counts, as nothing tells whose answer it is."""
+        url = self.url(server, route)
+        try:
+            with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
+                ended = _ends(answer, time.monotonic() + BODY_DEADLINE_S)
+        except httpx.HTTPError as failure:
+            hint = ""
+            if server == THIS_MACHINE:
+                hint = (
+                    "; on this machine it must listen on an address that containers can reach "
+                    "(0.0.0.0, or that of docker0), not only on 127.0.0.1"
+                )
+            raise LabUnreachable(f"{url} does not answer: {reason(failure)}{hint}") from None
+        if answer.status_code in (404, 405):
+            raise LabUnreachable(f"{url} answers {answer.status_code}: not served")
+        if answer.is_redirect:
+            return f"{route} answers {answer.status_code}: redirects are measured, not followed"
+        if not answer.is_success:
+            return f"{route} answers {answer.status_code}"
+        if not ended:
+            return (
+                f"{route} still answers after {BODY_DEADLINE_S:.0f} s: requests that do not end "
+                "in the window are not counted"
+            )
+        return None
+
+
+def _ends(answer: httpx.Response, until_s: float) -> bool:
+    """Whether the answer's body ends before `until_s` (of time.monotonic). A body of more than
+    BODY_BYTES counts as one that ends, one that pauses until then as one that does not. Raises
+    other httpx.HTTPErrors."""
+    read = 0
+    try:
+        for chunk in answer.iter_raw():
+            read += len(chunk)
+            if read > BODY_BYTES:
+                return True
+            if time.monotonic() >= until_s:
+                return False
+    except httpx.ReadTimeout:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""What two labs differ in, and that what was not recorded differs from everything."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots
+from lab.model import Exported, Json, Snapshot, ToxicState
+from support.fakes import IDENTITY, snapshot
+from support.runs import HOST, VERSIONS
+
+
+@dataclasses.dataclass(frozen=True)
+class Lab:
+    host: Mapping[str, Json]
+    limits: Mapping[str, Json]
+    versions: Mapping[str, Json]
+
+
+LIMITS = {"open_files": 20_000}
+WHOLE = Lab(HOST, LIMITS, VERSIONS)
+
+
+def differences(was: Lab, now: Lab) -> list[Difference]:
+    return list(between_labs(was, now, LIMITS, PARTS))
+
+
+def test_a_lab_that_recorded_everything_is_like_itself() -> None:
+    assert differences(WHOLE, WHOLE) == []
+
+
+def test_what_neither_recorded_differs() -> None:
+    empty = Lab({}, {}, {})
+    found = differences(empty, empty)
+    kinds = {one.kind for one in found}
+    assert kinds == {"host", "limits", "images", "commit"}
+    assert {one.name for one in found} >= {"kernel", "open_files", "CPU set of loadgen", "commit"}
+    assert all((one.was, one.now) == (None, None) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        ({"commit": "beef"}, {}, [("commit", "commit")]),
+        ({"commit": "unknown"}, {}, [("commit", "commit")]),
+        ({"commit": "unknown"}, {"commit": "unknown"}, [("uncommitted", "commit")]),
+        ({"commit_dirty": True}, {}, [("commit", "commit_dirty")]),
+        ({"commit_dirty": True}, {"commit_dirty": True}, [("uncommitted", "commit_dirty")]),
+        ({"commit_dirty": None}, {"commit_dirty": None}, [("commit", "commit_dirty")]),
+        ({"engine": "other"}, {}, [("engine", "engine")]),
+    ],
+)
+def test_which_code_ran(
+    was: Mapping[str, Json], now: Mapping[str, Json], expected: list[tuple[str, str]]
+) -> None:
+    one, other = (dataclasses.replace(WHOLE, versions={**VERSIONS, **of}) for of in (was, now))
+    assert [(found.kind, found.name) for found in differences(one, other)] == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"settings": {"pool_size": 200}}, [("settings", "downstream_connections")]),
+        ({"identity": dataclasses.replace(IDENTITY, jdk="26")}, [("build", "jdk")]),
+        ({"identity": dataclasses.replace(IDENTITY, gc=())}, [("jvm", "gc")]),
+        ({"identity": dataclasses.replace(IDENTITY, start_time_ms=9, pid=9)}, []),
+        ({"toxics": ToxicState(("latency",), 5.0)}, [("toxics", "toxics")]),
+        ({"downstream_delay_ms": 1.0}, [("delay", "the downstream's delay in ms")]),
+    ],
+)
+def test_what_a_server_differs_in(
+    change: dict[str, object], expected: list[tuple[str, str]]
+) -> None:
+    found = between_snapshots(snapshot(), snapshot(**change))
+    assert [(one.kind, one.name) for one in found] == expected
+
+
+def test_a_setting_that_a_model_has_not_is_not_one_that_was_not_read() -> None:
+    none = snapshot(settings={"pool_size": None})
+    assert list(between_snapshots(none, none)) == []
+    (found,) = between_snapshots(none, snapshot(settings={}))
+    assert (found.was, found.now) == (None, "missing")
+
+
+def test_an_exporter_that_is_gone_is_noticed_even_if_it_told_nothing() -> None:
+    without = Snapshot(None, {"url": "http://x:1"}, ToxicState(), 200.0)
+    silent = dataclasses.replace(without, exported=Exported(1, None, None, None, True))
+    (found,) = between_snapshots(silent, without)
+    assert found.kind == "jvm"
