@@ -1,7 +1,7 @@
 """What a run has changed of the lab, on disk for as long as it lasts.
 
 A driver that is killed (SIGKILL) puts nothing back; what its undo log says is put back by the next
-one that measures. What containers were given is no part of it: images/hands.sh puts that back.
+one that measures. What containers were given is no part of it: host/changes.sh puts that back.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def files(tmp_path: Path) -> Files:
 
 
 def shipped(name: str, **words: str) -> Experiment | DensityFile:
-    known = read_servers(SHIPPED.parent / "prometheus" / "servers")
+    known = read_servers(SHIPPED.parent / "prometheus" / "servers", {})
     return run_experiment({"EXP": name, **words}, known, LIMIT, SHIPPED)[0]
 
 

@@ -8,6 +8,7 @@ one line (WordError) naming the place, what was given and what is allowed.
 from lab.experiments.reading.bench import bench_experiment, explain_experiment
 from lab.experiments.reading.experiment_file import DensityFile, run_experiment
 from lab.experiments.reading.load import no_auto_rate
+from lab.experiments.reading.plan import needed_profiles
 from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.experiments.reading.settings import Head, Settings
 from lab.experiments.reading.target import notes as target_notes
@@ -23,6 +24,7 @@ __all__ = [
     "explain_experiment",
     "given_settings",
     "max_concurrency",
+    "needed_profiles",
     "no_auto_rate",
     "read_servers",
     "read_words",
