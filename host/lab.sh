@@ -149,15 +149,15 @@ write_env() {
   mv "$state/env.part" "$state/env"
 }
 
-# Wrong words are refused before anything else is done, if the driver's image is there. Only its
-# "wrong word" (2) counts then: an older image may lack what this checkout's code needs.
+# Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
+# the lab's own counts then: an older image may lack what this checkout's code needs.
 ready() {
   local nofile planned="" status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   nofile=$(max_open_files)
   if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
     planned=$(plan) || status=$?
-    if ((status == 2)); then refused; fi
+    if ((status != 0)) && grep -q '^lab: ' "$state/logs/plan.log"; then refused; fi
   else
     status=1
   fi

@@ -349,7 +349,11 @@ case "$1 ${2-}" in
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
     status=${statuses[asked - 1]:-${statuses[${#statuses[@]} - 1]}}
-    if ((status)); then echo "lab: the words are wrong" >&2; exit "$status"; fi
+    case $status in
+      0) ;;
+      9) echo "ModuleNotFoundError: No module named 'new'" >&2; exit 1 ;;
+      *) echo "lab: the words are wrong" >&2; exit "$status" ;;
+    esac
     printf 'profiles %s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" ;;
   "compose exec") exit "${FAKE_EXEC:-0}" ;;
 esac
@@ -370,13 +374,15 @@ check "ready: the driver asked has no network and no socket" '[[ $(count "^docke
 readied FAKE_PLANNED=2
 check "ready: wrong words are one line, before anything is done" \
   '[[ $status == 2 && $out == "lab: the words are wrong" && ! -e $state/env && $(count "docker compose") == 0 ]]'
-readied FAKE_PLANNED="1 0"
+readied FAKE_PLANNED=1
+check "ready: so is what is wrong otherwise" '[[ $status == 1 && $out == "lab: the words are wrong" && $(count "docker compose") == 0 ]]'
+readied FAKE_PLANNED="9 0"
 check "ready: an image too old to answer is built first" \
   '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 2 && -s $state/allowed-changes ]]'
 readied FAKE_IMAGES=none FAKE_PROFILES=frameworks
 check "ready: on the first run the driver's image is built, then asked" \
   '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(up_lists) == "core.json frameworks.json" ]]'
-readied FAKE_PLANNED="1 2"
+readied FAKE_PLANNED="9 2"
 check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
 readied NOFILE='300;x'
 check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
