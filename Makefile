@@ -4,14 +4,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# An address is taken as it is given: make would expand a $ of it, and run what $(shell …) says,
-# and the words below would lose its quotes. So it is looked at before anything expands it.
-APART := $(addsuffix x,$$ " ' ` \)
-ifeq ($(origin TARGET),command line)
-ifneq ($(strip $(foreach one,$(APART:x=),$(findstring $(one),$(value TARGET)))),)
-$(error TARGET: allowed is http://host[:port]/path?query without $$, quotes and backslashes (write %24, %22, %27, %60, %5C))
-endif
-endif
+# The words of the command line are make's variables: make would run the $(shell …) in one of them as it
+# hands it on. So each is looked at before anything expands it.
+define LINE_BREAK
+
+
+endef
+UNSAFE := $(addsuffix x,$$ " ' ` \)
+unsafe = $(strip $(foreach sign,$(UNSAFE:x=),$(findstring $(sign),$(value $1)))$(if $(findstring $(LINE_BREAK),$(value $1)),x))
+$(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word)))),$(if $(call unsafe,$(word)),\
+  $(error $(word): allowed is a word without $$, quotes, backslashes and line breaks (an address: %24, %22, %27, %60, %5C)))))
 
 # The words of a verb (CONC=2000 …) are make's own variables, handed on as they were given:
 # the driver checks every one of them and refuses what it does not know. Names of .env are
@@ -20,9 +22,7 @@ export LAB_WORDS := $(MAKEOVERRIDES)
 export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE COMPOSE_PROJECT_NAME \
   $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
 
-# What host.sh reads off this machine wins over .env; what the user sets wins over both.
-COMPOSE := set -a; . ./.lab/env; set +a; docker compose
-DRIVER := images/host.sh drive
+DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
@@ -31,91 +31,82 @@ TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
-# Not a verb of the user's: an engine that answers, the upstream images, and what this machine has.
+# Not a verb of the user's: an engine that answers, the images, and what Compose is told. Wrong words of
+# the verb LAB_VERB are refused first.
 ready:
-	@images/engine.sh
-	@images/present.sh
-	@images/host.sh env
+	@host/lab.sh ready
 
 # Nor this one: containers are neither built nor changed under a measurement. Looked at again after
 # a build, which takes its time.
 idle:
-	@images/host.sh idle
+	@host/lab.sh idle
 
 # Nor this one: what works on stored results needs the driver, and no lab.
 driver: ready
-	@images/host.sh step build-loadgen "the driver's image" docker compose build loadgen
+	@host/lab.sh step build-loadgen "the driver's image" build loadgen
 
 up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
-	@images/host.sh step build "the lab's own images" docker compose build
-	@images/host.sh jmx
-	@images/host.sh idle
-	@images/host.sh step up "containers, until all are healthy" docker compose up --detach --wait --remove-orphans
-	@images/host.sh facts
-	@images/grafana.sh
-	@images/host.sh where
+	@host/lab.sh step build "the lab's own images" build
+	@host/lab.sh jmx
+	@host/lab.sh idle
+	@host/lab.sh step up "containers, until all are healthy" up --detach --wait --remove-orphans
+	@host/lab.sh facts
+	@host/grafana-password.sh
+	@host/lab.sh where
 
 down: ## Stop the lab and remove its containers, networks and volumes (results stay)
-	@images/host.sh env
-	@COMPOSE_PROFILES='*' $(COMPOSE) down --volumes --remove-orphans
+	@host/lab.sh compose --profile '*' down --volumes --remove-orphans
 
 bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n DURATION=15s ENGINE=] or TARGET=http://…
-	@images/host.sh check bench
-	@$(MAKE) up
+	@LAB_VERB=bench $(MAKE) up
 	@$(DRIVER) bench
 
 run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= CASE= …], or RESUME=<run>
-	@images/host.sh check run
-	@$(MAKE) up
+	@LAB_VERB=run $(MAKE) up
 	@$(DRIVER) run
 
 explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool"]
-	@images/host.sh check explain
-	@$(MAKE) up
+	@LAB_VERB=explain $(MAKE) up
 	@$(DRIVER) explain
 
 sweep: ## The same as `make run EXP=sweep`
 	@$(MAKE) run EXP=sweep
 
 compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images,limits]
-	@images/host.sh check compare
-	@$(MAKE) driver
-	@$(DRIVER) compare
+	@LAB_VERB=compare $(MAKE) driver
+	@host/lab.sh stored compare
 
 report: ## Judge a run again from its stored raw data: RUN=<run>
-	@images/host.sh check report
-	@$(MAKE) driver
-	@$(DRIVER) report
+	@LAB_VERB=report $(MAKE) driver
+	@host/lab.sh stored report
 
 density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LAUNCHES=3 SERVER=]
-	@images/host.sh check density
-	@$(MAKE) up
+	@LAB_VERB=density $(MAKE) up
 	@$(DRIVER) density
 
 executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
-	@images/host.sh check executors
-	@$(MAKE) ready
-	@images/host.sh step build-executors "the experiment's own images" docker compose build loadgen executors
-	@images/host.sh idle
-	@COMPOSE_PROFILES=executors images/host.sh facts
-	@images/host.sh step executors "the launcher of its JVMs" docker compose up --detach --force-recreate --no-deps executors
+	@LAB_VERB=executors $(MAKE) idle ready
+	@host/lab.sh step build-executors "the experiment's own images" build loadgen executors
+	@host/lab.sh idle
+	@COMPOSE_PROFILES=executors host/lab.sh facts
+	@host/lab.sh step executors "the launcher of its JVMs" up --detach --force-recreate --no-deps executors
 	@status=0; $(DRIVER) executors || status=$$?; \
-	  if images/host.sh idle 2>/dev/null; then $(COMPOSE) rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
+	  if host/lab.sh idle 2>/dev/null; then host/lab.sh compose rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
 
 toxics: ## Show the toxics in force
-	@images/host.sh need-up
+	@host/lab.sh need-up
 	@$(DRIVER) toxics
 
 toxic: ## Add or change a toxic: TYPE=latency LATENCY=500 [NAME= STREAM= TOXICITY=]; NAME= REMOVE=yes; TYPE=down|up
-	@images/host.sh need-up
+	@host/lab.sh need-up
 	@$(DRIVER) toxic
 
 toxics-reset: ## Remove every toxic
-	@images/host.sh need-up
+	@host/lab.sh need-up
 	@$(DRIVER) toxics-reset
 
 doctor: ## Say what this machine and the running lab can and cannot do
-	@images/host.sh doctor
+	@host/lab.sh doctor
 
 test: ## Run every test: static checks, unit tests, and a smoke test on real containers
 	@.ci/test.sh

@@ -86,7 +86,7 @@ wrong_server() {
   right=$(container_of fixed-pool) other=$(container_of "$faulty")
   docker network disconnect "$net" "$right" && docker network disconnect "$net" "$other" &&
     docker network connect --alias "$faulty" --alias fixed-pool "$net" "$other" &&
-    LAB_WORDS='SERVER=fixed-pool CONC=10 DURATION=2s' refuses "answered by $faulty" images/host.sh drive bench || status=1
+    LAB_WORDS='SERVER=fixed-pool CONC=10 DURATION=2s' refuses "answered by $faulty" host/lab.sh drive bench || status=1
   docker network disconnect "$net" "$other"
   docker network connect --alias "$faulty" "$net" "$other" &&
     docker network connect --alias fixed-pool "$net" "$right" && return "$status"

@@ -21,8 +21,8 @@ outside() {
   docker run --detach --rm --name "$nginx" --publish "$gateway:28481:80" concurrency-lab/test-nginx:local || return 1
   # Not through `make bench`: nothing is to be built or started.
   LAB_WORDS='TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=oha NAME=nginx' \
-    images/host.sh drive bench || status=1
+    host/lab.sh drive bench || status=1
   docker stop -t 2 "$nginx"
   LAB_WORDS='TARGET=http://127.0.0.1:28481/ CONC=20' \
-    refuses 'must listen on an address that containers can reach' images/host.sh drive bench && return "$status"
+    refuses 'must listen on an address that containers can reach' host/lab.sh drive bench && return "$status"
 }

@@ -3,7 +3,6 @@
 # plumbing, never speed. What needs looking inside the lab is in loadgen/tests/smoke/.
 
 : "${test_image:?test.sh says which}" "${logs:?test.sh says where}"
-export COMPOSE_PROJECT_NAME=concurrency-lab-test
 export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
 export LAB_RESULTS_DIR=./.lab/test/results
 
@@ -95,7 +94,7 @@ bottlenecks() {
     printf '%s: %s\n' "$name" "$limit"
     [[ $limit != 300\ * && $limit != *-Xmx40m* && $limit != *LAB_BACKLOG=1\ * ]] || return 1
   done
-  make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.hands") ]]
+  make toxics | tee /dev/stderr | grep -q 'none' && [[ -z $(ls -A "$LAB_RESULTS_DIR/.host-changes") ]]
 }
 
 # A verdict put to the test: twice the threads are twice the goodput of a pool that is the limit.
@@ -111,13 +110,13 @@ frameworks() {
   local servers
   servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
   make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=20 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
-    [[ -f .lab/servers/frameworks.json ]] && make doctor
+    [[ -f .lab/$COMPOSE_PROJECT_NAME/servers/frameworks.json ]] && make doctor
 }
 
 # The other kinds, and fresh JVMs, with as little load as they go; what they left is looked at inside.
 # Not through `make run`: the lab is up, and bringing it up again takes longer than a trial.
 # kind WORDS: an experiment that users run, made small.
-kind() { LAB_WORDS="$* WARMUP=1s" images/host.sh drive run; }
+kind() { LAB_WORDS="$* WARMUP=1s" host/lab.sh drive run; }
 
 # The control page, on 127.0.0.1, under its own name only.
 page() {
@@ -187,11 +186,12 @@ nothing_left() {
 }
 
 # in_lab COMMAND…: the tests' container inside the lab's network.
+# shellcheck disable=SC1090  # written by make
 in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e GRAFANA_ADMIN_PASSWORD="$(. .lab/env; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }

@@ -6,6 +6,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+export COMPOSE_PROJECT_NAME=concurrency-lab-test
 logs=.lab/test
 rm -rf "$logs" && mkdir -p "$logs"
 passed=0 failed=0 began=$SECONDS
@@ -50,7 +51,6 @@ finish() {
 }
 
 setting() { sed -n "s/^$1=//p" .env; }
-compose() { (set -a; . ./.lab/env; set +a; docker compose "$@"); }
 test_image=concurrency-lab/loadgen-test:local
 
 # The tests' own container: the repository read-only, nothing to reach but itself.
@@ -76,10 +76,10 @@ built_tests() {
     docker run --rm --network none "$tag"
 }
 test_image_build() {
-  compose build loadgen &&
+  host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
       --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg OHA_IMAGE="$(setting OHA_IMAGE)" \
-      --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' .lab/env)" loadgen
+      --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 
 only=${ONLY:-all}
@@ -89,7 +89,7 @@ step host one make ready || finish
 step test-image one test_image_build || finish
 
 if wanted static; then
-  step compose-config one compose config -q
+  step compose-config one host/lab.sh compose config -q
   step shellcheck one in_tests . bash -c 'shellcheck -x -S warning .ci/run .ci/test.sh $(git -c safe.directory=* ls-files "*.sh")'
   step promtool one promtool_all
   step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana && ruff format --no-cache --check . ../grafana'
@@ -98,7 +98,7 @@ if wanted static; then
 fi
 if wanted unit; then
   step python pytest in_tests loadgen pytest -p no:cacheprovider -q
-  step images plain images/test.sh
+  step host-scripts plain host/test.sh
   step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"
   step servers maven built_tests servers --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 fi

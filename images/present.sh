@@ -10,6 +10,7 @@
 # what is missing. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. host/common.sh
 
 ALL="debian jre maven golang prometheus toxiproxy cadvisor oha grafana nix"
 LOGS=.lab/logs
@@ -22,24 +23,16 @@ LOGS=.lab/logs
 UNREACHABLE=.lab/unreachable-registries
 FORGET_AFTER_S=3600
 
-# setting NAME: the value of a setting, the shell's before .env's.
-setting() {
-  if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
-}
-
 # pin NAME: the image .env names for it.
 pin() {
   local variable image
   variable=$(tr '[:lower:]' '[:upper:]' <<<"$1")_IMAGE
   image=$(setting "$variable")
   if [[ -z $image ]]; then
-    printf 'lab: %s is set neither in .env nor in the environment\n' "$variable" >&2
-    exit 1
+    fail "$variable is set neither in .env nor in the environment"
   fi
   printf '%s' "$image"
 }
-
-is_there() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # needs NAME: the images its Dockerfile builds on.
 needs() {
@@ -127,7 +120,7 @@ line() { printf '  %-42s %s\n' "$1" "$2"; }
 # ensure NAME IMAGE: makes one image present, those it builds on first.
 ensure() {
   local name=$1 image=$2 log needed started=$SECONDS
-  if is_there "$image"; then return 0; fi
+  if has_image "$image"; then return 0; fi
   log=$LOGS/$name.log
   if pull "$image" "$log"; then
     line "$image" "pulled, $((SECONDS - started)) s"
@@ -197,7 +190,7 @@ main() {
     return
   fi
   for image in "${images[@]}"; do
-    if ! is_there "$image"; then absent=$((absent + 1)); fi
+    if ! has_image "$image"; then absent=$((absent + 1)); fi
   done
   printf 'images: %s of %s there\n' "$((${#images[@]} - absent))" "${#images[@]}"
   for name in $names; do

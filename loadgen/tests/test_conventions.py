@@ -116,6 +116,31 @@ def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
                 assert not volume.startswith("/"), name
 
 
+def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert services["cadvisor"]["networks"] == ["cadvisor"]
+    assert compose["networks"]["cadvisor"]["internal"] is True
+    beside = [name for name, of in services.items() if "cadvisor" in of["networks"]]
+    assert beside == ["prometheus", "cadvisor"]
+    # Of this machine it sees counters, two sockets and the names of layers; no files.
+    containerd = "${CONTAINERD_SOCKET:-/run/containerd/containerd.sock}"
+    assert services["cadvisor"]["volumes"] == [
+        "/proc:/rootfs/proc:ro",
+        "/sys/fs/cgroup:/sys/fs/cgroup:ro",
+        "/var/run/docker.sock:/var/run/docker.sock:ro",
+        f"{containerd}:{containerd}:ro",
+        "/var/lib/docker/image:/rootfs/var/lib/docker/image:ro",
+    ]
+    assert "--web.enable-lifecycle" not in services["prometheus"]["command"]
+
+
+def test_two_labs_of_one_checkout_share_no_state() -> None:
+    text = (REPO / "compose.yaml").read_text()
+    mounted = re.findall(r"- \./\.lab/(\S+):/", text)
+    assert len(mounted) == 2
+    assert all(path.startswith("${COMPOSE_PROJECT_NAME:-concurrency-lab}/") for path in mounted)
+
+
 def test_every_upstream_image_is_pinned() -> None:
     pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.MULTILINE))
     assert len(pins) >= 8

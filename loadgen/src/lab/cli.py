@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
@@ -27,14 +28,22 @@ from lab.errors import LabError, WordError
 from lab.experiments.density import source_ports
 from lab.experiments.kind import Found
 from lab.experiments.plans import of_file, of_verb, verbs
-from lab.experiments.reading import Here, given_settings, read_servers, read_words, refuse_unknown
+from lab.experiments.reading import (
+    Here,
+    given_settings,
+    needed_profiles,
+    read_servers,
+    read_words,
+    refuse_unknown,
+)
 from lab.load.engines.base import cores
 from lab.model.density import Plan as DensityPlan
 from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
 from lab.report.density import is_density
 from lab.store import manifest
+from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
-from lab.system import lock, toxic_verbs
+from lab.system import host_changes, lock, toxic_verbs
 from lab.system.host import Linux, interrupt_at_once
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
@@ -114,14 +123,14 @@ def _density_place(place: Place) -> DensityPlace:
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
-    hands = environ.get("LAB_HANDS")
+    changes = environ.get("LAB_HOST_CHANGES")
     place = Place(
         home / "results",
         home / "host.json",
         _file_limit(),
         cores(),
         home / "grafana/dashboards",
-        home / "results/.hands" / hands if hands else None,
+        home / "results/.host-changes" / changes if changes else None,
         settings=given_settings(environ),
     )
     with _claimed(home) as held:
@@ -197,6 +206,33 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
     return 0
 
 
+def _plan(argv: Sequence[str], environ: Environ) -> int:
+    """Tell the host, before containers start, which profiles the words need and what it may then
+    change of containers. With a verb, refuse its wrong words."""
+    words = read_words(argv[1:], environ)
+    asked, running = (environ.get(name, "") for name in ("PROFILE", "LAB_RUNNING"))
+    needed = needed_profiles(
+        words, asked.replace(",", " ").split(), running.split(), _home(environ)
+    )
+    given = filter(None, environ.get("LAB_PROFILES", "").split(","))
+    profiles = ",".join(dict.fromkeys((*given, *needed)))
+    environ = {**environ, "LAB_PROFILES": profiles}
+    if argv:
+        _check(argv, environ)
+    print(f"profiles {profiles}")
+    for name, pattern in host_changes.allowed(_servers(environ)).items():
+        print(name, pattern)
+    return 0
+
+
+def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
+    """What the host tells on standard input, as host.json."""
+    refuse_unknown(read_words(argv, {}), (), "host-facts")
+    lines = sys.stdin.buffer.read().decode("utf-8", "replace").splitlines()
+    print(json.dumps(host_facts(lines), indent=2))
+    return 0
+
+
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
     home = _home(environ)
@@ -269,6 +305,8 @@ VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
     "doctor": _doctor,
     "servers": _list_servers,
     "check": _check,
+    "plan": _plan,
+    "host-facts": _host_facts,
     "agent": _agent,
 }
 
@@ -278,7 +316,7 @@ def _home(environ: Environ) -> Path:
 
 
 def _servers(environ: Environ) -> tuple[str, ...]:
-    return read_servers(_home(environ) / "servers")
+    return read_servers(_home(environ) / "servers", environ)
 
 
 def _here(environ: Environ) -> Here:

@@ -955,7 +955,7 @@ def test_what_cannot_be_put_back_is_one_warning(
     assert fake_lab.pool_sizes["a"] == 200
 
 
-def test_a_setting_of_the_host_needs_hands(ready: Bench) -> None:
+def test_a_setting_of_the_host_needs_somebody_there(ready: Bench) -> None:
     with pytest.raises(LabError, match="host settings need `make`"):
         ready.run(**planted(Condition(host={"SERVER_CPUS": "0.5"})))
 
@@ -963,16 +963,16 @@ def test_a_setting_of_the_host_needs_hands(ready: Bench) -> None:
 def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     ready: Bench, fake_lab: FakeLab, system: FakeSystem, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "hands"
+    folder = tmp_path / "host-changes"
     folder.mkdir()
     ready.place = dataclasses.replace(ready.place, host_changes=folder)
     asked: list[str] = []
 
     def host() -> None:
-        for request in folder.glob("*.request.json"):
+        for request in folder.glob("*.request"):
             asked.append(request.read_text())
             request.unlink()
-            (folder / f"{request.name.split('.')[0]}.answer.json").write_text('{"ok":true}')
+            (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
             old = fake_lab.identities["a"]
             fake_lab.identities["a"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
         system.at(system.elapsed_s + 0.05, host)
@@ -989,4 +989,4 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     condition = Condition(host={"SERVER_BACKLOG": "1"})
     ready.run(**planted(condition, condition, AS_IT_IS))
     assert seen == [(50, 1001), (100, 1002)]
-    assert [json.loads(text)["settings"] for text in asked] == [{"SERVER_BACKLOG": "1"}, {}]
+    assert asked == ["SERVER=a\nSERVER_BACKLOG=1\n", "SERVER=a\n"]

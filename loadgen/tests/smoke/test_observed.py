@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,13 @@ def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
     assert down == {}
     jobs = {t["labels"]["job"] for t in targets}
     assert jobs >= {"server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen"}
+
+
+def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
+    # This test is where the servers are, and they know each other by name.
+    assert socket.getaddrinfo("prometheus", 9090)
+    with pytest.raises(socket.gaierror):
+        socket.getaddrinfo("cadvisor", 8080)
 
 
 def test_the_probe_ran_beside_every_trial(

@@ -192,34 +192,36 @@ def test_a_change_can_be_interrupted(conditions: Conditions, system: FakeSystem)
     assert conditions.restore() == []
 
 
-def test_without_hands_a_setting_of_the_host_is_refused(stack: Stack, system: FakeSystem) -> None:
+def test_with_nobody_on_the_host_a_setting_of_the_host_is_refused(
+    stack: Stack, system: FakeSystem
+) -> None:
     alone = Conditions(stack, HostChanges(None), system, FakeSystem())
     with pytest.raises(LabError, match="host settings need `make`: nobody on the host answers"):
         alone.bring("a", Condition(host={"SERVER_CPUS": "0.5"}))
 
 
-def test_hands_are_asked_by_files(tmp_path: Path, system: FakeSystem) -> None:
+def test_the_host_is_asked_by_files(tmp_path: Path, system: FakeSystem) -> None:
     asked = []
 
     def host(number: int, answer: str) -> None:
-        request = tmp_path / f"{number}.request.json"
+        request = tmp_path / f"{number}.request"
         asked.append(request.read_text())
         request.unlink()
-        (tmp_path / f"{number}.answer.json").write_text(answer)
+        (tmp_path / f"{number}.answer").write_text(answer)
 
     host_changes = HostChanges(tmp_path)
-    system.at(0.1, lambda: host(1, '{"ok":true}'))
+    system.at(0.1, lambda: host(1, "ok\n"))
     host_changes.change("a", {"SERVER_CPUS": "0.5", "NOFILE": "300"}, system)
-    assert asked == ['{"server":"a","settings":{"SERVER_CPUS":"0.5","NOFILE":"300"}}']
+    assert asked == ["SERVER=a\nSERVER_CPUS=0.5\nNOFILE=300\n"]
     # Half of an answer is none yet.
-    system.at(0.5, lambda: host(2, '{"ok":fal'))
-    system.at(1.0, lambda: (tmp_path / "2.answer.json").write_text('{"ok":false,"error":"no"}'))  # type: ignore[arg-type, return-value]
+    system.at(0.5, lambda: host(2, "failed: n"))
+    system.at(1.0, lambda: (tmp_path / "2.answer").write_text("failed: no\n"))  # type: ignore[arg-type, return-value]
     with pytest.raises(LabError, match="the host refused a with its defaults: no"):
         host_changes.change("a", {}, system)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_hands_that_say_nothing_are_given_up(tmp_path: Path, system: FakeSystem) -> None:
+def test_a_host_that_says_nothing_is_given_up(tmp_path: Path, system: FakeSystem) -> None:
     with pytest.raises(LabError, match="the host did not answer within 90 s: a with NOFILE=300"):
         HostChanges(tmp_path).change("a", {"NOFILE": "300"}, system)
     assert list(tmp_path.iterdir()) == []

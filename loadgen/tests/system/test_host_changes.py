@@ -1,39 +1,31 @@
-"""Both sides of the host's hands know the same settings, and judge values alike."""
+"""What the host may be asked to change: one list, which bash matches as Python does."""
 
 import subprocess
 
 import pytest
 
-from lab.model.knobs import CPUS, GENERATOR_CPUS, HOST, check_host
-from support.repo import REPO
-
-SCRIPT = (REPO / "images/hands.sh").read_text()
-PATTERN_OF = SCRIPT[SCRIPT.index("pattern_of() {") : SCRIPT.index("is_server()")]
+from lab.model.knobs import GENERATOR_CPUS, HOST, check_host
+from lab.system.host_changes import allowed
 
 
-def pattern_of(name: str) -> str:
-    done = subprocess.run(
-        ["bash", "-c", f'{PATTERN_OF}\npattern_of "$1"', "hands", name],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+def matches_in_bash(pattern: str, value: str) -> bool:
+    # As host/changes.sh does it.
+    return subprocess.run(["bash", "-c", "[[ $2 =~ ^($1)$ ]]", "", pattern, value]).returncode == 0
 
 
-@pytest.mark.parametrize("name", HOST)
-def test_the_script_has_the_same_pattern(name: str) -> None:
-    assert pattern_of(name) == HOST[name]
+def test_the_list_has_every_setting_the_generators_limit_and_the_servers() -> None:
+    listed = allowed(("fixed-pool", "netty"))
+    assert listed["SERVER"] == "fixed-pool|netty|generator"
+    assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS}
+    assert not any("\n" in pattern for pattern in listed.values())
 
 
-def test_the_generators_limit_is_one_of_cpus() -> None:
-    assert pattern_of(GENERATOR_CPUS) == CPUS
-
-
-def test_the_script_knows_no_other() -> None:
-    listed = [line.split(")")[0].split(" | ") for line in PATTERN_OF.splitlines() if ";;" in line]
-    names = {name.strip() for line in listed for name in line} - {"*"}
-    assert names == {*HOST, GENERATOR_CPUS}
+@pytest.mark.parametrize("value", ["netty", "generator"])
+def test_a_server_is_one_of_the_list(value: str) -> None:
+    pattern = allowed(("fixed-pool", "netty"))["SERVER"]
+    assert matches_in_bash(pattern, value)
+    assert not matches_in_bash(pattern, f"{value}x")
+    assert not matches_in_bash(pattern, f"x{value}")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +38,7 @@ def test_the_script_knows_no_other() -> None:
 )
 def test_what_is_allowed(name: str, value: str) -> None:
     check_host(name, value)
+    assert matches_in_bash(HOST[name], value)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +56,4 @@ def test_what_is_allowed(name: str, value: str) -> None:
 def test_what_is_not(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name):
         check_host(name, value)
+    assert name not in HOST or not matches_in_bash(HOST[name], value)

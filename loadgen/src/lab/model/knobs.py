@@ -35,8 +35,8 @@ _JVM_FLAG = (
     r"-XX:[+-]ExitOnOutOfMemoryError|-XX:[A-Z][A-Za-z0-9]{1,60}=[0-9]{1,9}[kmgKMG]?)"
 )
 # Settings of .env that a server's container can be given for some trials, each with what it may
-# be, as a POSIX extended regular expression: images/hands.sh, which judges again, has the same
-# (tests/system/test_host_changes.py holds the two together).
+# be, as a POSIX extended regular expression: the host gets this list before a driver starts, and
+# judges by it again (system/host_changes.py).
 HOST: Mapping[str, str] = MappingProxyType(
     {
         "SERVER_CPUS": CPUS,

@@ -1,26 +1,35 @@
 """Asks the host, through files, for changes that only the host can make for a trial.
 
-The driver has no Docker socket, on purpose. It writes `<n>.request.json` to a folder of its own
-below results/.hands/. `images/hands.sh` runs beside it on the host, makes the change if it is in
-a fixed list (lab.model.knobs.HOST), and writes `<n>.answer.json`:
+The driver has no Docker socket, on purpose. It writes `<n>.request` to a folder of its own below
+results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes the change if
+`allowed` lists each line of the request, and writes `<n>.answer`:
 
-    {"server":"virtual-threads","settings":{"SERVER_CPUS":"0.5"}}      no settings: the defaults
-    {"server":"generator","settings":{"GENERATOR_CPUS":"0.05"}}        the driver's own container
-    {"ok":true}    or    {"ok":false,"error":"one line"}
+    SERVER=virtual-threads          a server; no other line: all its settings by default
+    SERVER_CPUS=0.5
+    SERVER=generator                the driver's own container
+    GENERATOR_CPUS=0.05
+
+    ok      or      failed: one line
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST
 from lab.store.records import write_text
 from lab.system.host import Clock
 
 DEADLINE_S = 90.0
 POLL_S = 0.1
+
+
+def allowed(servers: Sequence[str]) -> dict[str, str]:
+    """The names that a line of a request may have, each with what its value may be, as a POSIX
+    extended regular expression. The host's only list: it is written down before a driver starts."""
+    return {"SERVER": "|".join((*servers, GENERATOR)), **HOST, GENERATOR_CPUS: CPUS}
 
 
 class HostChanges:
@@ -37,10 +46,10 @@ class HostChanges:
         if self._folder is None or not self._folder.is_dir():
             raise LabError("host settings need `make`: nobody on the host answers")
         self._asked += 1
-        request = self._folder / f"{self._asked}.request.json"
-        answer = self._folder / f"{self._asked}.answer.json"
-        whole = {"server": server, "settings": dict(settings)}
-        write_text(request, json.dumps(whole, separators=(",", ":")))
+        request = self._folder / f"{self._asked}.request"
+        answer = self._folder / f"{self._asked}.answer"
+        lines = {"SERVER": server, **settings}
+        write_text(request, "".join(f"{name}={value}\n" for name, value in lines.items()))
         until = clock.monotonic() + DEADLINE_S
         while (said := _read(answer)) is None:
             if clock.monotonic() >= until:
@@ -51,17 +60,18 @@ class HostChanges:
                 )
             clock.sleep(POLL_S)
         answer.unlink(missing_ok=True)
-        if said.get("ok") is not True:
-            raise LabError(f"the host refused {_text(server, settings)}: {said.get('error')}")
+        if said != "ok":
+            problem = said.removeprefix("failed: ")
+            raise LabError(f"the host refused {_text(server, settings)}: {problem}")
 
 
-def _read(path: Path) -> Mapping[str, object] | None:
+def _read(path: Path) -> str | None:
     """An answer; None where it is not there yet, or not all of it."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        said = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return None
-    return said if isinstance(said, dict) else {"error": "an answer that is none"}
+    return said.strip() if said.endswith("\n") else None
 
 
 def _text(server: str, settings: Mapping[str, str]) -> str:

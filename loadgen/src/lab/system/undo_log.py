@@ -1,7 +1,7 @@
 """What a run has changed of the lab, kept on disk while it is changed.
 
 A driver that is killed (SIGKILL) puts nothing back. The next driver that measures undoes what the
-undo log holds. Changed containers are not in it: images/hands.sh puts those back.
+undo log holds. Changed containers are not in it: host/changes.sh puts those back.
 """
 
 from __future__ import annotations

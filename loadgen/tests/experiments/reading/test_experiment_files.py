@@ -79,7 +79,7 @@ def files(tmp_path: Path) -> Files:
 
 
 def shipped(name: str, **words: str) -> Experiment | Plan:
-    known = read_servers(SHIPPED.parent / "prometheus" / "servers")
+    known = read_servers(SHIPPED.parent / "prometheus" / "servers", {})
     return of_file({"EXP": name, **words}, Here(known, LIMIT), SHIPPED)[0]
 
 

@@ -163,12 +163,14 @@ def test_an_address_that_would_be_changed_on_its_way_is_refused(text: str) -> No
 def test_servers_come_from_prometheus_target_list(tmp_path: Path) -> None:
     (tmp_path / "core.json").write_text('[{"targets": ["z", "b"]}, {"targets": ["c"]}]')
     (tmp_path / "a-profile.json").write_text('[{"targets": ["a"]}]')
-    assert read_servers(tmp_path) == ("z", "b", "c", "a")
+    assert read_servers(tmp_path, {}) == ("z", "b", "c", "a")
+    assert read_servers(tmp_path, {"LAB_PROFILES": "grafana,a-profile"}) == ("z", "b", "c", "a")
+    assert read_servers(tmp_path, {"LAB_PROFILES": ""}) == ("z", "b", "c")
 
 
 def test_without_a_target_list_there_is_no_lab(tmp_path: Path) -> None:
     with pytest.raises(LabUnreachable, match="list of servers"):
-        read_servers(tmp_path)
+        read_servers(tmp_path, {})
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_without_a_target_list_there_is_no_lab(tmp_path: Path) -> None:
 def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "core.json").write_text(text)
     with pytest.raises(LabUnreachable, match=r"core\.json"):
-        read_servers(tmp_path)
+        read_servers(tmp_path, {})
 
 
 def test_several_engines_may_measure_the_same_load() -> None:

@@ -12,6 +12,7 @@ from lab.experiments.reading.load import (
     no_auto_rate,
     read_load,
 )
+from lab.experiments.reading.profiles import needed_profiles
 from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.experiments.reading.settings import Asked, Here, Key, Settings, Word
 from lab.experiments.reading.target import refuse as refuse_target
@@ -29,6 +30,7 @@ __all__ = [
     "check_tells_every_second",
     "given_settings",
     "max_concurrency",
+    "needed_profiles",
     "no_auto_rate",
     "read_load",
     "read_servers",

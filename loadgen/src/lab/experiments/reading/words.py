@@ -79,13 +79,21 @@ def refuse_unknown(words: Iterable[str], allowed: Sequence[str], verb: str) -> N
             raise WordError(f"{verb}: unknown word {word}; allowed: {known}")
 
 
-def read_servers(folder: Path) -> tuple[str, ...]:
-    """The server models that are up, from Prometheus' target lists (file_sd): `core` first, then
-    those of compose profiles. Raises LabUnreachable."""
+def server_lists(folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Prometheus' target lists (file_sd), each by its name: `core` first, then those of compose
+    profiles. Raises LabUnreachable."""
     files = sorted(folder.glob("*.json"), key=lambda path: (path.stem != "core", path.stem))
     if not files:
         raise LabUnreachable(f"cannot read the list of servers: {folder} has no *.json")
-    return tuple(name for path in files for name in _targets(path))
+    return tuple((path.stem, _targets(path)) for path in files)
+
+
+def read_servers(folder: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The server models that are up: those of `core` and of the compose profiles in LAB_PROFILES,
+    of every profile where that is not set. Raises LabUnreachable."""
+    lists = dict(server_lists(folder))
+    up = ("core", *environ["LAB_PROFILES"].split(",")) if "LAB_PROFILES" in environ else lists
+    return tuple(server for name, servers in lists.items() if name in up for server in servers)
 
 
 def _targets(path: Path) -> tuple[str, ...]:

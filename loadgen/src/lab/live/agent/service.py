@@ -247,7 +247,7 @@ def new_control(
 ) -> Control:
     """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
     home = Path(environ.get("LAB_HOME", "/lab"))
-    names = read_servers(home / "servers")
+    names = read_servers(home / "servers", environ)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     settings = ControlSettings(
         home=home,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of engine.sh, present.sh, host.sh, grafana.sh and hands.sh with programs that only pretend: a directory of fakes in
-# front of PATH records every call. Nothing is installed, pulled, built or started.
+# Tests of the scripts in host/, of images/present.sh and of the Makefile, with programs that only
+# pretend: a directory of fakes in front of PATH records every call. Nothing is installed, pulled, built or started.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +14,7 @@ fresh() {
   lab=$root/lab
   rm -rf "$lab"
   mkdir -p "$lab/fake" "$lab/there"
-  cp -R images "$lab/"
+  cp -R images host "$lab/"
   cat >"$lab/.env" <<'ENV'
 DEBIAN_IMAGE=debian:trixie-slim
 JRE_IMAGE=eclipse-temurin:25-jre
@@ -58,7 +58,8 @@ case "$1 ${2-}" in
 esac
 FAKE
   export FAKE_PULL=refused FAKE_BUILD=ok
-  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE PROFILE SERVER EXP RESUME
+  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE COMPOSE_PROJECT_NAME LAB_VERB NOFILE
+  state=$lab/.lab/concurrency-lab
 }
 
 fake() { { printf '#!/usr/bin/env bash\n'; cat; } >"$lab/fake/$1" && chmod +x "$lab/fake/$1"; }
@@ -179,58 +180,68 @@ check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$ou
 
 # --- engine.sh ------------------------------------------------------------------------
 fresh; debian_host; echo 26.1.5 >"$lab/engine"
-run "$lab/images/engine.sh"
+run "$lab/host/engine.sh"
 check "an engine that answers: silence" '[[ $status == 0 && -z $out ]]'
-echo 29.0.1 >"$lab/engine"; FAKE_COMPOSE=v5.0.0 run "$lab/images/engine.sh"
+echo 29.0.1 >"$lab/engine"; FAKE_COMPOSE=v5.0.0 run "$lab/host/engine.sh"
 check "newer engine and Compose: silence" '[[ $status == 0 && -z $out ]]'
-echo 20.10.24 >"$lab/engine"; run "$lab/images/engine.sh"
+echo 20.10.24 >"$lab/engine"; run "$lab/host/engine.sh"
 check "the oldest engine: silence" '[[ $status == 0 && -z $out ]]'
-echo 19.03.15 >"$lab/engine"; run "$lab/images/engine.sh"
+echo 19.03.15 >"$lab/engine"; run "$lab/host/engine.sh"
 check "an engine too old: one line" '[[ $status == 1 && $out == "lab: this Docker engine is 19.03.15; the lab needs 20.10 or later" ]]'
-echo 26.1.5 >"$lab/engine"; FAKE_COMPOSE=1.29.2 run "$lab/images/engine.sh"
+echo 26.1.5 >"$lab/engine"; FAKE_COMPOSE=1.29.2 run "$lab/host/engine.sh"
 check "Compose v1: one line" '[[ $status == 1 && $out == "lab: this Docker Compose is 1.29.2;"* ]]'
 
 fresh; debian_host
-INSTALL_ENGINE=no run "$lab/images/engine.sh"
+INSTALL_ENGINE=no run "$lab/host/engine.sh"
 check "INSTALL_ENGINE=no: one line, nothing installed" \
   '[[ $status == 1 && $out == "lab: no Docker engine answers, and INSTALL_ENGINE=no forbids to install one" && $(count apt-get) == 0 ]]'
-INSTALL_ENGINE=perhaps run "$lab/images/engine.sh"
+INSTALL_ENGINE=perhaps run "$lab/host/engine.sh"
 check "another value of INSTALL_ENGINE is refused" '[[ $status == 1 && $out == *"neither yes nor no" ]]'
-DOCKER_HOST=tcp://far:2375 run "$lab/images/engine.sh"
+DOCKER_HOST=tcp://far:2375 run "$lab/host/engine.sh"
 check "an engine elsewhere that does not answer: nothing is installed here" \
   '[[ $status == 1 && $out == "lab: no Docker engine answers at DOCKER_HOST=tcp://far:2375" && $(count apt-get) == 0 ]]'
 
 fresh; debian_host; fake dockerd <<<'exit 1'
 fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
-run "$lab/images/engine.sh"
+run "$lab/host/engine.sh"
 check "not root: one line" '[[ $status == 1 && $out == "lab: no Docker engine answers, and only root can start one"* ]]'
 fake uname <<<'[[ $1 == -m ]] && echo arm64 || echo Darwin'
-run "$lab/images/engine.sh"
+run "$lab/host/engine.sh"
 check "macOS: one line" '[[ $status == 1 && $out == "lab: no Docker engine answers: start Docker Desktop"* ]]'
 
 fresh; debian_host
 fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"; echo 26.1.5 >"$(dirname "$0")/../engine"; exec sleep 2'
-DOCKERD_LOG=$lab/dockerd.log run "$lab/images/engine.sh"
+DOCKERD_LOG=$lab/dockerd.log run "$lab/host/engine.sh"
 check "an engine installed but not running is started, once, and said so" \
   '[[ $status == 0 && $(count started) == 1 && $(count apt-get) == 0 && $out == "lab: started the Docker engine that was installed"* ]]'
 
 fresh; debian_host; fake dockerd <<<'echo "cannot mount the world" >&2; exit 1'
-DOCKERD_LOG=$lab/dockerd.log run "$lab/images/engine.sh"
+DOCKERD_LOG=$lab/dockerd.log run "$lab/host/engine.sh"
 check "an engine that stops at once: its own words" '[[ $status == 1 && $out == *"cannot mount the world"* ]]'
 
 fresh; debian_host; fake pidof <<<'echo 123'
 fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"'
-START_DEADLINE_S=1 run "$lab/images/engine.sh"
+START_DEADLINE_S=1 run "$lab/host/engine.sh"
 check "a dockerd that runs but does not answer: never a second one" \
   '[[ $status == 1 && $(count started) == 0 && $out == *"does not answer after 1 s"* ]]'
 
-# --- hands.sh -------------------------------------------------------------------------
-# handy: a lab that is up, for hands; ask TEXT: a request, its answer in $out.
-handy() {
+# --- changes.sh -----------------------------------------------------------------------
+# changing: a lab that is up, and changes.sh beside a driver; ask LINE…: a request, its answer in $out.
+changing() {
   fresh
-  mkdir -p "$lab/.lab/servers" "$lab/ask"
-  cp prometheus/servers/core.json "$lab/.lab/servers/"
-  printf 'NOFILE=20000\n' >"$lab/.lab/env"
+  mkdir -p "$state" "$lab/ask"
+  printf 'NOFILE=20000\n' >"$state/env"
+  # As the driver's image writes it (loadgen/tests/system/test_host_changes.py has the real patterns).
+  cat >"$state/allowed-changes" <<'ALLOWED'
+SERVER fixed-pool|netty|generator
+SERVER_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
+SERVER_MEMORY [1-9][0-9]{0,5}[kmg]
+SERVER_JVM_FLAGS (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40})( (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40}))*
+SERVER_BACKLOG [1-9][0-9]{0,4}
+NOFILE [1-9][0-9]{1,6}
+LOOPS [0-9]{1,3}
+GENERATOR_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
+ALLOWED
   printf 'SERVER_CPUS=0\n' >>"$lab/.env"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
@@ -243,8 +254,8 @@ if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 
 FAKE
   sleep 60 &
   parent=$!
-  PATH="$lab/fake:/usr/bin:/bin" "$lab/images/hands.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
-  hands=$!
+  PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
+  changes=$!
   asked=0 status=0
   # A child that is ended before it became its program runs this script's own EXIT trap.
   until [[ -e $lab/said ]]; do sleep 0.01; done
@@ -253,155 +264,175 @@ FAKE
 ask() {
   local i
   asked=$((asked + 1))
-  printf '%s' "$1" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request.json"
+  printf '%s\n' "$@" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request"
   for ((i = 0; i < 100; i++)); do
-    if [[ -e $lab/ask/$asked.answer.json ]]; then break; fi
+    if [[ -e $lab/ask/$asked.answer ]]; then break; fi
     sleep 0.05
   done
-  out=$(cat "$lab/ask/$asked.answer.json")
-  rm -f "$lab/ask/$asked.answer.json"
+  out=$(cat "$lab/ask/$asked.answer")
+  rm -f "$lab/ask/$asked.answer"
 }
-at_rest() { kill "$1" && wait "$hands" || true; kill "$parent" 2>/dev/null || true; out=$(<"$lab/said"); }
-# shellcheck disable=SC2034  # in what `check` evaluates
-okay='{"ok":true}'
+at_rest() { kill "$1" && wait "$changes" || true; kill "$parent" 2>/dev/null || true; out=$(<"$lab/said"); }
 
-handy
-ask '{"server":"netty","settings":{"SERVER_CPUS":"0.5"}}'
-check "hands: a CPU limit alone keeps the container" \
-  '[[ $out == "$okay" && $(<"$calls") == "docker update --cpus 0.5 id-of-netty,"* ]]'
+changing
+ask SERVER=netty SERVER_CPUS=0.5
+check "changes: a CPU limit alone keeps the container" \
+  '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.5 id-of-netty,"* ]]'
 : >"$calls"
-ask '{"server":"netty","settings":{}}'
-check "hands: no limit is a limit to all CPUs" '[[ $out == "$okay" && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+ask SERVER=netty
+check "changes: no limit is a limit to all CPUs" '[[ $out == ok && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
 : >"$calls"
-ask '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-Xms64m -Xmx64m -XX:+UseG1GC","NOFILE":"300","SERVER_CPUS":"0.5"}}'
-check "hands: other settings take a new container, of this server only" \
-  '[[ $out == "$okay" && $(<"$calls") == "docker compose up "*"--force-recreate --wait netty, cpus=0.5 nofile=300 flags=-Xms64m -Xmx64m -XX:+UseG1GC" ]]'
+ask SERVER=netty "SERVER_JVM_FLAGS=-Xms64m -Xmx64m -XX:+UseG1GC" NOFILE=300 SERVER_CPUS=0.5
+check "changes: other settings take a new container, of this server only" \
+  '[[ $out == ok && $(<"$calls") == "docker compose up "*"--force-recreate --wait netty, cpus=0.5 nofile=300 flags=-Xms64m -Xmx64m -XX:+UseG1GC" ]]'
 : >"$calls"
-ask '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-Xms64m -Xmx64m -XX:+UseG1GC","NOFILE":"300"}}'
-check "hands: the CPU limit of such a container is lifted live" '[[ $out == "$okay" && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+ask SERVER=netty "SERVER_JVM_FLAGS=-Xms64m -Xmx64m -XX:+UseG1GC" NOFILE=300
+check "changes: the CPU limit of such a container is lifted live" '[[ $out == ok && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
 : >"$calls"
-ask '{"server":"generator","settings":{"GENERATOR_CPUS":"0.05"}}'
-check "hands: the driver's own limit" '[[ $out == "$okay" && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
+ask SERVER=generator GENERATOR_CPUS=0.05
+check "changes: the driver's own limit" '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
 : >"$calls"
 touch "$lab/x"
-for wrong in '{"server":"netty","settings":{"NOFILE":"300;x"}}' '{"server":"netty","settings":{"PATH":"1"}}' \
-  '{"server":"grafana","settings":{}}' '{"server":"targets","settings":{}}' 'rubbish' \
-  '{"server":"netty","settings":{"SERVER_JVM_FLAGS":"-XX:OnError=sh"}}' '{"server":"netty","settings":{"GENERATOR_CPUS":"1"}}' \
-  '{"server":"netty","settings":{"SERVER_MEMORY":"$(id)"}}' '{"server":"netty","settings":{"NOFILE":"300"},"x":"1"}'; do
-  ask "$wrong"
-  check "hands: refused: $wrong" '[[ $out == "{\"ok\":false,\"error\":\""*"\"}" && ! -s $calls ]]'
-done
-ln -s "$lab/x" "$lab/ask/900.request.json"
+refused() {
+  ask "$@"
+  check "changes: refused: $*" '[[ $out == "failed: "* && ! -s $calls ]]'
+}
+refused SERVER=netty 'NOFILE=300;x'
+refused SERVER=netty PATH=1
+refused SERVER=netty 'S.*=1'
+refused SERVER=grafana
+refused SERVER=netty SERVER=fixed-pool
+refused NOFILE=300 SERVER=netty
+refused rubbish
+refused ''
+refused SERVER=netty SERVER_JVM_FLAGS=-XX:OnError=sh
+refused SERVER=netty GENERATOR_CPUS=1
+refused SERVER=generator NOFILE=300
+refused SERVER=netty 'SERVER_MEMORY=$(id)'
+refused SERVER=netty NOFILE=300 x
+refused SERVER=netty NOFILE=300 x=1
+ln -s "$lab/x" "$lab/ask/900.request"
 sleep 0.5
-check "hands: a link is not a request" '[[ ! -e $lab/ask/900.answer.json && ! -s $calls ]]'
-rm "$lab/ask/900.request.json"
+check "changes: a link is not a request" '[[ ! -e $lab/ask/900.answer && ! -s $calls ]]'
+rm "$lab/ask/900.request"
 touch "$lab/broken"
-ask '{"server":"fixed-pool","settings":{"LOOPS":"1"}}'
-check "hands: what the engine says, as one line of JSON" '[[ $out == "{\"ok\":false,\"error\":\"container '"'x'"' is/unhealthy\"}" ]]'
+ask SERVER=fixed-pool LOOPS=1
+check "changes: what the engine says, as one line" '[[ $out == '"'failed: container \"x\" is\unhealthy'"' ]]'
 rm "$lab/broken"
 : >"$calls"
-at_rest "$hands"
-check "hands: what a dead driver left is put back" \
+at_rest "$changes"
+check "changes: what a dead driver left is put back" \
   '[[ $(count "^docker compose up") == 2 && $(grep -c "was left changed; its defaults are back" <<<"$out") == 2 ]]'
 
-handy
-ask '{"server":"netty","settings":{"SERVER_BACKLOG":"1"}}'
-ask '{"server":"netty","settings":{}}'
+changing
+ask SERVER=netty SERVER_BACKLOG=1
+ask SERVER=netty
 : >"$calls"
 at_rest "$parent"
-check "hands: they end with the driver's script, and have nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$hands" 2>/dev/null'
+check "changes: it ends with the driver's script, and has nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$changes" 2>/dev/null'
 
-# --- host.sh env: profiles ---------------------------------------------------------------
-# profiled WORD…: the profiles and lists that `host.sh env` makes of these words; FAKE_RUNNING are
-# the services that run.
-profiled() {
+# --- lab.sh ready -----------------------------------------------------------------------
+# readied NAME=VALUE…: what `lab.sh ready` makes of these settings. The driver's image is there, and
+# answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on).
+readied() {
   fresh
-  mkdir -p "$lab/prometheus" "$lab/experiments" "$lab/results/a-run"
+  printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
+  mkdir -p "$lab/prometheus" "$state/servers"
   cp -R prometheus/servers "$lab/prometheus/"
-  cp experiments/*.toml "$lab/experiments/"
-  printf '{"experiment": {}, "servers": {"vertx": {}}}\n' >"$lab/results/a-run/manifest.json"
-  printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
-  fake docker <<'FAKE'
-case "$1 ${2-}" in
-  "ps "*) printf '%s\n' $FAKE_RUNNING ;;
-  "image inspect") exit 1 ;;
-esac
-FAKE
-  mkdir -p "$lab/.lab/servers" && cp "$lab/prometheus/servers/frameworks.json" "$lab/.lab/servers/"
-  run env FAKE_RUNNING="${FAKE_RUNNING-}" "$@" "$lab/images/host.sh" env
-  if ((status == 0)); then
-    out="$(sed -n 's/^COMPOSE_PROFILES=//p' "$lab/.lab/env") $(cd "$lab/.lab/servers" && echo ./*.json | sed "s|\./||g")"
-  fi
-}
-# shellcheck disable=SC2034 # used by checks, as text
-none="'' core.json" both="frameworks core.json frameworks.json"
-profiled
-check "profiles: without a word only the core, whatever was up before" '[[ $out == "$none" ]]'
-profiled PROFILE=frameworks
-check "profiles: asked for by name" '[[ $out == "$both" ]]'
-profiled PROFILE=framework
-check "profiles: a wrong name is one line with what is allowed" \
-  '[[ $status == 1 && $out == "lab: PROFILE=framework is not a profile; allowed: frameworks" ]]'
-profiled SERVER=fixed-pool,vertx
-check "profiles: one of its servers is asked for" '[[ $out == "$both" ]]'
-profiled SERVER=fixed-pool
-check "profiles: a server of the core needs none" '[[ $out == "$none" ]]'
-profiled EXP=frameworks
-check "profiles: an experiment names its servers" '[[ $out == "$both" ]]'
-profiled EXP=frameworks SERVER=netty
-check "profiles: SERVER wins over the experiment" '[[ $out == "$none" ]]'
-profiled RESUME=a-run
-check "profiles: a run that goes on needs what it measured" '[[ $out == "$both" ]]'
-FAKE_RUNNING="loadgen helidon" profiled
-check "profiles: what is up stays up" '[[ $out == "$both" ]]'
-
-# --- host.sh facts ------------------------------------------------------------------------
-fresh
-mkdir -p "$lab/.lab"
-printf 'NOFILE=20000\n' >"$lab/.lab/env"
-printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
-LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/images/host.sh" facts
-check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
-  '[[ $status == 0 && $(<"$lab/.lab/host.json") == *"\"cpusets\": {\"loadgen\": \"0-1\", \"toxiproxy\": \"2\", \"downstream\": \"\"}"* ]]'
-
-# --- Grafana's password -------------------------------------------------------------------
-# guarded WORD…: `host.sh env`, `host.sh where` and grafana.sh, with Grafana's image there.
-guarded() {
-  profiled
-  rm "$lab/.lab/grafana-password"
-  printf 'GRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
+  printf 'LAB_RESULTS_DIR=./results\nGRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
-printf 'docker %s, password %s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" >>"$lab/calls"
-if [[ "$1 ${2-}" == "compose exec" ]]; then exit "${FAKE_EXEC:-0}"; fi
+printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" >>"$lab/calls"
+case "$1 ${2-}" in
+  "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
+  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
+  "run --rm")
+    statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
+    status=${statuses[asked - 1]:-${statuses[${#statuses[@]} - 1]}}
+    case $status in
+      0) ;;
+      9) echo "ModuleNotFoundError: No module named 'new'" >&2; exit 1 ;;
+      *) echo "lab: the words are wrong" >&2; exit "$status" ;;
+    esac
+    printf 'profiles %s\nSERVER netty\nNOFILE [0-9]+\n' "${FAKE_PROFILES-grafana}" ;;
+  "compose exec") exit "${FAKE_EXEC:-0}" ;;
+esac
 FAKE
-  run env "$@" bash -c "'$lab/images/host.sh' env && '$lab/images/grafana.sh' && '$lab/images/host.sh' where"
+  cp "$lab/prometheus/servers/frameworks.json" "$state/servers/"
+  run env "$@" "$lab/host/lab.sh" ready
+}
+up_lists() { (cd "$state/servers" && echo ./*.json | sed 's|\./||g'); }
+readied
+check "ready: without a profile only the core, whatever was up before; no Grafana without its image" \
+  '[[ $status == 0 && $(up_lists) == core.json && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
+check "ready: what may be changed is written down before a driver starts" \
+  '[[ $(<"$state/allowed-changes") == $'"'SERVER netty\nNOFILE [0-9]+'"' ]]'
+readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VERB=bench
+check "ready: the driver says which profiles, from what is set and what runs" \
+  '[[ $status == 0 && $(up_lists) == "core.json frameworks.json" && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
+check "ready: the driver asked has no network and no socket" '[[ $(count "^docker run --rm .*--network none") == 1 && $(count docker.sock) == 0 ]]'
+readied FAKE_PLANNED=2
+check "ready: wrong words are one line, before anything is done" \
+  '[[ $status == 2 && $out == "lab: the words are wrong" && ! -e $state/env && $(count "docker compose") == 0 ]]'
+readied FAKE_PLANNED=1
+check "ready: so is what is wrong otherwise" '[[ $status == 1 && $out == "lab: the words are wrong" && $(count "docker compose") == 0 ]]'
+readied FAKE_PLANNED="9 0"
+check "ready: an image too old to answer is built first" \
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 2 && -s $state/allowed-changes ]]'
+readied FAKE_IMAGES=none FAKE_PROFILES=frameworks
+check "ready: on the first run the driver's image is built, then asked" \
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(up_lists) == "core.json frameworks.json" ]]'
+readied FAKE_PLANNED="9 2"
+check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
+readied NOFILE='300;x'
+check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
+readied COMPOSE_PROJECT_NAME=other
+check "ready: another lab of this checkout has its own state" \
+  '[[ $status == 0 && -s $lab/.lab/other/env && -e $lab/.lab/other/servers/core.json && ! -e $state/env && $(count "project=other") -ge 1 ]]'
+readied COMPOSE_PROJECT_NAME=../other
+check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
+
+# --- lab.sh facts -------------------------------------------------------------------------
+readied
+printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
+fake docker <<'FAKE'
+if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo some/image:1; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
+FAKE
+LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
+check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \nimage some/image:1'"'* ]]'
+
+# --- Grafana's password -------------------------------------------------------------------
+# guarded WORD…: `lab.sh ready`, grafana-password.sh and `lab.sh where`, with Grafana's image there.
+guarded() {
+  readied FAKE_IMAGES=all "$@"
+  run env "$@" bash -c "'$lab/host/grafana-password.sh' && '$lab/host/lab.sh' where"
 }
 guarded X=1
 check "password: a random one, given to Grafana, and where it is is said" \
-  '[[ $status == 0 && $out == *"with the password in .lab/grafana-password" && $(count "compose exec -T grafana sh") == 1 && $(<"$calls") == *"password $(<"$lab/.lab/grafana-password")"* && $(stat -c %a "$lab/.lab/env") == 600 ]]'
+  '[[ $status == 0 && $out == *"with the password in .lab/concurrency-lab/grafana-password" && $(count "compose exec -T grafana sh") == 1 && $(<"$calls") == *"password $(<"$state/grafana-password")"* && $(stat -c %a "$state/env") == 600 ]]'
 guarded GRAFANA_ADMIN_PASSWORD="it's mine"
 check "password: the user's own, and none is made" \
-  '[[ $status == 0 && $out == *"with the password in GRAFANA_ADMIN_PASSWORD" && $out != *mine* && $(<"$calls") == *"password it'"'"'s mine"* && ! -e $lab/.lab/grafana-password ]]'
+  '[[ $status == 0 && $out == *"with the password in GRAFANA_ADMIN_PASSWORD" && $out != *mine* && $(<"$calls") == *"password it'"'"'s mine"* && ! -e $state/grafana-password ]]'
 FAKE_EXEC=1 guarded X=1
 check "password: a Grafana that does not take it is one warning, and the lab is up" \
   '[[ $status == 0 && $out == *"lab: warning: Grafana did not take the password"* && $out == *"lab: up."* ]]'
-profiled
-run bash -c "'$lab/images/grafana.sh' && '$lab/images/host.sh' where"
+readied
+run bash -c "'$lab/host/grafana-password.sh' && '$lab/host/lab.sh' where"
 check "password: without Grafana nothing is asked or said of one" \
   '[[ $status == 0 && $out != *password* && $(count "compose exec") == 0 ]]'
 
 # --- services of the user's own -------------------------------------------------------------
-profiled
+readied
 # shellcheck disable=SC2034 # used by checks, as text
-own=$lab/.lab/servers/own/own.json
+own=$state/servers/own/own.json
 check "own services: none listed, none read" '[[ $status == 0 && ! -e $own ]]'
 printf '[{"targets": ["mine"]}]' >"$lab/prometheus/own.json"
-run "$lab/images/host.sh" env
+run "$lab/host/lab.sh" ready
 check "own services: listed in prometheus/own.json, read by Prometheus and no server of the lab" \
-  '[[ $status == 0 && $(<"$own") == *mine* && ! -e $lab/.lab/servers/own.json ]]'
+  '[[ $status == 0 && $(<"$own") == *mine* && ! -e $state/servers/own.json ]]'
 rm "$lab/prometheus/own.json"
-run "$lab/images/host.sh" env
+run "$lab/host/lab.sh" ready
 check "own services: no longer listed, no longer read" '[[ $status == 0 && ! -e $own ]]'
 
 mkdir -p "$lab/servers/netty" && touch "$lab/servers/netty/MODEL.md" "$lab/servers/jmx-exporter.yaml"
@@ -415,19 +446,19 @@ case "$1 ${2-}" in
 esac
 FAKE
 export FAKE_ID=sha256:one
-run "$lab/images/host.sh" jmx
+run "$lab/host/lab.sh" jmx
 check "own services: the exporter comes out of a server's image, which leaves no container" \
-  '[[ $status == 0 && $(<"$lab/.lab/jmx/jmx-exporter.jar") == "a jar" && -e $lab/.lab/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
-run "$lab/images/host.sh" jmx
+  '[[ $status == 0 && $(<"$state/jmx/jmx-exporter.jar") == "a jar" && -e $state/jmx/jmx-exporter.yaml && $(count "docker rm --force made") == 1 ]]'
+run "$lab/host/lab.sh" jmx
 check "own services: once for each image" '[[ $status == 0 && $(count "docker create") == 1 ]]'
-FAKE_ID=sha256:two run "$lab/images/host.sh" jmx
+FAKE_ID=sha256:two run "$lab/host/lab.sh" jmx
 check "own services: again for another image" '[[ $status == 0 && $(count "docker create") == 2 ]]'
-FAKE_ID=sha256:three FAKE_CP_FAILS=1 run "$lab/images/host.sh" jmx
+FAKE_ID=sha256:three FAKE_CP_FAILS=1 run "$lab/host/lab.sh" jmx
 check "own services: without an exporter make up goes on, with one line, and leaves no container" \
-  '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $lab/.lab/jmx/jmx-exporter.jar.part && -s $lab/.lab/jmx/jmx-exporter.jar ]]'
+  '[[ $status == 0 && $out == *"warning: no JMX exporter"* && $(wc -l <<<"$out") == 1 && $(count "docker rm --force made") == 3 && ! -e $state/jmx/jmx-exporter.jar.part && -s $state/jmx/jmx-exporter.jar ]]'
 unset FAKE_ID
 
-# --- host.sh idle -----------------------------------------------------------------------
+# --- lab.sh idle -----------------------------------------------------------------------
 # locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each),
 # and what the lock answers each time it is asked, the last from then on.
 locked() {
@@ -439,6 +470,7 @@ case $1 in
   exec)
     answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
     exit "${answers[asked - 1]:-${answers[-1]}}" ;;
+  run) if [[ $* == *--interactive* ]]; then cat >/dev/null; fi ;;
   wait) echo 7 ;;
 esac
 FAKE
@@ -448,7 +480,7 @@ FAKE
 idle() {
   fresh
   locked "$@"
-  run "$lab/images/host.sh" idle
+  run "$lab/host/lab.sh" idle
 }
 # shellcheck disable=SC2034 # used by checks, as text
 under_way="lab: another measurement is under way; wait for its end"
@@ -468,25 +500,34 @@ idle $'driver ended\nloadgen agent\ndriver busy' 1 75
 check "idle: a container that tells nothing is not the last word" '[[ $status == 1 && $out == "$under_way" && $(count exec) == 2 ]]'
 
 idle "loadgen agent" 75
-mkdir -p "$lab/.lab" && printf 'NOFILE=300\n' >"$lab/.lab/env"
-run env NOFILE=9000 "$lab/images/host.sh" check bench
-check "host.sh check: refused at once under a measurement" '[[ $status == 1 && $out == "$under_way" && $(<"$lab/.lab/env") == NOFILE=300 ]]'
-run env NOFILE=9000 "$lab/images/host.sh" env
-check "host.sh env: what a measurement's containers are made from stays" '[[ $status == 0 && $(<"$lab/.lab/env") == NOFILE=300 ]]'
+mkdir -p "$state" && printf 'NOFILE=300\n' >"$state/env"
+printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
+printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+run env NOFILE=9000 "$lab/host/lab.sh" ready
+check "ready: what a measurement's containers are made from stays" \
+  '[[ $status == 0 && $(<"$state/env") == NOFILE=300 && ! -e $state/allowed-changes ]]'
 
 # --- make: what changes containers, and a measurement beside it ----------------------------
-# made VERB STATUS…: the verb itself, where a driver runs and the lock answers so.
-made() {
+# making WORD…: make with these words, in a lab of fakes. making_ready: that lab.
+making_ready() {
   fresh
   cp Makefile "$lab/"
   mkdir -p "$lab/prometheus" "$lab/servers"
   touch "$lab/servers/jmx-exporter.yaml"
   cp -R prometheus/servers "$lab/prometheus/"
   printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
-  printf '#!/bin/sh\n' | tee "$lab/images/engine.sh" "$lab/images/present.sh" >"$lab/images/grafana.sh"
-  locked "driver other" "${@:2}"
-  run env -u MAKEFLAGS -u MAKELEVEL make -C "$lab" "$1" </dev/null
+  printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" "$lab/images/present.sh" >"$lab/host/grafana-password.sh"
 }
+making() { run env -u MAKEFLAGS -u MAKELEVEL make -C "$lab" "$@" </dev/null; }
+# made VERB STATUS…: the verb itself, where a driver runs and the lock answers so.
+made() {
+  making_ready
+  locked "driver other" "${@:2}"
+  making "$1"
+}
+made bench 75
+check "make bench: refused at once under a measurement" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose") == 0 && ! -e $state/env ]]'
 made executors 75
 check "make executors: refused at once" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 0 ]]'
 made executors 0 75
@@ -502,10 +543,31 @@ check "make up: a measurement that began during the build is left alone" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
 unset FAKE_SEES FAKE_LOCK
 
-# --- host.sh drive ----------------------------------------------------------------------
-handy; at_rest "$parent"
+# --- make: words ------------------------------------------------------------------------
+# No word of the command line is run, or loses a part on its way to the driver.
+making_ready
+for word in 'NAME=$(shell touch pwned)' 'NAME=${shell touch pwned}' 'NAME=`touch pwned`' 'TARGET=http://a/$(shell touch pwned)' \
+  "NAME='" 'NAME="' 'NAME=a\b' $'NAME=a\nb' 'SERVER_JVM_FLAGS=$$(touch pwned)'; do
+  making bench CONC=5 "$word"
+  check "make: refused: $word" \
+    '[[ $status == 2 && $(grep -vc "^make" <<<"$out") == 1 && $out == *"*** ${word%%=*}: allowed is a word without"* && ! -s $calls && ! -e $lab/pwned ]]'
+done
+fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+if [[ "$1 ${2-}" == "run --rm" ]]; then printf '%s\n' "$LAB_WORDS" >"$lab/words"; exit 2; fi
+FAKE
+for word in 'ROUTE=/block?wait_ms=100&x=1' 'SUSPECT=worker\ pool' 'TARGET=http://a:1/b?a=1&b=2' 'SERVER_JVM_FLAGS=-Xms1g\ -Xmx1g' \
+  'NAME=a(b),{c};<d>|e#f' 'SERVER='; do
+  rm -f "$lab/words"
+  # As make writes words down: a backslash before a blank is its own.
+  making bench "${word//\\/}"
+  check "make: handed on: $word" '[[ $(<"$lab/words") == "$word" ]]'
+done
+
+# --- lab.sh drive, lab.sh stored ----------------------------------------------------------
+changing; at_rest "$parent"
 printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
-printf 'NOFILE=20000\nLAB_UID=%s\nLAB_GID=%s\n' "$(id -u)" "$(id -g)" >"$lab/.lab/env"
+printf 'NOFILE=20000\nLAB_UID=%s\nLAB_GID=%s\n' "$(id -u)" "$(id -g)" >"$state/env"
 # The driver asks once, and tells what the host said.
 fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
@@ -513,20 +575,24 @@ printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "info "*) echo 4 ;;
   "logs "*)
-    for folder in "$lab"/results/.hands/*/; do
-      printf '{"server":"netty","settings":{"SERVER_CPUS":"0.5"}}' >"$folder/1.request.json"
-      for ((i = 0; i < 100; i++)); do if [[ -e $folder/1.answer.json ]]; then cat "$folder/1.answer.json"; break; fi; sleep 0.05; done
+    for folder in "$lab"/results/.host-changes/*/; do
+      printf 'SERVER=netty\nSERVER_CPUS=0.5\n' >"$folder/1.request"
+      for ((i = 0; i < 100; i++)); do if [[ -e $folder/1.answer ]]; then cat "$folder/1.answer"; break; fi; sleep 0.05; done
     done ;;
   "wait "*) echo 7 ;;
 esac
 FAKE
 : >"$calls"
-run "$lab/images/host.sh" drive run </dev/null
-check "drive: a run has hands, and what its driver left is put back when it ends" \
-  '[[ $status == 7 && $out == *"$okay"*"netty was left changed"* && $(count "compose run .* -e LAB_HANDS=[0-9]* --detach driver run") == 1 && -z $(ls -A "$lab/results/.hands") ]]'
+run "$lab/host/lab.sh" drive run </dev/null
+check "drive: a run can change the host, and what its driver left is put back when it ends" \
+  '[[ $status == 7 && $out == *ok*"netty was left changed"* && $(count "compose run .* -e LAB_HOST_CHANGES=[A-Za-z0-9]* --detach driver run") == 1 && -z $(ls -A "$lab/results/.host-changes") ]]'
 : >"$calls"
-run "$lab/images/host.sh" drive toxics </dev/null
-check "drive: other verbs have none" '[[ $status == 7 && $(count LAB_HANDS) == 0 && -z $(ls -A "$lab/results/.hands") ]]'
+run "$lab/host/lab.sh" drive toxics </dev/null
+check "drive: other verbs cannot" '[[ $status == 7 && $(count LAB_HOST_CHANGES) == 0 && -z $(ls -A "$lab/results/.host-changes") ]]'
+: >"$calls"
+run "$lab/host/lab.sh" stored report </dev/null
+check "stored: results and nothing else, no lab" \
+  '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
 
 printf '%s passed, %s failed\n' "$passed" "$failed"
 ((failed == 0))

@@ -6,13 +6,12 @@
 # Anywhere else one line says what is missing. Never starts a second dockerd.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. host/common.sh
 
 LOG=.lab/logs/engine.log
 : "${DOCKERD_LOG:=/var/log/dockerd.log}"
 : "${START_DEADLINE_S:=60}"
 : "${OS_RELEASE:=/etc/os-release}"
-
-fail() { printf 'lab: %s\n' "$*" >&2; exit 1; }
 
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Changes containers for a driver, which has no Docker socket: requests are files, and only what is on
+# a list is done. The driver's side, and what requests look like: loadgen/src/lab/system/host_changes.py.
+#
+#   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives;
+#                                     DRIVER is the name of the driver's container
+#
+# A request was written in a container: each line is matched as a whole, and never evaluated. The list
+# was written before that container began (`lab.sh ready`). When told to end (SIGTERM) this puts back
+# what a driver that died has left.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+. host/common.sh
+folder=${1:?} driver=${2:?} parent=${3:?}
+
+# Ctrl-C is for the driver: it still needs us to put things back.
+trap '' INT HUP
+over=""
+trap 'over=yes' TERM
+
+# What each server's container has that is not its default: NAME=VALUE lines by server.
+changed=$(mktemp -d)
+log=$state/logs/changes.log
+mkdir -p "$state/logs"
+: >"$log"
+problem=""
+
+# pattern_of NAME: what a value may be, as an extended regular expression; nothing for another name.
+pattern_of() { if [[ $1 =~ ^[A-Z_]{1,40}$ ]]; then sed -n "s/^$1 //p" "$state/allowed-changes"; fi; }
+
+# read_request TEXT: $server, and its settings as NAME=VALUE lines in $wanted; or a $problem.
+read_request() {
+  local line name value pattern
+  server="" wanted=""
+  while IFS= read -r line; do
+    name=${line%%=*} value=${line#*=}
+    pattern=$(pattern_of "$name")
+    if [[ $line != *=* || -z $server && $name != SERVER || -n $server && $name == SERVER ]]; then
+      problem="this is not a request"
+      return 1
+    fi
+    if [[ -z $pattern || -n $server && ($name == GENERATOR_* && $server != generator || $name != GENERATOR_* && $server == generator) ]]; then
+      problem="$name is not a setting of $server"
+      return 1
+    fi
+    if ! [[ $value =~ ^($pattern)$ ]]; then
+      problem="$name=$value is not allowed"
+      return 1
+    fi
+    if [[ $name == SERVER ]]; then server=$value; else wanted+=$line$'\n'; fi
+  done <<<"$1"
+}
+
+# logged COMMAND…: run it; the last line it wrote is the problem.
+logged() {
+  printf '%s\n' "$*" >>"$log"
+  "$@" >"$changed/said" 2>&1 </dev/null && return 0
+  cat "$changed/said" >>"$log"
+  problem=$(grep -v '^ *$' "$changed/said" | tail -n 1)
+  problem=${problem:-$1 failed}
+  return 1
+}
+
+# limit CONTAINER CPUS: 0 and nothing mean all of them. `docker update --cpus 0` changes nothing,
+# so no limit is a limit to all CPUs.
+limit() {
+  local cpus=$2
+  if [[ -z $cpus || $cpus == 0 ]]; then cpus=$(docker info --format '{{.NCPU}}'); fi
+  logged docker update --cpus "$cpus" "$1"
+}
+
+# value NAME LINES; starting LINES: those that only a new JVM takes.
+value() { sed -n "s/^$1=//p" <<<"$2"; }
+starting() { grep -v '^SERVER_CPUS=' <<<"$1" | grep . | sort; }
+
+# lab's compose, with the settings of these lines beside those of this machine and of .env.
+compose_with() {
+  local lines=$1 line
+  shift
+  (
+    set -a
+    # shellcheck source=/dev/null
+    . "./$state/env"
+    while IFS= read -r line; do
+      if [[ -n $line ]]; then export "${line?}"; fi
+    done <<<"$lines"
+    set +a
+    logged docker compose "$@"
+    status=$?
+    printf '%s' "$problem" >"$changed/problem"
+    exit "$status"
+  )
+}
+
+# have SERVER LINES: its container with these settings, all others by default.
+have() {
+  local had="" id cpus
+  # Not remembered: that limit ends with its container.
+  if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
+  if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
+  # Whatever becomes of it: what is not the default is put back in the end.
+  printf '%s' "$2" >"$changed/of.$1"
+  if [[ $(starting "$had") == "$(starting "$2")" ]]; then
+    cpus=$(value SERVER_CPUS "$2")
+    id=$(compose_id "$1")
+    if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
+  elif ! compose_with "$2" up --detach --no-deps --no-build --force-recreate --wait "$1"; then
+    problem=$(<"$changed/problem")
+    # Whatever is asked for next, it takes a new container.
+    printf 'BROKEN=yes\n' >"$changed/of.$1"
+    return 1
+  fi
+  if [[ -z $2 ]]; then rm "$changed/of.$1"; fi
+}
+
+compose_id() { compose ps --quiet "$1" 2>/dev/null </dev/null | head -n 1; }
+
+# The answer: one line, there as a whole or not at all, and never through a link.
+answer() {
+  local to=$folder/$1.answer text=ok
+  if [[ -n $problem ]]; then text="failed: $(printf '%s' "${problem:0:300}" | tr -d '\000-\037')"; fi
+  if [[ -e $to || -L $to ]]; then return; fi
+  printf '%s\n' "$text" >"$changed/answer"
+  chmod 0644 "$changed/answer"
+  mv -f "$changed/answer" "$to"
+}
+
+serve() {
+  local file=$1 number text server="" wanted=""
+  number=$(basename "$file" .request)
+  if ! [[ $number =~ ^[0-9]{1,6}$ && -f $file && ! -L $file ]]; then return; fi
+  text=$(head -c 4096 "$file" | tr '\000' '?')
+  rm -f "$file"
+  problem=""
+  if read_request "$text"; then have "$server" "$wanted" || problem=${problem:-failed}; fi
+  answer "$number"
+}
+
+put_back() {
+  local left server
+  for left in "$changed"/of.*; do
+    if [[ ! -f $left ]]; then continue; fi
+    server=${left##*/of.}
+    problem=""
+    if have "$server" ""; then
+      printf 'lab: %s was left changed; its defaults are back\n' "$server" >&2
+    else
+      printf 'lab: %s was left changed and could not be put back: %s\n' "$server" "$problem" >&2
+    fi
+  done
+}
+
+while [[ -z $over ]] && kill -0 "$parent" 2>/dev/null; do
+  if [[ -d $folder && ! -L $folder ]]; then
+    for request in "$folder"/*.request; do
+      if [[ -e $request ]]; then serve "$request"; fi
+    done
+  fi
+  sleep 0.2
+done
+put_back
+rm -rf "$changed"

@@ -1,0 +1,418 @@
+#!/usr/bin/env bash
+# The steps of make's verbs that only the host can do. Everything else is Python in the driver's image.
+#
+#   lab.sh ready        an engine, the images, and .lab/<project>/: what Compose is told. LAB_VERB
+#                       names a verb whose wrong words are refused at once
+#   lab.sh facts        write host.json: what a run's manifest records of this machine
+#   lab.sh jmx          put the JMX exporter into jmx/, for services of the user's own
+#   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
+#   lab.sh compose WORD…        docker compose WORD…
+#   lab.sh drive VERB           run the driver in the lab, and end it with us
+#   lab.sh stored VERB          run a verb that only works on stored results
+#   lab.sh where        say where the running lab is to be seen
+#   lab.sh need-up      fail with one line unless the lab is up
+#   lab.sh idle         fail with one line while something is being measured
+#   lab.sh doctor       one line for each thing that can be right or wrong
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. host/common.sh
+
+driver_image=concurrency-lab/loadgen:local
+
+# read_off NAME: what write_env wrote down of this machine.
+# shellcheck source=/dev/null
+read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
+
+results_folder() { mkdir -p "$(setting LAB_RESULTS_DIR)" && (cd "$(setting LAB_RESULTS_DIR)" && pwd -P); }
+
+# The open files a container may have: no more than the engine itself may hand on.
+max_open_files() {
+  local most=1048576 hard="" pid
+  if [[ -n ${NOFILE-} ]]; then
+    if ! [[ $NOFILE =~ ^[1-9][0-9]{0,8}$ ]]; then fail "NOFILE=$NOFILE is not a number of open files"; fi
+    printf '%s' "$NOFILE"
+    return
+  fi
+  if [[ $(uname -s) == Linux ]]; then
+    pid=$(pidof dockerd 2>/dev/null | tr ' ' '\n' | head -n 1 || true)
+    if [[ -n $pid && -r /proc/$pid/limits ]]; then
+      hard=$(awk '/^Max open files/ {print $5}' "/proc/$pid/limits")
+    else
+      hard=$(ulimit -Hn)
+    fi
+  fi
+  if [[ $hard =~ ^[0-9]+$ ]] && ((hard < most)); then most=$hard; fi
+  printf '%s' "$most"
+}
+
+# cAdvisor asks containerd too: the one the engine runs itself, or the system's.
+containerd_socket() {
+  local own=/run/docker/containerd/containerd.sock
+  if [[ -S $own ]]; then printf '%s' "$own"; else printf /run/containerd/containerd.sock; fi
+}
+
+# Who owns what the driver writes to results/: the user, or a plain user when that is root.
+# A rootless engine maps root to the user already.
+owner() {
+  if docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q rootless; then
+    printf '0 0'
+  elif [[ $(id -u) == 0 ]]; then
+    printf '10001 10001'
+  else
+    printf '%s %s' "$(id -u)" "$(id -g)"
+  fi
+}
+
+# Where the image build takes wrk2 from.
+wrk2_source() {
+  local given
+  given=$(setting WRK2_IMAGE)
+  if [[ -z $given ]]; then
+    if has_image "$(setting NIX_IMAGE)"; then given='wrk2-nixpkgs'; else given='wrk2-none'; fi
+  fi
+  printf '%s' "$given"
+}
+
+# driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
+driver() {
+  docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
+    --security-opt no-new-privileges:true -e LAB_WORDS -e LAB_SETTING_NAMES "$@"
+}
+
+# plan: what the driver says of this verb's words (loadgen/src/lab/experiments/reading/profiles.py). This
+# checkout's code answers, not the code of an older image.
+plan() {
+  local running
+  mkdir -p "$state/logs"
+  running=$(docker ps --filter "label=com.docker.compose.project=$project" \
+    --format '{{.Label "com.docker.compose.service"}}')
+  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running driver --ulimit "nofile=$nofile" \
+    -e LAB_PROFILES -e LAB_RUNNING -e PROFILE -e PYTHONPATH=/lab/src \
+    -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
+    -v "$PWD/experiments:/lab/experiments:ro" -v "$(results_folder):/lab/results:ro" \
+    "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
+}
+
+# replace FROM TO: whole, and only where it differs: Prometheus reads the folder at any time.
+replace() {
+  if ! cmp -s "$1" "$2"; then cp "$1" "$2.part" && mv "$2.part" "$2"; fi
+}
+
+# The lists of the servers that are to be up, for Prometheus.
+write_servers() {
+  local list name own=${LAB_OWN_SERVERS:-prometheus/own.json}
+  # own/: services of the user's own. They are no servers of the lab.
+  mkdir -p "$state/servers/own"
+  for list in prometheus/servers/*.json; do
+    name=$(basename "$list" .json)
+    if [[ ,core,$1, == *",$name,"* ]]; then
+      replace "$list" "$state/servers/$name.json"
+    else
+      rm -f "$state/servers/$name.json"
+    fi
+  done
+  if [[ -f $own ]]; then replace "$own" "$state/servers/own/own.json"; else rm -f "$state/servers/own/own.json"; fi
+}
+
+# write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
+# is there already: it stays as it is.
+write_env() {
+  local uid gid profiles password results
+  if [[ -s $state/env ]] && measuring; then return 0; fi
+  results=$(setting LAB_RESULTS_DIR)
+  mkdir -p "$state" "$results"
+  read -r uid gid <<<"$(owner)"
+  if [[ $(id -u) == 0 ]]; then chown "$uid:$gid" "$results"; fi
+
+  profiles=$(sed -n 's/^profiles //p' <<<"$1")
+  if ! has_image "$(setting GRAFANA_IMAGE)"; then
+    profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
+  fi
+  write_servers "$profiles"
+  sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
+
+  password=$(setting GRAFANA_ADMIN_PASSWORD)
+  if [[ -z $password ]]; then
+    if [[ ! -s $state/grafana-password ]]; then
+      (umask 077 && head -c 18 /dev/urandom | base64 | tr '+/' '-_' >"$state/grafana-password")
+    fi
+    password=$(<"$state/grafana-password")
+  fi
+
+  [[ -e $state/host.json ]] || printf '{}\n' >"$state/host.json"
+  (
+    umask 077
+    printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
+      LAB_GID "$gid" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false >"$state/env.part"
+  )
+  mv "$state/env.part" "$state/env"
+}
+
+# Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
+# the lab's own counts then: an older image may lack what this checkout's code needs.
+ready() {
+  local nofile planned="" status=0
+  refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
+  nofile=$(max_open_files)
+  if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
+    planned=$(plan) || status=$?
+    if ((status != 0)) && grep -q '^lab: ' "$state/logs/plan.log"; then refused; fi
+  else
+    status=1
+  fi
+  host/engine.sh
+  images/present.sh
+  if ((status != 0)); then
+    write_env "profiles $(setting COMPOSE_PROFILES)"
+    step build-loadgen "the driver's image" build loadgen
+    status=0
+    planned=$(plan) || status=$?
+    if ((status != 0)); then refused; fi
+  fi
+  write_env "$planned"
+}
+
+# copy_jmx IMAGE: its exporter, as jmx/jmx-exporter.jar.part. Leaves no container, whatever happens.
+copy_jmx() (
+  container=$(docker create "$1" 2>/dev/null) || return 1
+  trap 'docker rm --force "$container" >/dev/null 2>&1 || true' EXIT
+  docker cp "$container:/lab/jmx-exporter.jar" - 2>/dev/null | tar -xO >"$state/jmx/jmx-exporter.jar.part" 2>/dev/null \
+    && [[ -s $state/jmx/jmx-exporter.jar.part ]]
+)
+
+# What a JVM of the user's own needs to be read (docs/your-own-service.md): the exporter, out of the
+# image of a server that is there, and its rules.
+put_jmx() {
+  local page image="" id jmx=$state/jmx
+  mkdir -p "$jmx"
+  cat servers/jmx-exporter.yaml >"$jmx/jmx-exporter.yaml"
+  for page in servers/*/MODEL.md; do
+    page=$(basename "$(dirname "$page")")
+    if has_image "concurrency-lab/$page:local"; then image=concurrency-lab/$page:local; break; fi
+  done
+  [[ -n $image ]] || return 0
+  id=$(docker image inspect --format '{{.Id}}' "$image")
+  if [[ -s $jmx/jmx-exporter.jar && $(cat "$jmx/from" 2>/dev/null) == "$id" ]]; then return 0; fi
+  if copy_jmx "$image"; then
+    mv "$jmx/jmx-exporter.jar.part" "$jmx/jmx-exporter.jar"
+    printf '%s\n' "$id" >"$jmx/from"
+  else
+    rm -f "$jmx/jmx-exporter.jar.part"
+    say "lab: warning: no JMX exporter for services of your own: it could not be copied out of $image"
+  fi
+}
+
+cpu_model() {
+  if [[ -r /proc/cpuinfo ]]; then
+    awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}' /proc/cpuinfo
+  else
+    sysctl -n machdep.cpu.brand_string 2>/dev/null || true
+  fi
+}
+
+# What this machine says of itself, "name value" a line (loadgen/src/lab/store/host_file.py).
+tell_facts() {
+  local image name
+  printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
+  if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
+  printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+  printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
+  docker info --format 'engine {"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
+    "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
+    "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
+  printf '\ncompose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
+  # As Compose sees them: an empty word wins over .env, too.
+  for name in LOADGEN TOXIPROXY DOWNSTREAM; do
+    image=${name}_CPUSET
+    printf 'cpuset %s %s\n' "$name" "${!image-$(setting "$image")}"
+  done
+  for image in $(docker compose config --images 2>/dev/null | sort -u); do
+    docker image inspect --format \
+      "image $image"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
+      "$image" 2>/dev/null || true
+  done
+}
+
+write_facts() {
+  tell_facts | driver --interactive "$driver_image" host-facts >"$state/host.json.part"
+  # Written in place: running containers hold this very file mounted.
+  cat "$state/host.json.part" >"$state/host.json"
+  rm "$state/host.json.part"
+}
+
+step() {
+  local log=$state/logs/$1.log text=$2 start=$SECONDS
+  shift 2
+  mkdir -p "$state/logs"
+  if [[ -t 1 ]]; then printf '%s …\r' "$text"; fi
+  if ! compose "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 30 "$log" >&2
+    fail "failed: $text (all of its output: $log)"
+  fi
+  printf '%s: ready, %d s\n' "$text" $((SECONDS - start))
+}
+
+where() {
+  local profiles password=$state/grafana-password
+  profiles=$(read_off COMPOSE_PROFILES)
+  printf 'lab: up. Control page http://localhost:%s' "$(setting LOADGEN_PORT)"
+  if [[ $profiles == *grafana* ]]; then
+    printf ' · Grafana http://localhost:%s' "$(setting GRAFANA_PORT)"
+  fi
+  printf ' · Prometheus http://localhost:%s · Toxiproxy API http://localhost:%s\n' \
+    "$(setting PROMETHEUS_PORT)" "$(setting TOXIPROXY_PORT)"
+  if [[ $profiles == *grafana* ]]; then
+    if [[ -n $(setting GRAFANA_ADMIN_PASSWORD) ]]; then password=GRAFANA_ADMIN_PASSWORD; fi
+    printf 'lab: who edits dashboards logs in to Grafana as admin, with the password in %s\n' "$password"
+  fi
+}
+
+is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
+
+# What a driver may ask of this host while it measures is done by changes.sh, in a folder that both
+# see. $changes is its process, empty for verbs that ask nothing.
+start_changes() {
+  local parent
+  changes="" changes_folder=""
+  case $1 in run | bench | explain) ;; *) return 0 ;; esac
+  parent=$(results_folder)/.host-changes
+  mkdir -p "$parent"
+  changes_folder=$(mktemp -d "$parent/XXXXXX")
+  if [[ $(id -u) == 0 ]]; then chown "$(read_off LAB_UID):$(read_off LAB_GID)" "$parent" "$changes_folder"; fi
+  host/changes.sh "$changes_folder" "$2" $$ &
+  changes=$!
+}
+
+stop_changes() {
+  if [[ -z $changes ]]; then return 0; fi
+  kill -TERM "$changes" 2>/dev/null || true
+  while kill -0 "$changes" 2>/dev/null; do wait "$changes" || true; done
+  rm -rf "$changes_folder"
+  changes=""
+}
+
+# The driver in a container of its own. A signal ends the load, not only the client that
+# shows it: without a terminal, `docker compose run` leaves the container running (seen with
+# Compose 2.26), so there the container runs detached and gets the signal by name.
+drive() {
+  local name=$project-driver-$$ status=0 logs changes changes_folder
+  local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
+  start_changes "${1-}" "$name"
+  if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
+  trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
+  if [[ -t 0 && -t 1 ]]; then
+    "${run[@]}" --rm driver "$@" || status=$?
+    # However the client ended, no load goes on.
+    docker kill --signal INT "$name" >/dev/null 2>&1 && docker wait "$name" >/dev/null 2>&1
+    stop_changes
+    return "$status"
+  fi
+  if ! "${run[@]}" --detach driver "$@" >/dev/null; then
+    stop_changes
+    return 1
+  fi
+  docker logs --follow "$name" &
+  logs=$!
+  while kill -0 "$logs" 2>/dev/null; do
+    status=0
+    wait "$logs" || status=$?
+  done
+  # The client of the log ends with a Ctrl-C; the driver still has something to say then.
+  if ((status != 0)); then
+    docker wait "$name" >/dev/null
+    docker logs --tail 20 "$name"
+  fi
+  status=$(docker wait "$name")
+  docker rm "$name" >/dev/null
+  stop_changes
+  return "$status"
+}
+
+# A verb that works on stored results needs no lab: no network, no volume.
+stored() {
+  local terminal=()
+  if [[ -t 0 && -t 1 ]]; then terminal=(--interactive --tty); fi
+  driver ${terminal[@]+"${terminal[@]}"} --user "$(read_off LAB_UID):$(read_off LAB_GID)" \
+    -v "$(results_folder):/lab/results" "$driver_image" "$@"
+}
+
+# What measures, in whatever container, holds a lock (loadgen/src/lab/system/lock.py), and every container
+# with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
+# is measured.
+measuring() {
+  local container status
+  # In reverse, so that loadgen comes before driver, which may be at work.
+  for container in $(docker ps --filter "label=com.docker.compose.project=$project" \
+    --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
+    status=0
+    docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
+    if ((status == 75)); then return 0; fi
+    if ((status == 0)); then return 1; fi
+  done
+  return 1
+}
+
+idle() {
+  if measuring; then fail "another measurement is under way; wait for its end"; fi
+}
+
+# In bash: it must tell what is missing before the driver's image exists.
+doctor() {
+  local bad=0 nofile wrk2
+  ok() { printf 'ok    %s\n' "$*"; }
+  warn() { printf 'warn  %s\n' "$*"; }
+  wrong() { printf 'FAIL  %s\n' "$*"; bad=1; }
+
+  if docker info >/dev/null 2>&1; then
+    ok "Docker $(docker info --format '{{.ServerVersion}}, cgroup v{{.CgroupVersion}}, {{.NCPU}} CPUs, {{.Architecture}}')"
+  else
+    wrong "no Docker engine answers: \`make up\` installs one on a root Debian machine; elsewhere install Docker 20.10 or later"
+    return 1
+  fi
+  if docker compose version >/dev/null 2>&1; then
+    ok "Compose $(docker compose version --short)"
+  else
+    wrong "no Docker Compose v2 (the plugin \`docker compose\`)"
+  fi
+  nofile=$(max_open_files)
+  if ((nofile >= 20000)); then
+    ok "open files per container: $nofile, so up to $((nofile / 2 - 500)) connections"
+  else
+    warn "open files per container: $nofile, so only up to $((nofile / 2 - 500)) connections; raise the engine's own limit"
+  fi
+  if [[ $(docker info --format '{{.NCPU}}') -lt 4 ]]; then
+    warn "fewer than 4 CPUs: generator, proxy, downstream and server share them; compare ratios within one run"
+  fi
+  wrk2=$(wrk2_source)
+  case $wrk2 in
+    wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;
+    *) ok "wrk2 from $wrk2" ;;
+  esac
+  if has_image "$(setting GRAFANA_IMAGE)"; then
+    ok "Grafana image present"
+  else
+    warn "no Grafana image ($(setting GRAFANA_IMAGE)): its dashboards' queries can be run in Prometheus"
+  fi
+  if is_up; then
+    drive doctor || bad=1
+  else
+    warn "the lab is not up: \`make up\` starts it"
+  fi
+  return "$bad"
+}
+
+case ${1-} in
+  ready) ready ;;
+  facts) write_facts ;;
+  jmx) put_jmx ;;
+  compose) compose "${@:2}" ;;
+  step) step "${@:2}" ;;
+  drive) drive "${@:2}" ;;
+  stored) stored "${@:2}" ;;
+  where) where ;;
+  need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
+  idle) idle ;;
+  doctor) doctor ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, facts, jmx, compose, step, drive, stored, where, need-up, idle, doctor" ;;
+esac

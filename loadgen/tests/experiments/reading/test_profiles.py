@@ -1,0 +1,63 @@
+"""Profiles of compose: whose servers must be up for these words."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments.reading import needed_profiles
+from support.repo import REPO
+
+BOTH = ("frameworks",)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    shutil.copytree(REPO / "prometheus" / "servers", tmp_path / "servers")
+    shutil.copytree(REPO / "experiments", tmp_path / "experiments")
+    for name, manifest in (
+        ("measured", {"experiment": {}, "servers": {"vertx": {}}}),
+        ("begun", {"experiment": {"servers": ["netty", "vertx"]}, "servers": {}}),
+        ("of-core", {"experiment": {"servers": ["netty"]}, "servers": {"netty": {}}}),
+    ):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "manifest.json").write_text(json.dumps(manifest))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({}, ()),
+        ({"SERVER": "fixed-pool,vertx"}, BOTH),
+        ({"SERVER": "fixed-pool"}, ()),
+        ({"EXP": "frameworks"}, BOTH),
+        ({"EXP": "sweep"}, ()),
+        ({"EXP": "frameworks", "SERVER": "netty"}, ()),
+        ({"RESUME": "measured"}, BOTH),
+        ({"RESUME": "begun"}, BOTH),
+        ({"RESUME": "of-core"}, ()),
+        ({"EXP": "nosuch", "RESUME": "../nosuch"}, ()),
+    ],
+)
+def test_words_need_the_profiles_of_the_servers_they_name(
+    words: dict[str, str], expected: tuple[str, ...], home: Path
+) -> None:
+    assert needed_profiles(words, (), (), home) == expected
+
+
+def test_a_profile_is_asked_for_by_name(home: Path) -> None:
+    assert needed_profiles({}, ("frameworks",), (), home) == BOTH
+
+
+def test_what_is_up_stays_up(home: Path) -> None:
+    assert needed_profiles({}, (), ("loadgen", "helidon"), home) == BOTH
+
+
+@pytest.mark.parametrize("name", ["framework", "frameworks.*", "core"])
+def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
+    with pytest.raises(WordError) as refused:
+        needed_profiles({}, (name,), (), home)
+    assert str(refused.value) == f"PROFILE={name} is not a profile; allowed: frameworks"

@@ -1,0 +1,40 @@
+from lab.store.host_file import host_facts
+
+TOLD = r"""
+commit 0123abcd
+commit_dirty yes
+cpu_model Some "CPU" \ 3.0
+kernel 6.1
+os Debian GNU/Linux 12
+engine {"docker_version": "26.1.5", "cores": 2}
+compose_version 2.26.1
+nofile 20000
+cpuset LOADGEN 0-1
+cpuset TOXIPROXY 2
+cpuset DOWNSTREAM
+image prom/prometheus:v2 {"id": "sha256:1", "digests": [], "built_from": "packages"}
+"""
+
+
+def test_the_facts_as_a_manifest_has_them() -> None:
+    assert host_facts(TOLD.splitlines()) == {
+        "commit": "0123abcd",
+        "commit_dirty": True,
+        "cpu_model": 'Some "CPU" \\ 3.0',
+        "kernel": "6.1",
+        "os": "Debian GNU/Linux 12",
+        "docker_version": "26.1.5",
+        "cores": 2,
+        "compose_version": "2.26.1",
+        "nofile": 20000,
+        "cpusets": {"loadgen": "0-1", "toxiproxy": "2", "downstream": ""},
+        "images": {
+            "prom/prometheus:v2": {"id": "sha256:1", "digests": [], "built_from": "packages"}
+        },
+    }
+
+
+def test_a_clean_checkout_and_control_characters() -> None:
+    facts = host_facts(["commit unknown", "cpu_model a\tb\x1bc"])
+    assert facts["commit_dirty"] is False
+    assert facts["cpu_model"] == "abc"
