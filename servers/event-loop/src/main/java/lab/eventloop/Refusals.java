@@ -6,6 +6,7 @@ import java.util.Map;
 import lab.contract.Answer;
 import lab.contract.Json;
 import lab.contract.Outcome;
+import lab.contract.http.MalformedException;
 
 /** What is said to input that is no request. */
 final class Refusals {
