@@ -13,13 +13,15 @@ import java.net.Socket;
 import java.net.StandardSocketOptions;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A downstream on a free port that behaves as told. */
-final class FakeDownstream implements AutoCloseable {
+/** A downstream on a free port that behaves as told. Any thread. */
+public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
 
-  enum Behaviour {
+  /** What it does with the requests that come from now on. */
+  public enum Behaviour {
     /** 200 with {@link #BODY}, with a Content-Length. */
     ANSWER,
     /** As {@link #ANSWER}, then closes without having said so. */
@@ -28,6 +30,8 @@ final class FakeDownstream implements AutoCloseable {
     ANSWER_UNTIL_CLOSE,
     /** 200 with {@link #BODY}, in chunks. */
     ANSWER_IN_CHUNKS,
+    /** As {@link #ANSWER}, but not before {@link #answerHeld} allows it. */
+    HOLD,
     /** Reads the request and says nothing. */
     SILENT,
     /** Resets the connection after the request was read. */
@@ -41,6 +45,8 @@ final class FakeDownstream implements AutoCloseable {
   private final ServerSocket listener;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final AtomicInteger connections = new AtomicInteger();
+  private final AtomicInteger closed = new AtomicInteger();
+  private final Semaphore heldAnswers = new Semaphore(0, true);
   private volatile Behaviour behaviour = Behaviour.ANSWER;
 
   FakeDownstream() {
@@ -56,13 +62,23 @@ final class FakeDownstream implements AutoCloseable {
     return "http://127.0.0.1:" + listener.getLocalPort() + "/";
   }
 
-  void behave(Behaviour next) {
+  public void behave(Behaviour next) {
     behaviour = next;
+  }
+
+  /** Answers so many of the requests that are held, or will be, in the order they came. */
+  public void answerHeld(int count) {
+    heldAnswers.release(count);
   }
 
   /** Connections accepted so far. */
   int connections() {
     return connections.get();
+  }
+
+  /** Connections of those that it has closed by now. */
+  int closed() {
+    return closed.get();
   }
 
   @Override
@@ -116,11 +132,17 @@ final class FakeDownstream implements AutoCloseable {
             socket.setOption(StandardSocketOptions.SO_LINGER, 0);
             return;
           }
+          case HOLD -> {
+            heldAnswers.acquire();
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          }
           case SILENT -> Thread.sleep(60_000);
         }
       }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
+    } finally {
+      closed.incrementAndGet();
     }
   }
 
