@@ -78,10 +78,11 @@ final class DownstreamPool {
     }
   }
 
-  private void begin(Call call) {
+  /** Begins a call that waited for its place. */
+  private void beginGranted(Call call) {
     granted.add(call);
     if (isBeginning) {
-      // A call that fails at once leads back here; the loop below goes on with the next.
+      // A call that failed at once gave its place to this one: the loop below begins it.
       return;
     }
     isBeginning = true;
@@ -114,6 +115,7 @@ final class DownstreamPool {
       this.askedNanos = askedNanos;
     }
 
+    /** Takes its place when it has to wait for one. */
     private ConnectionCap.Waiter waiter() {
       ConnectionCap.Waiter waiting =
           new ConnectionCap.Waiter() {
@@ -121,9 +123,9 @@ final class DownstreamPool {
             @Override
             protected void granted() {
               if (loop.isCurrentThread()) {
-                DownstreamPool.this.begin(Call.this);
+                beginGranted(Call.this);
               } else {
-                loop.execute(() -> DownstreamPool.this.begin(Call.this));
+                loop.execute(() -> beginGranted(Call.this));
               }
             }
           };
@@ -209,7 +211,7 @@ final class DownstreamPool {
         metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos);
         cap.leave();
       } else {
-        // A place that has just been granted is left when it is to begin.
+        // If its place has just been granted, beginGranted is under way and leaves it.
         var _ = cap.giveUp(requireNonNull(waiter));
         metrics.ended(outcome, now - askedNanos, 0);
       }

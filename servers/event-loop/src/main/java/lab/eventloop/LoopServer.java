@@ -45,7 +45,7 @@ final class LoopServer implements TrafficServer {
     DownstreamRequest request = DownstreamRequest.get(settings.downstreamUrl());
     Admission admission = new Admission(settings.queueBound());
     ServerSocketChannel listener = ServerSocketChannel.open();
-    // For what may block: as many as can do CPU work at a time, since files are in the page cache.
+    // They do what may block. Files are in the page cache, so reading them takes only CPU.
     ExecutorService helpers =
         Executors.newFixedThreadPool(
             Runtime.getRuntime().availableProcessors(),

@@ -26,6 +26,8 @@ public final class FakeDownstream implements AutoCloseable {
     ANSWER,
     /** As {@link #ANSWER}, then closes without having said so. */
     ANSWER_THEN_CLOSE,
+    /** As {@link #ANSWER_THEN_CLOSE}, but counts a connection when the client has closed it too. */
+    ANSWER_THEN_END,
     /** 200 with {@link #BODY}, up to its close. */
     ANSWER_UNTIL_CLOSE,
     /** 200 with {@link #BODY}, in chunks. */
@@ -45,7 +47,7 @@ public final class FakeDownstream implements AutoCloseable {
   private final ServerSocket listener;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final AtomicInteger connections = new AtomicInteger();
-  private final AtomicInteger closed = new AtomicInteger();
+  private final AtomicInteger ended = new AtomicInteger();
   private final Semaphore heldAnswers = new Semaphore(0, true);
   private volatile Behaviour behaviour = Behaviour.ANSWER;
 
@@ -76,9 +78,9 @@ public final class FakeDownstream implements AutoCloseable {
     return connections.get();
   }
 
-  /** Connections of those that it has closed by now. */
-  int closed() {
-    return closed.get();
+  /** Connections that it has ended and the client has closed. */
+  int ended() {
+    return ended.get();
   }
 
   @Override
@@ -114,6 +116,15 @@ public final class FakeDownstream implements AutoCloseable {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
             return;
           }
+          case ANSWER_THEN_END -> {
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            socket.shutdownOutput();
+            while (in.read() >= 0) {
+              // Not closed yet.
+            }
+            ended.incrementAndGet();
+            return;
+          }
           case ANSWER_UNTIL_CLOSE -> {
             write(out, "200 OK", "Connection: close", BODY);
             return;
@@ -141,8 +152,6 @@ public final class FakeDownstream implements AutoCloseable {
       }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
-    } finally {
-      closed.incrementAndGet();
     }
   }
 

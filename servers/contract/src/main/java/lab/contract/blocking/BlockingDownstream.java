@@ -9,8 +9,8 @@ import lab.contract.ModelContext;
 import lab.contract.downstream.DownstreamLimits;
 
 /**
- * Calls the downstream on the caller's own thread, by the rules that hold for every model: so many
- * calls at a time, the others wait their turn, and one deadline over waiting and calling.
+ * Calls the downstream on the caller's thread, by the rules of every model: the number of calls at
+ * a time is limited, the others wait their turn, and one deadline holds for waiting and calling.
  */
 public final class BlockingDownstream implements AutoCloseable {
   private final DownstreamClient client;

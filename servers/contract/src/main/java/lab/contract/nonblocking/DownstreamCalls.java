@@ -18,12 +18,12 @@ import lab.contract.downstream.DownstreamLimits;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls the downstream through a framework's own client, by the rules that hold for every model: so
- * many calls at a time, the others wait their turn, and one deadline over waiting and calling. Any
- * thread; no call blocks.
+ * Calls the downstream through a framework's own client, by the rules of every model: the number of
+ * calls at a time is limited, the others wait their turn, and one deadline holds for waiting and
+ * calling. Any thread; no call blocks.
  */
 public final class DownstreamCalls {
-  /** A framework's client. Its own cap on connections must not be what binds. */
+  /** A framework's client. Its own limit on connections must be higher than the lab's. */
   public interface Client {
     /**
      * Asks the downstream.
