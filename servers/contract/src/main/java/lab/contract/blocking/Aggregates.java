@@ -38,9 +38,8 @@ final class Aggregates {
   }
 
   /**
-   * The pauses of one scope that may be cancelled. A scope that is cancelled starts no more
-   * branches: one that never began is counted as cancelled too, when this is closed, which is after
-   * the scope.
+   * The cancellable pauses of one scope. A cancelled scope starts no more branches, so {@link
+   * #close}, called after the scope is closed, counts those that never began as cancelled.
    */
   private final class Pauses implements AutoCloseable {
     private final Route route;
@@ -66,7 +65,7 @@ final class Aggregates {
       };
     }
 
-    /** How many were cancelled, begun or not; to be asked when the scope is closed. */
+    /** The number of cancelled pauses, begun or not, once the scope is closed. */
     int cancelled() {
       return interrupted.get() + notBegun.get();
     }

@@ -38,7 +38,7 @@ public final class AnswerReader {
   private final HeaderFields fields;
   private State state = State.HEAD;
 
-  /** What has come of a head that is not there yet. */
+  /** The first bytes of a head whose blank line has not come yet. */
   private byte[] partialHead = NOTHING;
 
   private byte[] body = NOTHING;
@@ -75,26 +75,27 @@ public final class AnswerReader {
     return state == State.WHOLE;
   }
 
-  /** Whether the close of the connection, now, is the proper end of the answer. */
+  /** Whether the answer is whole if the downstream closes the connection now. */
   public boolean endsWithClose() {
     return state == State.TO_CLOSE;
   }
 
-  /** Of an answer that is whole, like all that follow. */
+  /** The status of the answer, which must be whole. */
   public int status() {
     return status;
   }
 
+  /** The body of the answer, which must be whole. */
   public byte[] body() {
     return body;
   }
 
-  /** Whether the connection is fit for another request. */
+  /** Whether the connection can take another request after this answer, which must be whole. */
   public boolean isConnectionReusable() {
     return reusable;
   }
 
-  /** Forgets the last answer, to read another: keeps no buffer. */
+  /** Drops the last answer and its buffers, to read another one. */
   public void forget() {
     state = State.HEAD;
     partialHead = NOTHING;
@@ -130,7 +131,7 @@ public final class AnswerReader {
       body = new byte[(int) fields.contentLength()];
     } else {
       reusable = false;
-      // Answers without a body end here too; none of them is wanted.
+      // An answer other than 200 is not wanted, so its body is not read.
       state = status == 200 ? State.TO_CLOSE : State.WHOLE;
     }
     takeBody(bytes, end, to);
@@ -142,7 +143,7 @@ public final class AnswerReader {
       case CHUNKED -> takeChunks(requireNonNull(chunks), bytes, from, to);
       case TO_CLOSE -> takeToClose(bytes, from, to);
       case HEAD, WHOLE -> {
-        // The rest of an answer that is not wanted.
+        // WHOLE: the body of an answer that is not wanted. HEAD: never.
       }
     }
   }

@@ -39,7 +39,7 @@ public final class DownstreamLimits {
     return cap;
   }
 
-  /** The time a call that begins now may take, waiting for a place included, in nanoseconds. */
+  /** How long a call that begins now may take, with its wait for a place, in nanoseconds. */
   public long timeoutNanos() {
     return timeoutMs * 1_000_000L;
   }
