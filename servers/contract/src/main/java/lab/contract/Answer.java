@@ -57,7 +57,8 @@ public record Answer(int status, Outcome outcome, String contentType, byte[] bod
     return new Answer(404, Outcome.CLIENT_ERROR, JSON, bytes(body));
   }
 
-  static Answer error(int status, String reason) {
+  /** An error with its reason: the client's below 500, else the server's. */
+  public static Answer error(int status, String reason) {
     return new Answer(
         status,
         status < 500 ? Outcome.CLIENT_ERROR : Outcome.SERVER_ERROR,

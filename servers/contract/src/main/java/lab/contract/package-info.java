@@ -1,6 +1,6 @@
 /**
  * What every server model shares: settings, routes and their bodies, metric names, knobs and the
- * management port. It owns no request thread: how a request waits is the model's own business.
+ * management port. It owns no request thread: each model decides how a request waits.
  */
 @NullMarked
 package lab.contract;

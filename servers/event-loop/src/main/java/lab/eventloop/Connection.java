@@ -12,6 +12,9 @@ import java.nio.channels.SocketChannel;
 import java.util.Arrays;
 import lab.contract.Answer;
 import lab.contract.Outcome;
+import lab.contract.http.ChunkedBody;
+import lab.contract.http.HttpBytes;
+import lab.contract.http.MalformedException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,7 +83,7 @@ final class Connection extends Timers.Timer implements Ready {
   /** What is left of a request's body to be passed over: bytes, or chunks. */
   private long bodyLeft;
 
-  private @Nullable Chunks chunks;
+  private @Nullable ChunkedBody chunks;
 
   /** The request from its head's end to its answer's. */
   private @Nullable Exchange exchange;
@@ -312,7 +315,7 @@ final class Connection extends Timers.Timer implements Ready {
       become(State.RECEIVING);
       beQuiet();
     }
-    int end = Bytes.endOfHead(input, Math.max(from, scanned), to);
+    int end = HttpBytes.endOfHead(input, Math.max(from, scanned), to);
     if ((end < 0 ? to : end) - from > RequestHead.MAX_BYTES) {
       refuse(Refusals.HEAD_TOO_LONG);
       return false;
@@ -339,7 +342,7 @@ final class Connection extends Timers.Timer implements Ready {
             request.answerHasBody(),
             loop.selectedNanos());
     bodyLeft = Math.max(0, request.fields().contentLength());
-    chunks = request.fields().chunked() ? new Chunks(0) : null;
+    chunks = request.fields().chunked() ? new ChunkedBody(0) : null;
     if (request.fields().expectsContinue() && (bodyLeft > 0 || chunks != null)) {
       promise();
     }

@@ -1,10 +1,15 @@
 package lab.eventloop;
 
+import static java.util.Objects.requireNonNull;
+
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
+import lab.contract.downstream.ConnectionCap;
+import lab.contract.downstream.DownstreamAddress;
+import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
@@ -19,44 +24,47 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 final class DownstreamPool {
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  private static final long KEEP_IDLE_NANOS = 60_000_000_000L;
-
+  private static final long KEEP_IDLE_NANOS = DownstreamLimits.KEEP_IDLE.toNanos();
   private static final byte[] NOTHING = new byte[0];
 
   private final Loop loop;
+  private final ConnectionCap cap;
   private final DownstreamLimits limits;
   private final DownstreamAddress address;
+  private final byte[] request;
   private final DownstreamMetrics metrics;
-  private final ArrayDeque<Call> waiting = new ArrayDeque<>();
 
   /** Last in, first out; those closed by the downstream meanwhile are dropped when met. */
   private final ArrayDeque<DownstreamConnection> idle = new ArrayDeque<>();
 
+  /** Calls that waited, have their place now, and are about to begin. */
+  private final ArrayDeque<Call> granted = new ArrayDeque<>();
+
   private boolean isBeginning;
 
   DownstreamPool(
-      Loop loop, DownstreamLimits limits, DownstreamAddress address, DownstreamMetrics metrics) {
+      Loop loop,
+      DownstreamLimits limits,
+      DownstreamAddress address,
+      byte[] request,
+      DownstreamMetrics metrics) {
     this.loop = loop;
     this.limits = limits;
+    this.cap = limits.cap();
     this.address = address;
+    this.request = request;
     this.metrics = metrics;
-    limits.join(() -> loop.execute(this::beginWaiting));
   }
 
   /** Calls the downstream; one deadline holds for all of it. */
   void call(DownstreamCallback callback) {
     long now = System.nanoTime();
     Call call = new Call(callback, now);
-    loop.timers().set(call, now + limits.timeoutMs() * 1_000_000L);
-    if (waiting.isEmpty() && limits.tryEnter()) {
+    loop.timers().set(call, now + limits.timeoutNanos());
+    // Only a call that has to wait needs a waiter.
+    if (cap.tryEnter() || cap.enter(call.waiter())) {
       call.begin(now);
-      return;
     }
-    waiting.add(call);
-    limits.pendingChanged(1);
-    // Another loop's place may have come free before it could see this call.
-    beginWaiting();
   }
 
   /** Closes what nobody has used for long. */
@@ -70,22 +78,21 @@ final class DownstreamPool {
     }
   }
 
-  private void beginWaiting() {
+  /** Begins a call that waited for its place. */
+  private void beginGranted(Call call) {
+    granted.add(call);
     if (isBeginning) {
-      // A call that fails at once leads back here; the loop below goes on with the next.
+      // A call that failed at once gave its place to this one: the loop below begins it.
       return;
     }
     isBeginning = true;
     try {
-      while (!waiting.isEmpty()) {
-        if (waiting.getFirst().ended) {
-          // Its deadline has passed; it was counted then.
-          waiting.removeFirst();
-        } else if (limits.tryEnter()) {
-          limits.pendingChanged(-1);
-          waiting.removeFirst().begin(System.nanoTime());
+      for (Call next = granted.poll(); next != null; next = granted.poll()) {
+        if (next.ended) {
+          // Its deadline passed after the place was granted.
+          cap.leave();
         } else {
-          return;
+          next.begin(System.nanoTime());
         }
       }
     } finally {
@@ -100,11 +107,30 @@ final class DownstreamPool {
     private long begunNanos;
     private boolean begun;
     private boolean ended;
+    private ConnectionCap.@Nullable Waiter waiter;
     private @Nullable DownstreamConnection connection;
 
     Call(DownstreamCallback callback, long askedNanos) {
       this.callback = callback;
       this.askedNanos = askedNanos;
+    }
+
+    /** Takes its place when it has to wait for one. */
+    private ConnectionCap.Waiter waiter() {
+      ConnectionCap.Waiter waiting =
+          new ConnectionCap.Waiter() {
+            // Any thread: the place may have been another loop's.
+            @Override
+            protected void granted() {
+              if (loop.isCurrentThread()) {
+                beginGranted(Call.this);
+              } else {
+                loop.execute(() -> beginGranted(Call.this));
+              }
+            }
+          };
+      waiter = waiting;
+      return waiting;
     }
 
     /** Its deadline. */
@@ -165,7 +191,7 @@ final class DownstreamPool {
       InetSocketAddress to = address.current();
       DownstreamConnection fresh;
       try {
-        fresh = DownstreamConnection.open(loop, address.request());
+        fresh = DownstreamConnection.open(loop, request);
       } catch (IOException e) {
         failed(DownstreamOutcome.ERROR);
         return;
@@ -182,12 +208,11 @@ final class DownstreamPool {
       loop.timers().cancel(this);
       long now = System.nanoTime();
       if (begun) {
-        limits.leave();
         metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos);
-        beginWaiting();
-        limits.tellWaiting();
+        cap.leave();
       } else {
-        limits.pendingChanged(-1);
+        // If its place has just been granted, beginGranted is under way and leaves it.
+        var _ = cap.giveUp(requireNonNull(waiter));
         metrics.ended(outcome, now - askedNanos, 0);
       }
       callback.ended(outcome, body);

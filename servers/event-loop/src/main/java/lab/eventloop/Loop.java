@@ -26,6 +26,9 @@ import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
 import lab.contract.Settings;
+import lab.contract.downstream.DownstreamAddress;
+import lab.contract.downstream.DownstreamLimits;
+import lab.contract.http.HeaderFields;
 import lab.contract.nonblocking.LoopServices;
 import lab.contract.nonblocking.NonBlockingRoutes;
 import org.jspecify.annotations.Nullable;
@@ -90,6 +93,9 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private boolean stopping;
   private boolean graceOver;
 
+  /** Set by the thread itself. Another thread reads null or this one, and is equal to neither. */
+  private @Nullable Thread thread;
+
   /** Written by the loop only, read by scrapes. */
   private final AtomicInteger open = new AtomicInteger();
 
@@ -109,6 +115,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
       Admission admission,
       DownstreamLimits limits,
       DownstreamAddress address,
+      byte[] downstreamRequest,
       Executor helpers,
       Runnable broken)
       throws IOException {
@@ -121,7 +128,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     this.broken = broken;
     this.heads = new AnswerHead(context.model());
     this.routes = new NonBlockingRoutes(context, this);
-    this.downstream = new DownstreamPool(this, limits, address, context.downstream());
+    this.downstream =
+        new DownstreamPool(this, limits, address, downstreamRequest, context.downstream());
   }
 
   // --- from any thread ------------------------------------------------------------------------
@@ -152,6 +160,11 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     selector.wakeup();
   }
 
+  /** Whether the caller runs on the loop's thread. Any thread. */
+  boolean isCurrentThread() {
+    return Thread.currentThread().equals(thread);
+  }
+
   /** Takes no connections any more, and ends when the last request has, or after the grace. */
   void stop(Duration grace) {
     execute(() -> beginToStop(grace));
@@ -161,6 +174,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   @Override
   public void run() {
+    thread = Thread.currentThread();
     try {
       sweepFromNowOn();
       while (!(stopping && open.getPlain() == 0) && !graceOver) {

@@ -14,6 +14,9 @@ import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
+import lab.contract.downstream.DownstreamAddress;
+import lab.contract.downstream.DownstreamLimits;
+import lab.contract.downstream.DownstreamRequest;
 
 /** The loops, their threads, and what they share. */
 final class LoopServer implements TrafficServer {
@@ -38,12 +41,11 @@ final class LoopServer implements TrafficServer {
   static LoopServer start(ModelContext context) throws IOException {
     Settings settings = context.settings();
     int count = settings.loops(1);
-    DownstreamLimits limits =
-        new DownstreamLimits(
-            settings.downstreamConnections(), (int) settings.downstreamTimeout().toMillis());
+    DownstreamLimits limits = DownstreamLimits.publish(context);
+    DownstreamRequest request = DownstreamRequest.get(settings.downstreamUrl());
     Admission admission = new Admission(settings.queueBound());
     ServerSocketChannel listener = ServerSocketChannel.open();
-    // For what may block: as many as can do CPU work at a time, since files are in the page cache.
+    // They do what may block. Files are in the page cache, so reading them takes only CPU.
     ExecutorService helpers =
         Executors.newFixedThreadPool(
             Runtime.getRuntime().availableProcessors(),
@@ -52,7 +54,7 @@ final class LoopServer implements TrafficServer {
     try {
       listener.configureBlocking(false);
       listener.bind(new InetSocketAddress(settings.httpPort()), settings.backlog());
-      DownstreamAddress address = new DownstreamAddress(settings.downstreamUrl(), helpers);
+      DownstreamAddress address = new DownstreamAddress(request.host(), request.port(), helpers);
       for (int i = 1; i <= count; i++) {
         loops.add(
             new Loop(
@@ -63,6 +65,7 @@ final class LoopServer implements TrafficServer {
                 admission,
                 limits,
                 address,
+                request.bytes(),
                 helpers,
                 LoopServer::endProcess));
       }
@@ -72,11 +75,8 @@ final class LoopServer implements TrafficServer {
       helpers.shutdownNow();
       throw e;
     }
-    context.mbeans().register("DownstreamConnections", limits);
     context.knobs().hasLoops(count);
     context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
-    context.knobs().add(Settings.DOWNSTREAM_CONNECTIONS, limits::getCap, limits::resize);
-    context.knobs().add(Settings.DOWNSTREAM_TIMEOUT_MS, limits::timeoutMs, limits::setTimeoutMs);
     LoopMetrics.register(
         context.registry(),
         () -> loops,

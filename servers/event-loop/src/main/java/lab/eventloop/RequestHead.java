@@ -6,6 +6,9 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Arrays;
 import lab.contract.RouteCall;
+import lab.contract.http.HeaderFields;
+import lab.contract.http.HttpBytes;
+import lab.contract.http.MalformedException;
 
 /** Reads requests' heads. Reused for every request of a loop: it holds the last one's. */
 final class RequestHead {
@@ -28,15 +31,15 @@ final class RequestHead {
 
   /** Reads a head, whose blank line is there. */
   void read(byte[] bytes, int from) throws MalformedException {
-    int lineEnd = Bytes.endOfLine(bytes, from);
-    int methodEnd = Bytes.indexOf(bytes, from, lineEnd, ' ');
-    int targetEnd = methodEnd < 0 ? -1 : Bytes.indexOf(bytes, methodEnd + 1, lineEnd, ' ');
+    int lineEnd = HttpBytes.endOfLine(bytes, from);
+    int methodEnd = HttpBytes.indexOf(bytes, from, lineEnd, ' ');
+    int targetEnd = methodEnd < 0 ? -1 : HttpBytes.indexOf(bytes, methodEnd + 1, lineEnd, ' ');
     if (methodEnd <= from || targetEnd <= methodEnd + 1) {
       throw new MalformedException("no request line");
     }
-    int versionEnd = Bytes.trimBlanks(bytes, targetEnd + 1, lineEnd);
-    http11 = Bytes.is(bytes, targetEnd + 1, versionEnd, "http/1.1");
-    if (!http11 && !Bytes.is(bytes, targetEnd + 1, versionEnd, "http/1.0")) {
+    int versionEnd = HttpBytes.trimBlanks(bytes, targetEnd + 1, lineEnd);
+    http11 = HttpBytes.is(bytes, targetEnd + 1, versionEnd, "http/1.1");
+    if (!http11 && !HttpBytes.is(bytes, targetEnd + 1, versionEnd, "http/1.0")) {
       throw new MalformedException("neither HTTP/1.1 nor HTTP/1.0");
     }
     fields.read(bytes, lineEnd + 1);

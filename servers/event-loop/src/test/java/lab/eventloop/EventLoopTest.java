@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
+import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RunningServer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -21,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The contract, and what this model does about slow, odd and half-closed clients. */
-@Timeout(60)
+@Timeout(120)
 class EventLoopTest extends ContractTest {
   @Override
   protected ServerModel model() {
@@ -141,7 +142,7 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void aQuietClientIsClosed() throws Exception {
-    try (Peer peer = new Peer(start("LAB_KEEP_ALIVE_TIMEOUT_S", "1"))) {
+    try (Peer peer = new Peer(start("LAB_KEEP_ALIVE_TIMEOUT_S", "3"))) {
       peer.send("GET /health HTTP/1.1\r\n\r\n");
       assertThat(peer.readAnswer()).doesNotContain("Connection: close");
       peer.send("GET /hea");
@@ -166,20 +167,19 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void beyondTheBoundRequestsInFlightAreAnswered503() throws Exception {
-    RunningServer server = start("LAB_QUEUE_BOUND", "2");
+    downstream().behave(Behaviour.HOLD);
+    RunningServer server = startHolding("LAB_QUEUE_BOUND", "2");
     try (Peer first = new Peer(server);
         Peer second = new Peer(server);
         Peer rejected = new Peer(server)) {
-      // Long enough for a machine that is busy with other things to see both in flight.
-      first.send("GET /?wait_ms=5000 HTTP/1.1\r\n\r\n");
-      second.send("GET /?wait_ms=5000 HTTP/1.1\r\n\r\n");
-      while (!metrics(server).contains("lab_http_requests_in_flight{route=\"/\"} 2")) {
-        Thread.sleep(1);
-      }
+      first.send("GET /downstream HTTP/1.1\r\n\r\n");
+      second.send("GET /downstream HTTP/1.1\r\n\r\n");
+      awaitInFlight(server, 2);
       rejected.send("GET /health HTTP/1.1\r\n\r\n");
       assertThat(rejected.readAnswer())
           .startsWith("HTTP/1.1 503 ")
           .doesNotContain("Connection: close");
+      downstream().answerHeld(2);
       assertThat(first.readAnswer()).startsWith("HTTP/1.1 200 ");
       assertThat(second.readAnswer()).startsWith("HTTP/1.1 200 ");
       rejected.send("GET /health HTTP/1.1\r\n\r\n");
@@ -223,6 +223,30 @@ class EventLoopTest extends ContractTest {
   }
 
   @Test
+  void aPlaceThatComesFreeGoesToWhoeverWaitedLongestOnWhicheverLoop() throws Exception {
+    downstream().behave(Behaviour.HOLD);
+    RunningServer server = startHolding("LAB_LOOPS", "2", "LAB_DOWNSTREAM_CONNECTIONS", "1");
+    // Connections are dealt out in turn: the first and the third are of one loop.
+    try (Peer holder = new Peer(server);
+        Peer ofTheOtherLoop = new Peer(server);
+        Peer ofTheSameLoop = new Peer(server)) {
+      holder.send("GET /downstream HTTP/1.1\r\n\r\n");
+      awaitLeased(1);
+      ofTheOtherLoop.send("GET /downstream HTTP/1.1\r\n\r\n");
+      awaitPending(1);
+      ofTheSameLoop.send("GET /downstream HTTP/1.1\r\n\r\n");
+      awaitPending(2);
+      downstream().answerHeld(1);
+      assertThat(holder.readAnswer()).startsWith("HTTP/1.1 200 ");
+      downstream().answerHeld(1);
+      assertThat(ofTheOtherLoop.readAnswer()).startsWith("HTTP/1.1 200 ");
+      awaitPending(0);
+      downstream().answerHeld(1);
+      assertThat(ofTheSameLoop.readAnswer()).startsWith("HTTP/1.1 200 ");
+    }
+  }
+
+  @Test
   void blockingTheLoopMakesWaitsFollowEachOther() throws Exception {
     RunningServer server = start("LAB_BLOCK_THE_LOOP", "true");
     int clients = 5;
@@ -245,25 +269,14 @@ class EventLoopTest extends ContractTest {
     assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(clients * 50_000_000L);
   }
 
-  private static String metrics(RunningServer server) throws IOException {
-    try (Peer peer = new Peer(server.managementPort())) {
-      peer.send("GET /metrics HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
-      return peer.readToEnd();
-    }
-  }
-
   /** A client that sends any bytes. */
   private static final class Peer implements AutoCloseable {
     private final Socket socket;
     private final InputStream in;
 
     Peer(RunningServer server) throws IOException {
-      this(server.httpPort());
-    }
-
-    Peer(int port) throws IOException {
-      socket = new Socket(InetAddress.getLoopbackAddress(), port);
-      socket.setSoTimeout(10_000);
+      socket = new Socket(InetAddress.getLoopbackAddress(), server.httpPort());
+      socket.setSoTimeout(60_000);
       in = new BufferedInputStream(socket.getInputStream());
     }
 

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import lab.contract.Route;
 import lab.contract.RouteCall;
+import lab.contract.http.HttpBytes;
+import lab.contract.http.MalformedException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -130,6 +132,6 @@ class RequestHeadTest {
 
   private static int end(String text) {
     byte[] bytes = text.getBytes(ISO_8859_1);
-    return Bytes.endOfHead(bytes, 0, bytes.length);
+    return HttpBytes.endOfHead(bytes, 0, bytes.length);
   }
 }

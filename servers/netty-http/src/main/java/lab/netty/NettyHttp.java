@@ -1,7 +1,5 @@
 package lab.netty;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
@@ -45,8 +43,8 @@ public final class NettyHttp implements TrafficServer {
     RequestHandler create(ModelContext context, List<EventLoop> loops);
   }
 
-  static final Answer MALFORMED = refusal(400, "malformed request");
-  static final Answer TOO_LARGE = refusal(431, "request line or headers too large");
+  static final Answer MALFORMED = Answer.error(400, "malformed request");
+  static final Answer TOO_LARGE = Answer.error(431, "request line or headers too large");
 
   private static final Logger LOG = System.getLogger(NettyHttp.class.getName());
   private static final int MAX_REQUEST_LINE_BYTES = 32 << 10;
@@ -200,13 +198,5 @@ public final class NettyHttp implements TrafficServer {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-  }
-
-  private static Answer refusal(int status, String reason) {
-    return new Answer(
-        status,
-        Outcome.CLIENT_ERROR,
-        Answer.JSON,
-        "{\"error\":\"%s\"}".formatted(reason).getBytes(UTF_8));
   }
 }

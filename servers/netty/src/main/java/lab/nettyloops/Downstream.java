@@ -1,41 +1,34 @@
 package lab.nettyloops;
 
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
-
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import java.net.URI;
+import java.util.concurrent.Executor;
 import lab.contract.DownstreamMetrics;
-import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
-import lab.contract.Settings;
-import lab.contract.nonblocking.ConnectionCap;
+import lab.contract.downstream.ConnectionCap;
+import lab.contract.downstream.DownstreamAddress;
+import lab.contract.downstream.DownstreamLimits;
+import lab.contract.downstream.DownstreamRequest;
 
 /** What the loops' clients of the downstream have in common. Any thread. */
 final class Downstream {
   private final DownstreamAddress address;
   private final ByteBuf request;
   private final DownstreamMetrics metrics;
-  private final ConnectionCap cap;
-  private final DownstreamTimeout timeout;
+  private final DownstreamLimits limits;
 
-  Downstream(ModelContext context) {
-    Settings settings = context.settings();
-    URI url = settings.downstreamUrl();
-    address = new DownstreamAddress(url.getHost(), url.getPort() < 0 ? 80 : url.getPort());
-    String target =
-        url.getRawQuery() == null ? url.getRawPath() : url.getRawPath() + "?" + url.getRawQuery();
-    byte[] text =
-        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
-            .formatted(target, url.getRawAuthority())
-            .getBytes(ISO_8859_1);
+  /**
+   * @param helpers threads that may block
+   */
+  Downstream(ModelContext context, Executor helpers) {
+    DownstreamRequest get = DownstreamRequest.get(context.settings().downstreamUrl());
+    address = new DownstreamAddress(get.host(), get.port(), helpers);
     // Direct, as the socket wants it: encoded once, written by every call.
     request =
         Unpooled.unreleasableBuffer(
-            Unpooled.directBuffer(text.length).writeBytes(text).asReadOnly());
+            Unpooled.directBuffer(get.bytes().length).writeBytes(get.bytes()).asReadOnly());
     metrics = context.downstream();
-    cap = new ConnectionCap(settings.downstreamConnections());
-    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
+    limits = DownstreamLimits.publish(context);
   }
 
   DownstreamAddress address() {
@@ -52,11 +45,11 @@ final class Downstream {
   }
 
   ConnectionCap cap() {
-    return cap;
+    return limits.cap();
   }
 
-  /** The deadline of a call that begins now. */
-  int timeoutMs() {
-    return timeout.ms();
+  /** The time that a call that begins now may take. */
+  long timeoutNanos() {
+    return limits.timeoutNanos();
   }
 }

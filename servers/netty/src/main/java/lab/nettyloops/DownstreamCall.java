@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamOutcome;
-import lab.contract.nonblocking.ConnectionCap;
+import lab.contract.downstream.ConnectionCap;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
@@ -46,7 +46,9 @@ final class DownstreamCall extends ConnectionCap.Waiter {
 
   void start() {
     deadline =
-        client.loop().schedule(this::late, client.downstream().timeoutMs(), TimeUnit.MILLISECONDS);
+        client
+            .loop()
+            .schedule(this::late, client.downstream().timeoutNanos(), TimeUnit.NANOSECONDS);
     if (client.downstream().cap().enter(this)) {
       begin();
     }
@@ -103,14 +105,8 @@ final class DownstreamCall extends ConnectionCap.Waiter {
   }
 
   private void connect() {
-    client.downstream().address().find(client.loop(), this::connect);
-  }
-
-  private void connect(@Nullable InetSocketAddress address) {
-    if (ended) {
-      return;
-    }
-    if (address == null) {
+    InetSocketAddress address = client.downstream().address().current();
+    if (address.isUnresolved()) {
       failed(DownstreamOutcome.ERROR);
       return;
     }

@@ -12,6 +12,8 @@ import io.netty.handler.codec.http.HttpResponseDecoder;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
+import lab.contract.downstream.AnswerReader;
+import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
 import org.jspecify.annotations.Nullable;
 
@@ -20,11 +22,7 @@ import org.jspecify.annotations.Nullable;
  * recently used first. The loop's thread only.
  */
 final class DownstreamClient {
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  private static final long KEEP_IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
-
   private static final int PRUNE_INTERVAL_S = 5;
-  private static final int MAX_HEAD_BYTES = 16 << 10;
 
   private final EventLoop loop;
   private final Downstream downstream;
@@ -36,7 +34,8 @@ final class DownstreamClient {
   DownstreamClient(EventLoop loop, Downstream downstream) {
     this.loop = loop;
     this.downstream = downstream;
-    HttpDecoderConfig limits = new HttpDecoderConfig().setMaxHeaderSize(MAX_HEAD_BYTES);
+    HttpDecoderConfig limits =
+        new HttpDecoderConfig().setMaxHeaderSize(AnswerReader.MAX_HEAD_BYTES);
     bootstrap =
         new Bootstrap()
             .group(loop)
@@ -91,7 +90,8 @@ final class DownstreamClient {
   private void prune() {
     long now = System.nanoTime();
     DownstreamConnection oldest = idle.peekLast();
-    while (oldest != null && (!oldest.isOpen() || now - oldest.idleSince() > KEEP_IDLE_NANOS)) {
+    long most = DownstreamLimits.KEEP_IDLE.toNanos();
+    while (oldest != null && (!oldest.isOpen() || now - oldest.idleSince() > most)) {
       idle.removeLast();
       oldest.close();
       oldest = idle.peekLast();

@@ -18,6 +18,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import lab.contract.DownstreamOutcome;
+import lab.contract.downstream.AnswerReader;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,9 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class DownstreamConnection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = System.getLogger(DownstreamConnection.class.getName());
-
-  /** Far above what the downstream sends; protects the heap. */
-  private static final int MAX_BODY_BYTES = 1 << 20;
 
   private static final byte[] NOTHING = {};
 
@@ -132,7 +130,7 @@ final class DownstreamConnection extends ChannelInboundHandlerAdapter {
       }
     }
     if (message instanceof HttpContent content) {
-      if (body.length + content.content().readableBytes() > MAX_BODY_BYTES) {
+      if (body.length + content.content().readableBytes() > AnswerReader.MAX_BODY_BYTES) {
         fail();
         return;
       }

@@ -24,7 +24,7 @@ final class LoopHandler implements RequestHandler {
           Thread.ofPlatform().daemon().name("netty-helper-", 1).factory());
 
   LoopHandler(ModelContext context, List<EventLoop> loops) {
-    Downstream downstream = new Downstream(context);
+    Downstream downstream = new Downstream(context, helpers);
     boolean block = context.settings().blockTheLoop();
     for (EventLoop loop : loops) {
       NettyServices services =

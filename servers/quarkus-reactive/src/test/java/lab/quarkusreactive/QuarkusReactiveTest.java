@@ -22,4 +22,9 @@ class QuarkusReactiveTest extends ContractTest {
   protected String threadName() {
     return "vert.x-eventloop-thread-";
   }
+
+  @Override
+  protected boolean retriesOnClosedConnections() {
+    return false;
+  }
 }

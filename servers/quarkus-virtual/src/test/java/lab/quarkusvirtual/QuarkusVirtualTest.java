@@ -22,4 +22,9 @@ class QuarkusVirtualTest extends ContractTest {
   protected String threadName() {
     return "quarkus-virtual-thread-";
   }
+
+  @Override
+  protected boolean retriesOnClosedConnections() {
+    return false;
+  }
 }

@@ -2,6 +2,7 @@ package lab.springwebflux;
 
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import lab.contract.Bodies;
 import lab.contract.BranchMetrics;
 import lab.contract.LineFile.Reading;
@@ -29,6 +30,44 @@ final class AggregateController {
     }
   }
 
+  /** A wait that may win or lose: counted once, also as a loser that never began. */
+  private final class Contender {
+    private enum State {
+      RUNNING,
+      OK,
+      CANCELLED
+    }
+
+    private final Route route;
+    private final AtomicReference<State> state = new AtomicReference<>(State.RUNNING);
+
+    Contender(Route route) {
+      this.route = route;
+    }
+
+    Mono<String> pause(int waitMs, String name) {
+      return work.pause(waitMs)
+          .doOnSuccess(
+              _ -> {
+                if (state.compareAndSet(State.RUNNING, State.OK)) {
+                  branches.ok(route);
+                }
+              })
+          .doOnCancel(this::cancelled)
+          .thenReturn(name);
+    }
+
+    void cancelled() {
+      if (state.compareAndSet(State.RUNNING, State.CANCELLED)) {
+        branches.cancelled(route);
+      }
+    }
+
+    boolean wasCancelled() {
+      return state.get() == State.CANCELLED;
+    }
+  }
+
   private final Work work;
   private final BranchMetrics branches;
 
@@ -53,16 +92,22 @@ final class AggregateController {
   @GetMapping("/first-success")
   Mono<ResponseEntity<byte[]>> firstSuccess(@RequestAttribute(ContractFilter.CALL) RouteCall call) {
     AtomicInteger failed = new AtomicInteger();
-    AtomicInteger cancelled = new AtomicInteger();
+    Contender fast = new Contender(call.route());
+    Contender slow = new Contender(call.route());
     Mono<String> broken =
         watched(call.route(), Mono.<String>error(BrokenBranchException::new))
             .doOnError(e -> failed.incrementAndGet());
-    Mono<String> fast =
-        pause(call, "fast_ms").thenReturn("fast").doOnCancel(cancelled::incrementAndGet);
-    Mono<String> slow =
-        pause(call, "slow_ms").thenReturn("slow").doOnCancel(cancelled::incrementAndGet);
-    return Mono.firstWithValue(broken, fast, slow)
-        .map(winner -> Bodies.firstSuccess(winner, failed.get(), cancelled.get()))
+    return Mono.firstWithValue(
+            broken,
+            fast.pause(call.value("fast_ms"), "fast"),
+            slow.pause(call.value("slow_ms"), "slow"))
+        .map(
+            winner -> {
+              // Reactor does not even subscribe to a branch when another has won before.
+              Contender loser = winner.equals("fast") ? slow : fast;
+              loser.cancelled();
+              return Bodies.firstSuccess(winner, failed.get(), loser.wasCancelled() ? 1 : 0);
+            })
         .map(Answers::entity);
   }
 

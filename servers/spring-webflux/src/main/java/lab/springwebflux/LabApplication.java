@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.LoopThreads;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
+import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.DownstreamCalls;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.reactor.netty.NettyServerCustomizer;
@@ -26,9 +27,6 @@ import reactor.netty.resources.LoopResources;
 class LabApplication {
   /** Start of the loops' names, as Reactor Netty calls them. */
   private static final String LOOPS = "reactor-http";
-
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
 
   private static final Duration EVICT_EVERY = Duration.ofSeconds(5);
 
@@ -89,7 +87,7 @@ class LabApplication {
     return ConnectionProvider.builder("downstream")
         .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max())
         .pendingAcquireMaxCount(-1)
-        .maxIdleTime(KEEP_IDLE)
+        .maxIdleTime(DownstreamLimits.KEEP_IDLE)
         // Without this only a call looks for connections that have been idle too long.
         .evictInBackground(EVICT_EVERY)
         .lifo()

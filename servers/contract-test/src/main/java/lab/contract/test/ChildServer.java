@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /** A server in a process of its own. */
 final class ChildServer implements RunningServer {
-  /** Longer than a server may take: it is killed after this, and the test fails. */
-  private static final Duration STOP_AT_MOST = Duration.ofSeconds(10);
+  /** What only a broken server exceeds: it is killed after this, and the test fails. */
+  private static final Duration STOP_AT_MOST = Duration.ofSeconds(60);
 
   private final Process process;
   private final int httpPort;

@@ -13,21 +13,27 @@ import java.net.Socket;
 import java.net.StandardSocketOptions;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A downstream on a free port that behaves as told. */
-final class FakeDownstream implements AutoCloseable {
+/** A downstream on a free port that behaves as told. Any thread. */
+public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
 
-  enum Behaviour {
+  /** What it does with the requests that come from now on. */
+  public enum Behaviour {
     /** 200 with {@link #BODY}, with a Content-Length. */
     ANSWER,
     /** As {@link #ANSWER}, then closes without having said so. */
     ANSWER_THEN_CLOSE,
+    /** As {@link #ANSWER_THEN_CLOSE}, but counts a connection when the client has closed it too. */
+    ANSWER_THEN_END,
     /** 200 with {@link #BODY}, up to its close. */
     ANSWER_UNTIL_CLOSE,
     /** 200 with {@link #BODY}, in chunks. */
     ANSWER_IN_CHUNKS,
+    /** As {@link #ANSWER}, but not before {@link #answerHeld} allows it. */
+    HOLD,
     /** Reads the request and says nothing. */
     SILENT,
     /** Resets the connection after the request was read. */
@@ -41,6 +47,8 @@ final class FakeDownstream implements AutoCloseable {
   private final ServerSocket listener;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final AtomicInteger connections = new AtomicInteger();
+  private final AtomicInteger ended = new AtomicInteger();
+  private final Semaphore heldAnswers = new Semaphore(0, true);
   private volatile Behaviour behaviour = Behaviour.ANSWER;
 
   FakeDownstream() {
@@ -56,13 +64,23 @@ final class FakeDownstream implements AutoCloseable {
     return "http://127.0.0.1:" + listener.getLocalPort() + "/";
   }
 
-  void behave(Behaviour next) {
+  public void behave(Behaviour next) {
     behaviour = next;
+  }
+
+  /** Answers so many of the requests that are held, or will be, in the order they came. */
+  public void answerHeld(int count) {
+    heldAnswers.release(count);
   }
 
   /** Connections accepted so far. */
   int connections() {
     return connections.get();
+  }
+
+  /** Connections that it has ended and the client has closed. */
+  int ended() {
+    return ended.get();
   }
 
   @Override
@@ -98,6 +116,15 @@ final class FakeDownstream implements AutoCloseable {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
             return;
           }
+          case ANSWER_THEN_END -> {
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            socket.shutdownOutput();
+            while (in.read() >= 0) {
+              // Not closed yet.
+            }
+            ended.incrementAndGet();
+            return;
+          }
           case ANSWER_UNTIL_CLOSE -> {
             write(out, "200 OK", "Connection: close", BODY);
             return;
@@ -115,6 +142,10 @@ final class FakeDownstream implements AutoCloseable {
           case BREAK -> {
             socket.setOption(StandardSocketOptions.SO_LINGER, 0);
             return;
+          }
+          case HOLD -> {
+            heldAnswers.acquire();
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
           }
           case SILENT -> Thread.sleep(60_000);
         }

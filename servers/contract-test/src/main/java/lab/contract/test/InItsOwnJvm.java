@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -31,15 +33,26 @@ public record InItsOwnJvm(Path jar) implements Launcher {
           "-Xshare:auto",
           "-Xmx256m");
 
+  /** Archives of loaded classes that this JVM's tests have had written. */
+  private static final Set<Path> WRITTEN = ConcurrentHashMap.newKeySet();
+
   @Override
   public RunningServer start(Map<String, String> environment) throws IOException {
+    Path classes = jar.resolveSibling("../contract-test.jsa").normalize();
+    if (WRITTEN.add(classes)) {
+      // Its end takes long, as it writes down the classes that it loaded; the others start from
+      // that.
+      launch(environment, "-XX:ArchiveClassesAtExit=" + classes).close();
+    }
+    return launch(environment, "-XX:SharedArchiveFile=" + classes);
+  }
+
+  private RunningServer launch(Map<String, String> environment, String archiveFlag)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(FLAGS);
-    // The first child writes down its loaded classes when it ends; the others start from that.
-    command.add("-XX:+AutoCreateSharedArchive");
-    command.add("-XX:SharedArchiveFile=" + jar.resolveSibling("../contract-test.jsa").normalize());
-    command.addAll(List.of("-jar", jar.toString()));
+    command.addAll(List.of(archiveFlag, "-jar", jar.toString()));
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().keySet().removeIf(name -> name.startsWith("LAB_"));
     builder.environment().putAll(environment);

@@ -14,7 +14,7 @@ record Management(HttpClient client, int port) {
   HttpResponse<String> call(String method, String path, String body) {
     HttpRequest request =
         HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
-            .timeout(Duration.ofSeconds(10))
+            .timeout(Duration.ofSeconds(60))
             .method(method, BodyPublishers.ofString(body))
             .build();
     try {

@@ -14,7 +14,8 @@ import java.util.TreeMap;
 
 /** One connection, spoken to byte by byte. */
 final class RawClient implements AutoCloseable {
-  private static final int READ_TIMEOUT_MS = 10_000;
+  /** What only a broken server exceeds. */
+  private static final int READ_TIMEOUT_MS = 60_000;
 
   /**
    * An answer as it came.

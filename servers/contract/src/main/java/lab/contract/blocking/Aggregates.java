@@ -3,6 +3,7 @@ package lab.contract.blocking;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -36,14 +37,64 @@ final class Aggregates {
     }
   }
 
+  /**
+   * The cancellable pauses of one scope. A cancelled scope starts no more branches, so {@link
+   * #close}, called after the scope is closed, counts those that never began as cancelled.
+   */
+  private final class Pauses implements AutoCloseable {
+    private final Route route;
+    private final AtomicInteger interrupted = new AtomicInteger();
+    private final AtomicInteger notBegun = new AtomicInteger();
+
+    Pauses(Route route) {
+      this.route = route;
+    }
+
+    /** A branch that pauses and returns its name. Called by the scope's owner. */
+    Callable<String> branch(String name, int waitMs) {
+      notBegun.incrementAndGet();
+      return () -> {
+        notBegun.decrementAndGet();
+        try {
+          int _ = pause(route, waitMs);
+          return name;
+        } catch (InterruptedException e) {
+          interrupted.incrementAndGet();
+          throw e;
+        }
+      };
+    }
+
+    /** The number of cancelled pauses, begun or not, once the scope is closed. */
+    int cancelled() {
+      return interrupted.get() + notBegun.get();
+    }
+
+    @Override
+    public void close() {
+      for (int i = notBegun.get(); i > 0; i--) {
+        branches.cancelled(route);
+      }
+    }
+  }
+
   private final LineFile file;
   private final BranchMetrics branches;
-  private final ThreadFactory threads = Thread.ofVirtual().name("vt-branch-", 1).factory();
-  private final Executor oldWay = task -> threads.newThread(task).start();
+  private final ThreadFactory threads;
+  private final Executor oldWay;
 
   Aggregates(ModelContext context) {
+    this(context, Thread.ofVirtual().name("vt-branch-", 1).factory());
+  }
+
+  /**
+   * @param threads makes the threads of the branches
+   */
+  Aggregates(ModelContext context, ThreadFactory threads) {
     this.file = context.file();
     this.branches = context.branches();
+    this.threads = threads;
+    this.oldWay = task -> threads.newThread(task).start();
   }
 
   /** A wait and a file at once; takes as long as the slower. */
@@ -84,21 +135,22 @@ final class Aggregates {
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
   Answer firstSuccess(int fastMs, int slowMs) throws InterruptedException {
     AtomicInteger failed = new AtomicInteger();
-    AtomicInteger cancelled = new AtomicInteger();
     String winner;
-    try (var scope = open(Joiner.<String>anySuccessfulResultOrThrow())) {
+    Pauses pauses = new Pauses(Route.FIRST_SUCCESS);
+    try (pauses;
+        var scope = open(Joiner.<String>anySuccessfulResultOrThrow())) {
       scope.fork(
           () -> {
             failed.incrementAndGet();
             branches.failed(Route.FIRST_SUCCESS);
             throw new BrokenBranchException();
           });
-      scope.fork(() -> contender("fast", fastMs, cancelled));
-      scope.fork(() -> contender("slow", slowMs, cancelled));
+      scope.fork(pauses.branch("fast", fastMs));
+      scope.fork(pauses.branch("slow", slowMs));
       winner = scope.join();
     }
     // Only here have the losers ended.
-    return Bodies.firstSuccess(winner, failed.get(), cancelled.get());
+    return Bodies.firstSuccess(winner, failed.get(), pauses.cancelled());
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
@@ -122,12 +174,14 @@ final class Aggregates {
   }
 
   private boolean endsInTime(int waitMs, int timeoutMs) throws InterruptedException {
-    try (var scope =
-        StructuredTaskScope.open(
-            Joiner.<Integer>awaitAllSuccessfulOrThrow(),
-            options ->
-                options.withThreadFactory(threads).withTimeout(Duration.ofMillis(timeoutMs)))) {
-      scope.fork(() -> pause(Route.AGGREGATE_WITH_FALLBACK, waitMs));
+    Pauses pauses = new Pauses(Route.AGGREGATE_WITH_FALLBACK);
+    try (pauses;
+        var scope =
+            StructuredTaskScope.open(
+                Joiner.<String>awaitAllSuccessfulOrThrow(),
+                options ->
+                    options.withThreadFactory(threads).withTimeout(Duration.ofMillis(timeoutMs)))) {
+      scope.fork(pauses.branch("wait", waitMs));
       scope.join();
       return true;
     } catch (StructuredTaskScope.TimeoutException e) {
@@ -137,17 +191,6 @@ final class Aggregates {
 
   private <T, R> StructuredTaskScope<T, R> open(Joiner<T, R> joiner) {
     return StructuredTaskScope.open(joiner, options -> options.withThreadFactory(threads));
-  }
-
-  private String contender(String name, int waitMs, AtomicInteger cancelled)
-      throws InterruptedException {
-    try {
-      int _ = pause(Route.FIRST_SUCCESS, waitMs);
-      return name;
-    } catch (InterruptedException e) {
-      cancelled.incrementAndGet();
-      throw e;
-    }
   }
 
   private int pause(Route route, int waitMs) throws InterruptedException {

@@ -3,27 +3,24 @@ package lab.contract.blocking;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
-import java.util.concurrent.TimeUnit;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
-import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
+import lab.contract.downstream.DownstreamLimits;
 
 /**
- * Calls the downstream on the caller's own thread, by the rules that hold for every model: so many
- * calls at a time, the others wait their turn, and one deadline over waiting and calling.
+ * Calls the downstream on the caller's thread, by the rules of every model: the number of calls at
+ * a time is limited, the others wait their turn, and one deadline holds for waiting and calling.
  */
 public final class BlockingDownstream implements AutoCloseable {
   private final DownstreamClient client;
   private final DownstreamMetrics metrics;
-  private final ConnectionCap cap;
-  private final DownstreamTimeout timeout;
+  private final DownstreamLimits limits;
 
   BlockingDownstream(ModelContext context, DownstreamClient client) {
     this.client = client;
     metrics = context.downstream();
-    cap = new ConnectionCap(context.settings().downstreamConnections());
-    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
+    limits = DownstreamLimits.publish(context);
   }
 
   /**
@@ -31,9 +28,9 @@ public final class BlockingDownstream implements AutoCloseable {
    * connecting, asking, and reading the last byte.
    */
   byte[] call() throws DownstreamException, InterruptedException {
-    long timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeout.ms());
+    long timeoutNanos = limits.timeoutNanos();
     long asked = System.nanoTime();
-    if (!cap.enter(timeoutNanos)) {
+    if (!limits.cap().enterWithin(timeoutNanos)) {
       metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - asked, 0);
       throw new DownstreamException(DownstreamOutcome.TIMEOUT);
     }
@@ -52,7 +49,7 @@ public final class BlockingDownstream implements AutoCloseable {
           };
       throw new DownstreamException(outcome);
     } finally {
-      cap.leave();
+      limits.cap().leave();
       metrics.ended(outcome, begun - asked, System.nanoTime() - begun);
     }
   }

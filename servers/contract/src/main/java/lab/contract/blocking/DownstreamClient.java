@@ -3,9 +3,8 @@ package lab.contract.blocking;
 import java.io.IOException;
 
 /**
- * The way to the downstream, over kept-alive connections: the lab's own, or the one of a framework.
- * How many calls there may be at a time is no matter of its: {@link BlockingDownstream} sees to it.
- * Any number of threads.
+ * A client of the downstream that keeps its connections alive: the lab's own, or a framework's. It
+ * need not limit the number of calls, as {@link BlockingDownstream} does. Any number of threads.
  */
 public interface DownstreamClient extends AutoCloseable {
   /**
@@ -14,8 +13,8 @@ public interface DownstreamClient extends AutoCloseable {
    * @param deadlineNanos until when the last byte must be read, by {@link System#nanoTime}
    * @throws java.net.SocketTimeoutException at the deadline
    * @throws java.net.ConnectException when the connection was refused
-   * @throws DownstreamException on any other status; where that is not to be had, IOException
-   * @throws IOException whatever else goes wrong
+   * @throws DownstreamException on any other status, if the client tells it
+   * @throws IOException on any other failure
    */
   byte[] get(long deadlineNanos) throws IOException, DownstreamException, InterruptedException;
 

@@ -1,7 +1,5 @@
 package lab.contract.blocking;
 
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
-
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -9,15 +7,17 @@ import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
-import java.util.Arrays;
+import lab.contract.downstream.AnswerReader;
+import lab.contract.http.HeaderFields;
+import lab.contract.http.MalformedException;
 
 /**
  * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Reads block;
  * all of them together keep one deadline.
  *
  * <pre>
- *   idle --send--> asked --first byte--> head --blank line--> body --end--> idle
- *                    |                                          '--- no framing, "close" --> closed
+ *   idle --send--&gt; asked --first byte--&gt; answering --end--&gt; idle
+ *                    |                         '--- no framing, "close" --&gt; closed
  *                    '-- closed before the first byte: {@link StaleException} if it was used before
  * </pre>
  */
@@ -31,17 +31,13 @@ final class DownstreamConnection implements AutoCloseable {
   @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
   record Reply(int status, byte[] body) {}
 
-  /** Far above what the downstream sends; protects the heap. */
-  private static final int MAX_BODY_BYTES = 1 << 20;
-
-  private static final int MAX_HEAD_BYTES = 16 << 10;
+  private static final int BUFFER_BYTES = 1024;
 
   private final Socket socket = new Socket();
   private final InputStream in;
   private final OutputStream out;
-  private byte[] buffer = new byte[1024];
-  private int from;
-  private int to;
+  private final byte[] buffer = new byte[BUFFER_BYTES];
+  private final AnswerReader answer = new AnswerReader(new HeaderFields());
   private long deadlineNanos;
   private boolean usedBefore;
   private boolean reusable;
@@ -71,17 +67,22 @@ final class DownstreamConnection implements AutoCloseable {
   Reply exchange(byte[] request, long deadline) throws IOException {
     deadlineNanos = deadline;
     reusable = false;
-    from = 0;
-    to = 0;
+    int count;
     try {
       out.write(request);
-      fill();
+      count = read();
+      if (count < 0) {
+        throw new EOFException("closed by the downstream");
+      }
     } catch (SocketTimeoutException e) {
       throw e;
     } catch (IOException e) {
       throw usedBefore ? new StaleException() : e;
     }
-    Reply reply = read();
+    readAnswer(count);
+    Reply reply = new Reply(answer.status(), answer.body());
+    reusable = answer.isConnectionReusable();
+    answer.forget();
     usedBefore = true;
     return reply;
   }
@@ -108,137 +109,27 @@ final class DownstreamConnection implements AutoCloseable {
     }
   }
 
-  private Reply read() throws IOException {
-    String statusLine = line();
-    if (!statusLine.startsWith("HTTP/1.1 ") || statusLine.length() < 12) {
-      throw new IOException("no HTTP/1.1 answer");
-    }
-    int status = number(statusLine.substring(9, 12), 10);
-    int length = -1;
-    boolean chunked = false;
-    boolean close = false;
-    for (String line = line(); !line.isEmpty(); line = line()) {
-      if (isHeader(line, "content-length:")) {
-        length = number(line.substring(15).strip(), 10);
-      } else if (isHeader(line, "transfer-encoding:")) {
-        chunked = true;
-      } else if (isHeader(line, "connection:")) {
-        close = line.substring(11).strip().equalsIgnoreCase("close");
-      }
-    }
-    byte[] body;
-    if (chunked) {
-      body = chunks();
-    } else if (length >= 0) {
-      body = bytes(length);
-    } else {
-      // Up to its close; the statuses that have no body end here too, as none of them is wanted.
-      return new Reply(status, status == 200 ? rest() : new byte[0]);
-    }
-    reusable = !close && from == to;
-    return new Reply(status, body);
-  }
-
-  private static boolean isHeader(String line, String lowerCaseName) {
-    return line.regionMatches(true, 0, lowerCaseName, 0, lowerCaseName.length());
-  }
-
-  private byte[] chunks() throws IOException {
-    byte[] body = new byte[0];
-    while (true) {
-      String size = line();
-      int extension = size.indexOf(';');
-      int length = number(extension < 0 ? size : size.substring(0, extension).strip(), 16);
-      if (length == 0) {
-        while (!line().isEmpty()) {
-          // Trailers mean nothing here.
-        }
-        return body;
-      }
-      checkLength((long) body.length + length);
-      byte[] chunk = bytes(length);
-      int end = body.length;
-      body = Arrays.copyOf(body, end + length);
-      System.arraycopy(chunk, 0, body, end, length);
-      if (!line().isEmpty()) {
-        throw new IOException("chunk longer than it says");
-      }
-    }
-  }
-
-  private byte[] bytes(int length) throws IOException {
-    checkLength(length);
-    byte[] body = new byte[length];
-    int done = Math.min(length, to - from);
-    System.arraycopy(buffer, from, body, 0, done);
-    from += done;
-    while (done < length) {
-      socket.setSoTimeout(remainingMs());
-      int count = in.read(body, done, length - done);
-      if (count < 0) {
-        throw new EOFException("closed within the body");
-      }
-      done += count;
-    }
-    return body;
-  }
-
-  private byte[] rest() throws IOException {
-    byte[] body = Arrays.copyOfRange(buffer, from, to);
-    from = to;
+  /** Reads to the end of an answer, of which the first bytes are in the buffer. */
+  private void readAnswer(int firstCount) throws IOException {
     try {
-      while (true) {
-        fill();
-        checkLength((long) body.length + to - from);
-        int end = body.length;
-        body = Arrays.copyOf(body, end + to - from);
-        System.arraycopy(buffer, from, body, end, to - from);
-        from = to;
-      }
-    } catch (EOFException e) {
-      return body;
-    }
-  }
-
-  /** Reads a line of the head without its end. */
-  private String line() throws IOException {
-    int scan = from;
-    while (true) {
-      for (; scan < to; scan++) {
-        if (buffer[scan] == '\n') {
-          int end = scan > from && buffer[scan - 1] == '\r' ? scan - 1 : scan;
-          String line = new String(buffer, from, end - from, ISO_8859_1);
-          from = scan + 1;
-          return line;
+      int count = firstCount;
+      while (!answer.take(buffer, 0, count)) {
+        count = read();
+        if (count < 0) {
+          if (answer.endsWithClose()) {
+            return;
+          }
+          throw new EOFException("closed within the answer");
         }
       }
-      int read = scan - from;
-      fill();
-      scan = from + read;
+    } catch (MalformedException e) {
+      throw new IOException(e);
     }
   }
 
-  /** Adds at least one byte to the buffer, keeping what is unread. */
-  private void fill() throws IOException {
-    if (from == to) {
-      from = 0;
-      to = 0;
-    } else if (to == buffer.length) {
-      if (to - from > MAX_HEAD_BYTES) {
-        throw new IOException("line too long");
-      }
-      byte[] wider = from == 0 ? new byte[2 * buffer.length] : buffer;
-      System.arraycopy(buffer, from, wider, 0, to - from);
-      buffer = wider;
-      to -= from;
-      from = 0;
-    }
+  private int read() throws IOException {
     socket.setSoTimeout(remainingMs());
-    int count = in.read(buffer, to, buffer.length - to);
-    if (count < 0) {
-      throw new EOFException("closed by the downstream");
-    }
-    to += count;
+    return in.read(buffer);
   }
 
   private int remainingMs() throws SocketTimeoutException {
@@ -247,23 +138,5 @@ final class DownstreamConnection implements AutoCloseable {
       throw new SocketTimeoutException("deadline");
     }
     return (int) Math.min(remaining, Integer.MAX_VALUE);
-  }
-
-  private static void checkLength(long length) throws IOException {
-    if (length > MAX_BODY_BYTES) {
-      throw new IOException("answer too long");
-    }
-  }
-
-  private static int number(String text, int radix) throws IOException {
-    try {
-      int number = Integer.parseInt(text, radix);
-      if (number >= 0) {
-        return number;
-      }
-    } catch (NumberFormatException e) {
-      // Falls through to the same refusal.
-    }
-    throw new IOException("not a number: " + text);
   }
 }

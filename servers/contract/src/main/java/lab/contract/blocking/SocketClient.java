@@ -1,16 +1,15 @@
 package lab.contract.blocking;
 
-import static java.nio.charset.StandardCharsets.ISO_8859_1;
-
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import lab.contract.DownstreamOutcome;
 import lab.contract.ModelContext;
 import lab.contract.blocking.DownstreamConnection.Reply;
 import lab.contract.blocking.DownstreamConnection.StaleException;
+import lab.contract.downstream.DownstreamLimits;
+import lab.contract.downstream.DownstreamRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,27 +18,14 @@ import org.jspecify.annotations.Nullable;
  * virtual-threads for the measurement.
  */
 final class SocketClient implements DownstreamClient {
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  private static final Duration KEEP_IDLE = Duration.ofSeconds(60);
-
   private static final Duration PRUNE_INTERVAL = Duration.ofSeconds(5);
 
-  private final String host;
-  private final int port;
-  private final byte[] request;
+  private final DownstreamRequest request;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
   private final Thread pruner;
 
   SocketClient(ModelContext context) {
-    URI url = context.settings().downstreamUrl();
-    host = url.getHost();
-    port = url.getPort() < 0 ? 80 : url.getPort();
-    String target =
-        url.getRawQuery() == null ? url.getRawPath() : url.getRawPath() + "?" + url.getRawQuery();
-    request =
-        "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n"
-            .formatted(target, url.getRawAuthority())
-            .getBytes(ISO_8859_1);
+    request = DownstreamRequest.get(context.settings().downstreamUrl());
     pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
   }
 
@@ -70,14 +56,14 @@ final class SocketClient implements DownstreamClient {
         // The downstream closed it while it was idle: once more, on a new one.
       }
     }
-    return exchange(
-        new DownstreamConnection(new InetSocketAddress(host, port), deadlineNanos), deadlineNanos);
+    InetSocketAddress address = new InetSocketAddress(request.host(), request.port());
+    return exchange(new DownstreamConnection(address, deadlineNanos), deadlineNanos);
   }
 
   private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
     Reply reply = null;
     try {
-      reply = connection.exchange(request, deadlineNanos);
+      reply = connection.exchange(request.bytes(), deadlineNanos);
       return reply;
     } finally {
       giveBack(connection, reply);
@@ -99,7 +85,7 @@ final class SocketClient implements DownstreamClient {
         Thread.sleep(PRUNE_INTERVAL);
         // The last one has been idle longest.
         DownstreamConnection oldest = idle.peekLast();
-        while (oldest != null && oldest.isIdleLongerThan(KEEP_IDLE.toNanos())) {
+        while (oldest != null && oldest.isIdleLongerThan(DownstreamLimits.KEEP_IDLE.toNanos())) {
           // Taken from the end; a caller may have been faster, then another one is closed.
           DownstreamConnection taken = idle.pollLast();
           if (taken != null) {

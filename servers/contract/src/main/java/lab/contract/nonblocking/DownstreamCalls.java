@@ -12,17 +12,18 @@ import java.util.function.BiConsumer;
 import lab.contract.Answer;
 import lab.contract.DownstreamMetrics;
 import lab.contract.DownstreamOutcome;
-import lab.contract.DownstreamTimeout;
 import lab.contract.ModelContext;
+import lab.contract.downstream.ConnectionCap;
+import lab.contract.downstream.DownstreamLimits;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls the downstream through a framework's own client, by the rules that hold for every model: so
- * many calls at a time, the others wait their turn, and one deadline over waiting and calling. Any
- * thread; no call blocks.
+ * Calls the downstream through a framework's own client, by the rules of every model: the number of
+ * calls at a time is limited, the others wait their turn, and one deadline holds for waiting and
+ * calling. Any thread; no call blocks.
  */
 public final class DownstreamCalls {
-  /** A framework's client. Its own cap on connections must not be what binds. */
+  /** A framework's client. Its own limit on connections must be higher than the lab's. */
   public interface Client {
     /**
      * Asks the downstream.
@@ -56,14 +57,12 @@ public final class DownstreamCalls {
 
   private final Client client;
   private final DownstreamMetrics metrics;
-  private final ConnectionCap cap;
-  private final DownstreamTimeout timeout;
+  private final DownstreamLimits limits;
 
   public DownstreamCalls(ModelContext context, Client client) {
     this.client = client;
     metrics = context.downstream();
-    cap = new ConnectionCap(context.settings().downstreamConnections());
-    timeout = DownstreamTimeout.publish(context, cap, cap::resize);
+    limits = DownstreamLimits.publish(context);
   }
 
   /**
@@ -71,7 +70,7 @@ public final class DownstreamCalls {
    * fails, and comes on whichever thread ended it: the client's, a timer's, or this one.
    */
   public CompletableFuture<Answer> call() {
-    Call call = new Call(TimeUnit.MILLISECONDS.toNanos(timeout.ms()));
+    Call call = new Call(limits.timeoutNanos());
     call.start();
     return call.answer;
   }
@@ -87,7 +86,7 @@ public final class DownstreamCalls {
     }
 
     void start() {
-      if (cap.enter(this)) {
+      if (limits.cap().enter(this)) {
         granted();
       } else {
         var _ =
@@ -124,7 +123,7 @@ public final class DownstreamCalls {
     }
 
     private void tooLate() {
-      if (cap.giveUp(this)) {
+      if (limits.cap().giveUp(this)) {
         metrics.ended(DownstreamOutcome.TIMEOUT, System.nanoTime() - askedNanos, 0);
         answer.complete(Answer.downstreamFailed(DownstreamOutcome.TIMEOUT));
       }
@@ -136,7 +135,7 @@ public final class DownstreamCalls {
       try {
         complete(outcome, body);
       } finally {
-        cap.leave();
+        limits.cap().leave();
       }
     }
 

@@ -1,4 +1,4 @@
-package lab.eventloop;
+package lab.contract.http;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -8,13 +8,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class ChunksTest {
+class ChunkedBodyTest {
   private static final String BODY =
       "4\r\nover\r\nA;note=1\r\n the hills\r\n0\r\nTrailer: x\r\n\r\n";
 
   @Test
   void chunksBecomeOneBodyAndWhatFollowsIsLeft() throws Exception {
-    Chunks chunks = new Chunks(100);
+    ChunkedBody chunks = new ChunkedBody(100);
     byte[] bytes = (BODY + "GET").getBytes(US_ASCII);
     assertThat(chunks.take(bytes, 0, bytes.length)).isEqualTo(BODY.length());
     assertThat(chunks.done()).isTrue();
@@ -23,7 +23,7 @@ class ChunksTest {
 
   @Test
   void theyMayComeByteByByte() throws Exception {
-    Chunks chunks = new Chunks(100);
+    ChunkedBody chunks = new ChunkedBody(100);
     byte[] bytes = BODY.getBytes(US_ASCII);
     for (int i = 0; i < bytes.length; i++) {
       assertThat(chunks.done()).isFalse();
@@ -35,7 +35,7 @@ class ChunksTest {
 
   @Test
   void whatIsOnlyPassedOverIsNotKept() throws Exception {
-    Chunks chunks = new Chunks(0);
+    ChunkedBody chunks = new ChunkedBody(0);
     byte[] bytes = BODY.getBytes(US_ASCII);
     assertThat(chunks.take(bytes, 0, bytes.length)).isEqualTo(bytes.length);
     assertThat(chunks.done()).isTrue();
@@ -53,7 +53,7 @@ class ChunksTest {
         "5\r\nabcde\r\n6\r\nfghijk\r\n0\r\n\r\n"
       })
   void malformedOrTooLongOnesAreRefused(String text) {
-    Chunks chunks = new Chunks(10);
+    ChunkedBody chunks = new ChunkedBody(10);
     byte[] bytes = text.getBytes(US_ASCII);
     assertThatThrownBy(() -> chunks.take(bytes, 0, bytes.length))
         .isInstanceOf(MalformedException.class);

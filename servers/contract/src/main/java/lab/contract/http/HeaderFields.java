@@ -1,11 +1,10 @@
-package lab.eventloop;
+package lab.contract.http;
 
 /**
- * The header fields that decide how a message ends, the same in requests and answers; all others
- * are checked for form and passed over. Reused for every message of a loop.
+ * The header fields that decide how a message ends, the same in requests and answers. All others
+ * are checked for form and passed over. Reused: it holds the fields of the last message read.
  */
-final class HeaderFields {
-  /** Bytes of the body; -1 when the header does not say. */
+public final class HeaderFields {
   private long contentLength;
 
   private boolean chunked;
@@ -13,8 +12,12 @@ final class HeaderFields {
   private boolean keepAlive;
   private boolean expectsContinue;
 
-  /** Reads the lines up to the blank one, which is there. */
-  void read(byte[] bytes, int from) throws MalformedException {
+  /**
+   * Reads the lines up to the blank one, which must be there.
+   *
+   * @param from where the first header line begins
+   */
+  public void read(byte[] bytes, int from) throws MalformedException {
     contentLength = -1;
     chunked = false;
     close = false;
@@ -22,7 +25,7 @@ final class HeaderFields {
     expectsContinue = false;
     int line = from;
     while (bytes[line] != '\n' && !(bytes[line] == '\r' && bytes[line + 1] == '\n')) {
-      int next = Bytes.endOfLine(bytes, line) + 1;
+      int next = HttpBytes.endOfLine(bytes, line) + 1;
       readLine(bytes, line, next - 1);
       line = next;
     }
@@ -31,23 +34,28 @@ final class HeaderFields {
     }
   }
 
-  long contentLength() {
+  /** Bytes of the body; -1 when the header does not say. */
+  public long contentLength() {
     return contentLength;
   }
 
-  boolean chunked() {
+  /** Whether the body comes in chunks. */
+  public boolean chunked() {
     return chunked;
   }
 
-  boolean close() {
+  /** Whether the sender closes the connection after this message. */
+  public boolean close() {
     return close;
   }
 
-  boolean keepAlive() {
+  /** Whether the sender asks to keep the connection. */
+  public boolean keepAlive() {
     return keepAlive;
   }
 
-  boolean expectsContinue() {
+  /** Whether the client waits for {@code 100 Continue} before it sends the body. */
+  public boolean expectsContinue() {
     return expectsContinue;
   }
 
@@ -60,8 +68,8 @@ final class HeaderFields {
     if (colon == from || colon == lineEnd || bytes[colon] != ':') {
       throw new MalformedException("no header field");
     }
-    int valueFrom = Bytes.skipBlanks(bytes, colon + 1, lineEnd);
-    int valueTo = Bytes.trimBlanks(bytes, valueFrom, lineEnd);
+    int valueFrom = HttpBytes.skipBlanks(bytes, colon + 1, lineEnd);
+    int valueTo = HttpBytes.trimBlanks(bytes, valueFrom, lineEnd);
     for (int i = valueFrom; i < valueTo; i++) {
       if (bytes[i] >= 0 && bytes[i] < ' ' && bytes[i] != '\t') {
         throw new MalformedException("a control character in a header field");
@@ -69,19 +77,19 @@ final class HeaderFields {
     }
     switch (colon - from) {
       case 6 -> {
-        if (Bytes.is(bytes, from, colon, "expect")) {
-          expectsContinue = Bytes.is(bytes, valueFrom, valueTo, "100-continue");
+        if (HttpBytes.is(bytes, from, colon, "expect")) {
+          expectsContinue = HttpBytes.is(bytes, valueFrom, valueTo, "100-continue");
         }
       }
       case 10 -> {
-        if (Bytes.is(bytes, from, colon, "connection")) {
-          close |= Bytes.lists(bytes, valueFrom, valueTo, "close");
-          keepAlive |= Bytes.lists(bytes, valueFrom, valueTo, "keep-alive");
+        if (HttpBytes.is(bytes, from, colon, "connection")) {
+          close |= HttpBytes.lists(bytes, valueFrom, valueTo, "close");
+          keepAlive |= HttpBytes.lists(bytes, valueFrom, valueTo, "keep-alive");
         }
       }
       case 14 -> {
-        if (Bytes.is(bytes, from, colon, "content-length")) {
-          long length = Bytes.number(bytes, valueFrom, valueTo);
+        if (HttpBytes.is(bytes, from, colon, "content-length")) {
+          long length = HttpBytes.number(bytes, valueFrom, valueTo);
           if (contentLength >= 0 && contentLength != length) {
             throw new MalformedException("two lengths");
           }
@@ -89,8 +97,8 @@ final class HeaderFields {
         }
       }
       case 17 -> {
-        if (Bytes.is(bytes, from, colon, "transfer-encoding")) {
-          if (!Bytes.is(bytes, valueFrom, valueTo, "chunked")) {
+        if (HttpBytes.is(bytes, from, colon, "transfer-encoding")) {
+          if (!HttpBytes.is(bytes, valueFrom, valueTo, "chunked")) {
             throw new MalformedException("a transfer encoding nobody asked for");
           }
           chunked = true;

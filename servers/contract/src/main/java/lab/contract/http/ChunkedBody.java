@@ -1,9 +1,9 @@
-package lab.eventloop;
+package lab.contract.http;
 
 import java.util.Arrays;
 
 /**
- * Takes a chunked body apart as it comes.
+ * Takes a chunked body apart as it arrives.
  *
  * <pre>
  *   SIZE --';'--> EXTENSION --LF--> DATA --counted--> DATA_END --LF--> SIZE
@@ -11,7 +11,7 @@ import java.util.Arrays;
  *   size 0: LF --> TRAILER --blank line--> DONE
  * </pre>
  */
-final class Chunks {
+public final class ChunkedBody {
   private enum State {
     SIZE,
     EXTENSION,
@@ -21,7 +21,7 @@ final class Chunks {
     DONE
   }
 
-  /** Protects the loop against sizes that overflow, and lines without an end. */
+  /** Protects the reader against lines without an end. */
   private static final int MAX_LINE = 256;
 
   private final int maxKept;
@@ -31,22 +31,24 @@ final class Chunks {
   private int lineLength;
 
   /**
-   * @param maxKept longest body to keep; 0 = pass over all of it, of any length
+   * @param maxKept longest body to keep, in bytes; 0 = keep nothing, of a body of any length
    */
-  Chunks(int maxKept) {
+  public ChunkedBody(int maxKept) {
     this.maxKept = maxKept;
   }
 
-  boolean done() {
+  /** Whether the whole body has been taken. */
+  public boolean done() {
     return state == State.DONE;
   }
 
-  byte[] body() {
+  /** What has been kept so far. */
+  public byte[] body() {
     return body;
   }
 
-  /** Takes what belongs to the body and returns the index after it. */
-  int take(byte[] bytes, int from, int to) throws MalformedException {
+  /** Takes the bytes that belong to the body and returns the index after them. */
+  public int take(byte[] bytes, int from, int to) throws MalformedException {
     int at = from;
     while (at < to && state != State.DONE) {
       if (state == State.DATA) {

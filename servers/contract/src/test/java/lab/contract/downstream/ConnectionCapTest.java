@@ -1,9 +1,11 @@
-package lab.contract.nonblocking;
+package lab.contract.downstream;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
 class ConnectionCapTest {
@@ -78,5 +80,42 @@ class ConnectionCapTest {
     assertThat(granted).isEmpty();
     cap.leave();
     assertThat(granted).containsExactly("c");
+  }
+
+  @Test
+  void aThreadWaitsUntilAPlaceIsFree() throws Exception {
+    assertThat(cap.tryEnter()).isTrue();
+    FutureTask<Boolean> second = new FutureTask<>(() -> cap.enterWithin(Long.MAX_VALUE));
+    Thread thread = Thread.ofVirtual().start(second);
+    while (cap.getPending() == 0) {
+      Thread.onSpinWait();
+    }
+    assertThat(cap.enter(call("c"))).isFalse();
+    cap.leave();
+    assertThat(second.get()).isTrue();
+    assertThat(granted).isEmpty();
+    cap.leave();
+    assertThat(granted).containsExactly("c");
+    thread.join();
+  }
+
+  @Test
+  void aThreadThatWaitsTooLongHasNoPlace() throws Exception {
+    assertThat(cap.tryEnter()).isTrue();
+    assertThat(cap.enterWithin(1)).isFalse();
+    assertThat(cap.getPending()).isZero();
+    cap.leave();
+    assertThat(cap.getLeased()).isZero();
+  }
+
+  @Test
+  void aThreadThatIsInterruptedHasNoPlace() {
+    assertThat(cap.tryEnter()).isTrue();
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> cap.enterWithin(Long.MAX_VALUE))
+        .isInstanceOf(InterruptedException.class);
+    assertThat(cap.getPending()).isZero();
+    cap.leave();
+    assertThat(cap.getLeased()).isZero();
   }
 }

@@ -1,14 +1,14 @@
-package lab.eventloop;
+package lab.contract.http;
 
-/** Looks at HTTP heads as bytes, so that no text is made of what nobody reads. */
-final class Bytes {
-  private Bytes() {}
+/** Searches and compares the bytes of HTTP heads, so that nobody has to make text of them. */
+public final class HttpBytes {
+  private HttpBytes() {}
 
   /**
-   * Returns where a head ends: the index after its blank line, or -1 when it is not there yet.
-   * Lines end with LF, with or without a CR before it.
+   * Returns the index after a head's blank line, or -1 when the blank line is not there yet. Lines
+   * end with LF, with or without a CR before it.
    */
-  static int endOfHead(byte[] bytes, int from, int to) {
+  public static int endOfHead(byte[] bytes, int from, int to) {
     for (int i = from; i < to; i++) {
       if (bytes[i] == '\n') {
         if (i + 1 < to && bytes[i + 1] == '\n') {
@@ -22,8 +22,8 @@ final class Bytes {
     return -1;
   }
 
-  /** Returns the index of the LF that ends the line, which is there. */
-  static int endOfLine(byte[] bytes, int from) {
+  /** Returns the index of the LF that ends the line. The LF must be there. */
+  public static int endOfLine(byte[] bytes, int from) {
     int i = from;
     while (bytes[i] != '\n') {
       i++;
@@ -31,7 +31,8 @@ final class Bytes {
     return i;
   }
 
-  static int indexOf(byte[] bytes, int from, int to, char wanted) {
+  /** Returns the index of the first such byte, or -1. */
+  public static int indexOf(byte[] bytes, int from, int to, char wanted) {
     for (int i = from; i < to; i++) {
       if (bytes[i] == wanted) {
         return i;
@@ -40,8 +41,8 @@ final class Bytes {
     return -1;
   }
 
-  /** Whether the bytes are this ASCII text in any case. */
-  static boolean is(byte[] bytes, int from, int to, String lowerCase) {
+  /** Whether the bytes are this ASCII text, in upper or lower case. */
+  public static boolean is(byte[] bytes, int from, int to, String lowerCase) {
     if (to - from != lowerCase.length()) {
       return false;
     }
@@ -54,7 +55,7 @@ final class Bytes {
     return true;
   }
 
-  /** Whether a list like {@code a, b} has this member, in any case. */
+  /** Whether a list like {@code a, b} has this member, in upper or lower case. */
   static boolean lists(byte[] bytes, int from, int to, String lowerCase) {
     int start = from;
     while (start < to) {
@@ -69,6 +70,7 @@ final class Bytes {
     return false;
   }
 
+  /** Returns the index of the first byte that is no space or tab; {@code to} when there is none. */
   static int skipBlanks(byte[] bytes, int from, int to) {
     int i = from;
     while (i < to && (bytes[i] == ' ' || bytes[i] == '\t')) {
@@ -77,8 +79,8 @@ final class Bytes {
     return i;
   }
 
-  /** Returns the end without what is blank before it. */
-  static int trimBlanks(byte[] bytes, int from, int to) {
+  /** Returns the end of the bytes without the spaces, tabs and CRs before it. */
+  public static int trimBlanks(byte[] bytes, int from, int to) {
     int i = to;
     while (i > from && (bytes[i - 1] == ' ' || bytes[i - 1] == '\t' || bytes[i - 1] == '\r')) {
       i--;
@@ -86,8 +88,12 @@ final class Bytes {
     return i;
   }
 
-  /** Reads a decimal number of 1 to 18 digits. */
-  static long number(byte[] bytes, int from, int to) throws MalformedException {
+  /**
+   * Reads a decimal number.
+   *
+   * @throws MalformedException unless it has 1 to 18 digits and nothing else
+   */
+  public static long number(byte[] bytes, int from, int to) throws MalformedException {
     if (from == to || to - from > 18) {
       throw new MalformedException("not a number");
     }

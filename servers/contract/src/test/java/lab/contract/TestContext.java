@@ -1,0 +1,61 @@
+package lab.contract;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+
+/** What the contract hands to a model, for tests of a model's parts without a server. */
+public final class TestContext implements AutoCloseable {
+  private final PrometheusRegistry registry = new PrometheusRegistry();
+  private final MBeans mbeans = new MBeans();
+  private final LineFile file = new LineFile();
+  private final Knobs knobs;
+  private final ModelContext model;
+
+  /**
+   * @param namesAndValues {@code LAB_*} settings
+   */
+  public TestContext(String... namesAndValues) throws IOException, BadValueException {
+    Map<String, String> environment = new HashMap<>();
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      environment.put(namesAndValues[i], namesAndValues[i + 1]);
+    }
+    Settings settings = Settings.fromEnvironment(environment);
+    knobs = new Knobs(settings);
+    model =
+        new ModelContext(
+            "test",
+            settings,
+            new RequestMetrics(registry),
+            new DownstreamMetrics(registry),
+            new BranchMetrics(registry),
+            file,
+            knobs,
+            mbeans,
+            registry,
+            new Exposition(registry, Identity.ofThisJvm("test")));
+  }
+
+  public ModelContext model() {
+    return model;
+  }
+
+  /** Turns a knob. */
+  public void change(String knob, long value) throws BadValueException {
+    knobs.change(Map.of(knob, value));
+  }
+
+  /** All metrics in Prometheus text format. */
+  public String metrics() {
+    return new String(model.exposition().get(), UTF_8);
+  }
+
+  @Override
+  public void close() throws IOException {
+    mbeans.close();
+    file.close();
+  }
+}
