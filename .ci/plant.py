@@ -1,12 +1,13 @@
-"""Waits for a moment of a run, and does what must be done at it. For faults.sh, in the agent's container.
+"""Waits for a moment of a run, and does what must be done then; runs in the agent's container.
 
-    trial NAME          returns when the window of a trial whose name ends so has begun
+    trial NAME          returns when the window of the trial whose name ends so has begun
     over NAME           returns when the agent announces that trial no longer
     toxic NAME          in that window: adds a toxic, waits until the agent has seen it, removes it
-    restarts RUN SERVER replaces the JVM in the middle of its warm-up, and again when that is repeated
+    restarts RUN SERVER replaces the JVM in the middle of its warm-up, and once more when that is
+                        begun again
     ask METHOD SERVER PATH [JSON]  of a server's management port
 
-A program that is started at the moment itself would come late on a busy machine; so this one is
+A program that is started at the moment itself would come late on a busy machine; this one is
 started before, and looks ten times a second.
 """
 
@@ -48,14 +49,17 @@ def announced(name: str) -> str | None:
 
 
 def trial(name: str) -> None:
+    """Wait until its window has begun."""
     until(lambda: announced(name) == "measure", f"the window of {name}")
 
 
 def over(name: str) -> None:
+    """Wait until it is announced no longer."""
     until(lambda: announced(name) is None, f"the end of {name}")
 
 
 def toxic(name: str) -> None:
+    """Add a toxic in its window; remove it once the agent has seen it."""
     trial(name)
     client.post(TOXICS, json=SLOW).raise_for_status()
     try:
@@ -67,11 +71,14 @@ def toxic(name: str) -> None:
 
 
 def ask(method: str, server: str, path: str, body: str = "") -> None:
+    """Print what the management port answers."""
     answer = client.request(method, f"http://{server}:8081{path}", content=body)
     print(answer.raise_for_status().text)
 
 
 def restarts(run: str, server: str) -> None:
+    """Replace the JVM in two warm-ups, one after the other."""
+
     def warms_up() -> bool:
         return any(Path("/lab/results").glob(f"*-{run}/warm-up"))
 
