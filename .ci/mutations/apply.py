@@ -1,7 +1,7 @@
 """apply.py CHECKOUT NUMBER: makes that mutation in the checkout; says its file, name and tests.
 
-Exits with 2 where there is no such number, and with 1 where its text is not there exactly once: then
-code has changed, and mutations.toml is to be brought up to date.
+Exits with 2 where there is no such number, and with 1 where its text is not there exactly once:
+the code has changed, and mutations.toml must follow.
 """
 
 import sys
