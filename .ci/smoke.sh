@@ -45,7 +45,7 @@ no_driver() { [[ -z $(drivers) ]]; }
 interrupted() {
   local pid status=0 waited_for=""
   # A job in the background of a script ignores SIGINT unless told otherwise.
-  env --default-signal=INT setsid make bench SERVER=fixed-pool,virtual-threads CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
+  env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
   pid=$! waited_for=$!
   within 300 has_rows interrupted 1 && within 120 exists '*-interrupted/raw/02-*'
   waited_for=""
@@ -60,7 +60,7 @@ interrupted() {
 # RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local pid run before trials alone=no waited_for=""
-  drive run EXP=sweep SERVER=fixed-pool,virtual-threads CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
+  drive run EXP=sweep SERVER=fixed-pool,event-loop CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
   pid=$! waited_for=$!
   within 300 has_rows resumed 1
   refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
@@ -91,7 +91,7 @@ judged_again() {
 
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
 scripted() {
-  drive run EXP=faults SCALE=0.3 SERVER=virtual-threads CONC=100 RATE=250 NAME=scripted &&
+  drive run EXP=faults SCALE=0.3 SERVER=event-loop CONC=100 RATE=250 NAME=scripted &&
     grep ',true,' "$LAB_RESULTS_DIR"/*-scripted/trials.csv && make toxics
 }
 
