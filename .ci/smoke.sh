@@ -116,12 +116,12 @@ explained() {
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
-# Every framework's lane measured once. Its profile comes up as one of its servers is named, and
-# then stays.
+# Every framework's lane measured once, with connections enough that its JVM is warm soon. Its
+# profile comes up as one of its servers is named, and then stays.
 frameworks() {
   local servers
   servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
-  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=20 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
+  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
     [[ -f .lab/servers/frameworks.json ]] && make doctor
 }
 

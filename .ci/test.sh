@@ -101,7 +101,9 @@ part_servers() {
 # Nothing of this measures, so it runs side by side: half of it waits rather than computes.
 in_the_image() { part static; part python; part images; }
 compiled() {
-  if [[ -z $only ]]; then step lab-images one compose build; fi
+  local profiles=()
+  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
+  if [[ -z $only ]]; then step lab-images one compose "${profiles[@]}" build; fi
   part downstream
   part servers
 }
