@@ -43,7 +43,9 @@ def test_every_lane_has_a_row_that_can_be_trusted(
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None
         assert row.achieved_rps is not None
-        assert row.achieved_rps <= row.predicted_rps * 1.05, row.trial
+        assert row.window_s is not None
+        # But for a burst of all connections at the edge of the window.
+        assert row.achieved_rps <= row.predicted_rps * (1.05 + 0.2 / row.window_s), row.trial
 
 
 def test_no_lane_has_other_limits(of_frameworks: Path) -> None:

@@ -45,10 +45,13 @@ def test_the_delay_of_the_downstream_is_in_every_latency(rows: list[dict[str, st
 
 
 def test_the_prediction_stands_beside_the_measurement(rows: list[dict[str, str]]) -> None:
-    # 50 connections over 200 ms: at most 250/s, and nobody can measure more.
+    # 50 connections over 200 ms: at most 250/s, and nobody can measure more, but for a burst of all
+    # connections at the edge of the window; what was due before it is another load.
     for row in rows:
         assert float(row["predicted_rps"]) <= 250.001, row
-        assert float(row["achieved_rps"]) <= float(row["predicted_rps"]) * 1.05, row
+        most = float(row["predicted_rps"]) * (1.05 + 0.2 / float(row["window_s"]))
+        backlog = row["invalid_reasons"].startswith("a backlog of the warm-up")
+        assert float(row["achieved_rps"]) <= most or backlog, row
 
 
 def test_the_manifest_tells_what_ran(run: Path) -> None:
