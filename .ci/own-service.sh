@@ -19,10 +19,7 @@ outside() {
     --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" .ci/own-service || return 1
   gateway=$(docker network inspect --format '{{(index .IPAM.Config 0).Gateway}}' bridge)
   docker run --detach --rm --name "$nginx" --publish "$gateway:28481:80" concurrency-lab/test-nginx:local || return 1
-  # Not through `make bench`: nothing is to be built or started.
-  LAB_WORDS='TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=oha NAME=nginx' \
-    host/lab.sh drive bench || status=1
+  drive bench TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=oha NAME=nginx || status=1
   docker stop -t 2 "$nginx"
-  LAB_WORDS='TARGET=http://127.0.0.1:28481/ CONC=20' \
-    refuses 'must listen on an address that containers can reach' host/lab.sh drive bench && return "$status"
+  refuses 'must listen on an address that containers can reach' drive bench TARGET=http://127.0.0.1:28481/ CONC=20 && return "$status"
 }

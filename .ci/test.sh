@@ -1,59 +1,57 @@
 #!/usr/bin/env bash
-# Every test of the lab, in containers: static checks, unit tests, and a smoke test on the
-# real lab. Needs what the lab needs (Docker, make) and ends with `N passed, N failed`.
+# The lab's tests, in containers. Needs what the lab needs (Docker, make); the last line is
+# `N passed, N failed`.
+#
+#   SUITE=quick      (default) static checks, unit and contract tests, the core of the smoke test
+#   SUITE=full       what CI runs: every kind of experiment, every lane and every planted case too
+#   SUITE=long       full, then experiments at their own length; what passed at this commit is not
+#                    run again, so it goes on where it stopped
+#   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
+#   ONLY="static …"  only these parts: static python host downstream servers, and of the smoke test
+#                    core verbs kinds planted faults own frameworks
+#
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
-# Full output of every step: .lab/test/<step>.log
+# Full output of every step: .lab/test/<step>.log; of SUITE=long: .lab/test/long/<step>.log
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+# The words of `make test` are not for the verbs that are tested.
+unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS LAB_WORDS LAB_SETTING_NAMES
+suite=${SUITE:-quick} only=${ONLY:-}
+unset SUITE ONLY
 export COMPOSE_PROJECT_NAME=concurrency-lab-test
-logs=.lab/test
-rm -rf "$logs" && mkdir -p "$logs"
-passed=0 failed=0 began=$SECONDS
+logs=.lab/test state="" budget=""
+case $suite in
+  quick) budget=600 ;;
+  full) budget=1800 ;;
+  long) logs=.lab/test/long state=$logs/passed ;;
+  mutations) exec .ci/mutations/run.sh ;;
+  *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations\n' "$suite" >&2; exit 2 ;;
+esac
 
-# count LOG KIND: "passed failed" as the tool that wrote LOG says it; a tool that says
-# nothing counts as the one step it is.
-count() {
-  case $2 in
-    pytest) awk '/ in [0-9.]+s/ && / (passed|failed|error)/ {p=f=0; for (i=2; i<=NF; i++) {if ($i ~ /^passed/) p=$(i-1); if ($i ~ /^(failed|error)/) f+=$(i-1)}} END {if (p+f) print p, f}' "$1" ;;
-    maven) awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {sub(/^.*Tests run/, ""); gsub(/[^0-9 ]/, ""); t+=$1; f+=$2+$3; s+=$4} END {if (t) print t-f-s, f}' "$1" ;;
-    go) awk '/^ *--- PASS/ {p++} /^ *--- FAIL/ {f++} END {if (p+f) print p+0, f+0}' "$1" ;;
-    plain) awk '/^[0-9]+ passed, [0-9]+ failed/ {p=$1; f=$3} END {if (p+f) print p, f}' "$1" ;;
-  esac
-}
+parts=" static python host downstream servers core verbs kinds planted faults own frameworks long_planted long_routes long_explained long_sweep long_looked_at "
+for part in $only; do
+  if [[ $parts != *" $part "* ]]; then printf 'ONLY=%s is not a part; allowed:%s\n' "$part" "$parts" >&2; exit 2; fi
+done
 
-# step NAME KIND COMMAND…: run it, say in a line how it went, add to the totals.
-step() {
-  local name=$1 kind=$2 start=$SECONDS log status=0 p=0 f=0 counts
-  shift 2
-  log=$logs/$name.log
-  "$@" >"$log" 2>&1 </dev/null || status=$?
-  counts=$(count "$log" "$kind")
-  if [[ -n $counts ]]; then read -r p f <<<"$counts"; else p=$((status == 0)); fi
-  if ((status != 0 && f == 0)); then f=1; fi
-  # A tool that counts and counted nothing has tested nothing.
-  if [[ $kind != one && -z $counts && $status == 0 ]]; then p=0 f=1; printf 'no test was counted\n' >>"$log"; fi
-  passed=$((passed + p)) failed=$((failed + f))
-  if ((f == 0)); then
-    printf 'ok      %-24s %4d passed  %4d s\n' "$name" "$p" $((SECONDS - start))
-  else
-    printf 'FAILED  %-24s %4d passed, %d failed  %4d s  (%s)\n' "$name" "$p" "$f" $((SECONDS - start)) "$log"
-    tail -n 60 "$log" | sed 's/^/        | /'
-  fi
-  ((f == 0))
-}
+# at_commit: what the tests of SUITE=long are of; a change of any file is another.
+at_commit() { { git rev-parse HEAD && git diff HEAD && git ls-files -z --others --exclude-standard | xargs -0r sha256sum; } 2>&1 | sha256sum; }
 
-finish() {
-  printf '%d s in all\n' $((SECONDS - began))
-  printf '%d passed, %d failed\n' "$passed" "$failed"
-  ((failed == 0)) && ((passed > 0))
-  exit
-}
+if [[ $suite != long ]]; then
+  mkdir -p "$logs" && find "$logs" -mindepth 1 -maxdepth 1 ! -name long -exec rm -rf {} +
+elif [[ ! -f $logs/commit || $(<"$logs/commit") != "$(at_commit)" ]]; then
+  rm -rf "$logs" && mkdir -p "$logs" && at_commit >"$logs/commit" && : >"$state"
+fi
+. .ci/steps.sh
+if [[ -n $state ]]; then forget_unpassed; fi
+# Ctrl-C ends what runs beside, too.
+trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 
 setting() { sed -n "s/^$1=//p" .env; }
 test_image=concurrency-lab/loadgen-test:local
 
-# The tests' own container: the repository read-only, nothing to reach but itself.
+# in_tests FOLDER COMMAND…: the tests' own container: the repository read-only, nothing to reach
+# but itself.
 in_tests() {
   docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w "/lab/repo/$1" "$test_image" "${@:2}"
@@ -68,7 +66,7 @@ promtool_all() {
   promtool check config prometheus.yml && promtool check rules "${rules[@]#prometheus/}" &&
     promtool test rules "${tests[@]#prometheus/}"
 }
-# Tests of compiled services: their image's target `test`, which tells its counts when run.
+# Tests of compiled services: the target `test` of their image, which reports its counts when run.
 built_tests() {
   local context=$1 tag=concurrency-lab/$1-test:local
   shift
@@ -82,27 +80,37 @@ test_image_build() {
       --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 
-only=${ONLY:-all}
-wanted() { [[ $only == all || " $only " == *" $1 "* ]]; }
+part_static() {
+  step compose-config one host/lab.sh compose config -q
+  step shellcheck one in_tests . bash -c 'shellcheck -x -S warning .ci/run $(git -c safe.directory=* ls-files "*.sh")'
+  step promtool one promtool_all
+  step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana ../.ci && ruff format --no-cache --check . ../grafana ../.ci'
+  step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy
+  step import-linter one in_tests loadgen lint-imports --no-cache
+}
+part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
+part_host() { step host-scripts plain host/test.sh; }
+part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+# The core's models, but in quick the frameworks' too: one contract, held to by each.
+part_servers() {
+  local profile=frameworks
+  if [[ $suite == quick ]]; then profile=none; fi
+  step servers maven built_tests servers --build-arg PROFILE="$profile" \
+    --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
+}
+# Nothing of this measures, so it runs side by side: half of it waits rather than computes.
+in_the_image() { part static; part python; part host; }
+compiled() {
+  local profiles=()
+  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
+  if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
+  part downstream
+  part servers
+}
 
 step host one make ready || finish
 step test-image one test_image_build || finish
-
-if wanted static; then
-  step compose-config one host/lab.sh compose config -q
-  step shellcheck one in_tests . bash -c 'shellcheck -x -S warning .ci/run .ci/test.sh $(git -c safe.directory=* ls-files "*.sh")'
-  step promtool one promtool_all
-  step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana && ruff format --no-cache --check . ../grafana'
-  step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy
-  step import-linter one in_tests loadgen lint-imports --no-cache
-fi
-if wanted unit; then
-  step python pytest in_tests loadgen pytest -p no:cacheprovider -q
-  step host-scripts plain host/test.sh
-  step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"
-  step servers maven built_tests servers --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
-fi
-if wanted smoke; then
-  . .ci/smoke.sh
-fi
+beside in_the_image compiled
+. .ci/smoke.sh
+if some_wanted; then smoke_test; fi
 finish

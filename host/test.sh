@@ -210,7 +210,7 @@ run "$lab/host/engine.sh"
 check "macOS: one line" '[[ $status == 1 && $out == "lab: no Docker engine answers: start Docker Desktop"* ]]'
 
 fresh; debian_host
-fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"; echo 26.1.5 >"$(dirname "$0")/../engine"; exec sleep 2'
+fake dockerd <<<'echo started >>"$(dirname "$0")/../calls"; echo 26.1.5 >"$(dirname "$0")/../engine"; exec sleep 20'
 DOCKERD_LOG=$lab/dockerd.log run "$lab/host/engine.sh"
 check "an engine installed but not running is started, once, and said so" \
   '[[ $status == 0 && $(count started) == 1 && $(count apt-get) == 0 && $out == "lab: started the Docker engine that was installed"* ]]'
@@ -258,14 +258,13 @@ FAKE
   changes=$!
   asked=0 status=0
   # A child that is ended before it became its program runs this script's own EXIT trap.
-  until [[ -e $lab/said ]]; do sleep 0.01; done
-  sleep 0.1
+  until [[ -e $state/logs/changes.log ]]; do sleep 0.01; done
 }
 ask() {
   local i
   asked=$((asked + 1))
   printf '%s\n' "$@" >"$lab/ask/part" && mv "$lab/ask/part" "$lab/ask/$asked.request"
-  for ((i = 0; i < 100; i++)); do
+  for ((i = 0; i < 1200; i++)); do
     if [[ -e $lab/ask/$asked.answer ]]; then break; fi
     sleep 0.05
   done
@@ -577,7 +576,7 @@ case "$1 ${2-}" in
   "logs "*)
     for folder in "$lab"/results/.host-changes/*/; do
       printf 'SERVER=netty\nSERVER_CPUS=0.5\n' >"$folder/1.request"
-      for ((i = 0; i < 100; i++)); do if [[ -e $folder/1.answer ]]; then cat "$folder/1.answer"; break; fi; sleep 0.05; done
+      for ((i = 0; i < 1200; i++)); do if [[ -e $folder/1.answer ]]; then cat "$folder/1.answer"; break; fi; sleep 0.05; done
     done ;;
   "wait "*) echo 7 ;;
 esac

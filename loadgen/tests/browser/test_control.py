@@ -25,7 +25,7 @@ from live.control.conftest import Scene
 from live.control.test_runs import NAME, run_in
 
 PHONE, SCREEN = 390, 1280
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class RealClock:
@@ -145,6 +145,14 @@ class Page:
             ".then(done, (failure) => done(String(failure)))",
             name,
         )
+
+    def after_looks(self, count: int) -> None:
+        """Returns when the page has had so many more answers about what is now."""
+        looks = (
+            "return performance.getEntriesByType('resource')"
+            ".filter(one => one.name.endsWith('/api/live')).length"
+        )
+        self.until(f"{looks} >= arguments[0]", self.browser.ask(looks) + count)
 
     def comes_into_sight(self) -> None:
         self.browser.ask("document.dispatchEvent(new Event('visibilitychange'))")
@@ -280,7 +288,7 @@ def test_what_was_removed_does_not_come_back_with_a_move(page: Page) -> None:
     page.browser.ask("document.querySelector('[aria-label=\"Remove latency\"]').click()")
     so(lambda: page.latency() is None)
     page.drag("toxic-latency-slider", 900)
-    time.sleep(1.5)
+    page.after_looks(2)
     assert page.latency() is None
     assert page.text("toxic-apply") == "Put in force"
     # It was for when it is put in force.
@@ -355,11 +363,11 @@ def test_an_older_look_does_not_overwrite_a_change(page: Page) -> None:
     )
     # Looks take long, so that one is on its way when the toxic is put in force.
     page.scene.lab.thinks_s = 1.5
-    time.sleep(1.5)
+    page.after_looks(1)
     page.tab_to("toxic-latency")
     page.press(Keys.ENTER)
     page.until_text("in-force", "latency 300")
-    time.sleep(3)
+    page.after_looks(2)
     assert all("latency 300" in text for text in page.browser.ask("return window.seen"))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,24 @@ def of_frameworks() -> Path:
     return runs[0]
 
 
-def test_every_lane_has_a_row_that_can_be_trusted(of_frameworks: Path) -> None:
+def test_every_lane_has_a_row_that_can_be_trusted(
+    of_frameworks: Path, is_trusted: Callable[[bool, Sequence[str]], bool]
+) -> None:
     rows = read_rows(of_frameworks / "trials.csv", Row)
     assert {row.server for row in rows} == LANES
     for row in rows:
-        # Seconds of a small load leave something to compile: the one reason that is let pass here.
-        only_cold = row.invalid_reasons.startswith("cold JVM: ")
-        assert row.valid or only_cold, (row.trial, row.invalid_reasons)
+        # Seconds of a small load leave something to compile.
+        reasons = row.invalid_reasons.split("; ")
+        cold = row.invalid_reasons.startswith("cold JVM: ")
+        assert is_trusted(row.valid, reasons) or cold, (row.trial, row.invalid_reasons)
         assert not row.http_errors, row.trial
         assert row.raw_p50_ms is not None
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None
         assert row.achieved_rps is not None
-        assert row.achieved_rps <= row.predicted_rps * 1.05, row.trial
+        assert row.window_s is not None
+        # But for a burst of all connections at the edge of the window.
+        assert row.achieved_rps <= row.predicted_rps * (1.05 + 0.2 / row.window_s), row.trial
 
 
 def test_no_lane_has_other_limits(of_frameworks: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_driver_that_is_gone_is_not_counted(
 ) -> None:
     memory = 'service:container_memory_working_set_bytes:sum{service="driver"}'
     assert query(f"last_over_time({memory}[10m])")
-    eventually(lambda: query(memory) == [], 30, "no memory of a driver that has ended")
+    eventually(lambda: query(memory) == [], 120, "no memory of a driver that has ended")
 
 
 def test_what_labels_say_is_in_the_vocabulary(client: httpx.Client, prometheus: str) -> None:

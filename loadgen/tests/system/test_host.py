@@ -91,23 +91,25 @@ def test_the_hosts_counters_can_be_read() -> None:
 
 
 def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
-    output = tmp_path / "out.txt"
+    output, go = tmp_path / "out.txt", tmp_path / "go"
     script = (
-        "import threading, time\n"
+        "import pathlib, sys, threading, time\n"
+        "worked, go = threading.Barrier(4), threading.Event()\n"
         "def work():\n"
         "    for _ in range(20): threading.Event().wait(0.001)\n"
-        "go = threading.Event()\n"
-        "ts = [threading.Thread(target=lambda: (work(), go.wait())) for _ in range(3)]\n"
+        "    worked.wait(); go.wait()\n"
+        "ts = [threading.Thread(target=work) for _ in range(3)]\n"
         "[t.start() for t in ts]\n"
-        "time.sleep(0.3); print('ready', flush=True)\n"
-        "time.sleep(0.5)\n"
+        "worked.wait(); print('ready', flush=True)\n"
+        "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\n"
         "go.set(); [t.join() for t in ts]; print('joined', flush=True); time.sleep(60)\n"
     )
     system = Linux()
-    process = system.start([sys.executable, "-c", script], output)
+    process = system.start([sys.executable, "-c", script, str(go)], output)
     while "ready" not in output.read_text():
         system.sleep(0.01)
     with_threads = process.turns()
+    go.touch()
     while "joined" not in output.read_text():
         system.sleep(0.01)
     without = process.turns()

@@ -4,13 +4,13 @@ import fcntl
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from lab.errors import LabError
-from lab.system.lock import PAUSE_S, claimed, is_claimed
+from lab.system import lock
+from lab.system.lock import claimed, is_claimed
 
 HOLDER = """
 import sys, time
@@ -50,21 +50,20 @@ def test_a_folder_that_cannot_be_written_can_be_claimed(tmp_path: Path) -> None:
         tmp_path.chmod(0o755)
 
 
-def test_who_only_looks_refuses_nobody(tmp_path: Path) -> None:
-    looking = threading.Event()
-    over = threading.Event()
+def test_who_only_looks_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looker = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    pauses: list[float] = []
 
-    def look() -> None:
-        with claimed(tmp_path, lambda: None):
-            looking.set()
-            over.wait(1.5 * PAUSE_S)
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            os.close(looker)
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    looking.wait()
+    monkeypatch.setattr(lock.time, "sleep", pause)
     with claimed(tmp_path, lambda: None) as held:
         assert held
-    thread.join()
+    assert len(pauses) == 2
 
 
 def test_two_who_only_look_do_not_take_each_other_for_a_measurement(tmp_path: Path) -> None:

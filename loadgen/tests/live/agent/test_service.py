@@ -219,7 +219,9 @@ def test_a_missing_field_and_nonsense_are_refused() -> None:
 
 def test_who_asks_for_the_toxics_is_told_of_now() -> None:
     async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await asyncio.sleep(0.01)  # its first look
+        async with asyncio.timeout(60):
+            while (await client.get("/toxics")).json()["watched"] is None:
+                await asyncio.sleep(0)  # its first look
         for at in (5, 6):
             scene.clock.now = at
             told = (await client.get("/toxics")).json()

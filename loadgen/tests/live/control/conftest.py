@@ -193,6 +193,6 @@ def play(tmp_path: Path) -> Play:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Returns when it holds; a test that waits for ever is stopped."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)

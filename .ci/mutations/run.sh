@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# make test SUITE=mutations: makes each fault of mutations.toml in a copy of the checkout and runs the
+# tests of that part; a fault that no test catches is a failure. For maintainers, not for CI.
+#
+#   ONLY="3 5"   only these, by their place in the file
+#
+# Needs the tests' image (`make test`) and takes about a minute for each, three where servers are built.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+logs=.lab/test/mutations
+rm -rf "$logs" && mkdir -p "$logs"
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z | xargs -0 cp --parents -t "$copy"
+: "${TEST_IMAGE:=concurrency-lab/loadgen-test:local}"
+
+setting() { sed -n "s/^$1=//p" .env; }
+in_copy() {
+  docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp -e LAB_REPO=/lab/repo \
+    -v "$copy:/lab/repo:ro" -w "/lab/repo/$1" "$TEST_IMAGE" "${@:2}"
+}
+applied() {
+  docker run --rm --network none -u "$(id -u):$(id -g)" -v "$copy:/lab/repo" "$TEST_IMAGE" \
+    python -B /lab/repo/.ci/mutations/apply.py /lab/repo "$1"
+}
+built() {
+  DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag concurrency-lab/mutated-test:local "${@:2}" "$copy/$1" &&
+    docker run --rm --network none concurrency-lab/mutated-test:local
+}
+# passes LAYER: whether its tests pass; the first failure is enough.
+passes() {
+  local rules tests
+  case $1 in
+    python) in_copy loadgen pytest -p no:cacheprovider -q -n 2 -x ;;
+    java) built servers --build-arg PROFILE=none --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)" ;;
+    go) built downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" ;;
+    host) (cd "$copy" && host/test.sh) ;;
+    promtool)
+      rules=(prometheus/rules/*.yml) tests=(prometheus/rule-tests/*.yml)
+      docker run --rm --network none --read-only -v "$copy/prometheus:/etc/prometheus:ro" -w /etc/prometheus --tmpfs /tmp --entrypoint /bin/sh \
+        "$(setting PROMETHEUS_IMAGE)" -c "promtool check rules ${rules[*]#prometheus/} && promtool test rules ${tests[*]#prometheus/}" ;;
+    *) printf 'no such tests: %s\n' "$1"; return 1 ;;
+  esac
+}
+# who LOG: the first test in it that failed.
+who() { grep -m 1 -oE '^FAILED: .*|^FAILED [^ ]+|^ERROR [^ ]+|--- FAIL: [A-Za-z]+|\[ERROR\] +[A-Za-z]+Test\.[A-Za-z]+|FAILED:.*|COMPILATION ERROR' "$1" || tail -n 1 "$1"; }
+
+caught=0 missed=0 number=0
+while :; do
+  number=$((number + 1))
+  said=$(applied "$number") || status=$?
+  if [[ ${status:-0} == 2 ]]; then break; fi
+  { read -r file; read -r name; read -r -a layers; read -r problem; } <<<"$said"
+  if [[ -n ${ONLY-} && " $ONLY " != *" $number "* ]]; then
+    cp "$file" "$copy/$file" 2>/dev/null
+    status=0
+    continue
+  fi
+  if [[ ${status:-0} != 0 ]]; then
+    printf 'STALE   %2d %s: %s\n' "$number" "$name" "$problem"
+    missed=$((missed + 1)) status=0
+    continue
+  fi
+  by=""
+  for layer in "${layers[@]}"; do
+    log=$logs/$number-$layer.log
+    if ! passes "$layer" >"$log" 2>&1 </dev/null; then by="$layer: $(who "$log")"; break; fi
+  done
+  if [[ -n $by ]]; then
+    printf 'caught  %2d %s (%s)\n' "$number" "$name" "$by"
+    caught=$((caught + 1))
+  else
+    printf 'MISSED  %2d %s: %s\n' "$number" "$name" "$file"
+    missed=$((missed + 1))
+  fi
+  cp "$file" "$copy/$file"
+done
+printf '%d passed, %d failed\n' "$caught" "$missed"
+((missed == 0 && caught > 0))

@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# The control page on 127.0.0.1, asked over bash's own sockets. Sourced by smoke.sh.
+
+# page NAME STATUS: what it answers to a browser that knows it under this name.
+page() {
+  local name=$1 status=$2 line
+  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
+  printf 'GET / HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "$name" "$LOADGEN_PORT" >&3
+  read -r -t 30 line <&3
+  exec 3>&-
+  printf '%s: %s\n' "$name" "$line"
+  [[ $line == *" $status "* ]]
+}
+# ask METHOD PATH [JSON]: the page's API, as its own script asks it; status line, headers and answer.
+ask() {
+  local body=${3-}
+  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
+  printf '%s %s HTTP/1.1\r\nHost: localhost:%s\r\nConnection: close\r\n' "$1" "$2" "$LOADGEN_PORT" >&3
+  printf 'Lab-Control: 1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' "${#body}" "$body" >&3
+  timeout 30 cat <&3
+  exec 3>&-
+}
+# changes METHOD PATH JSON: it is done.
+changes() {
+  local out
+  out=$(ask "$@")
+  printf '%s\n' "$*" "$out"
+  [[ $out == "HTTP/1.1 2"* ]]
+}
+shown() { [[ $(ask GET /api/live) == *"$1"* ]]; }
+# slow SERVER SECONDS: the p95 that clients of it meet, as the page shows it, is at least that much.
+slow() {
+  local p95
+  p95=$(ask GET /api/live | sed -n "s/.*\"$1\":{\([^}]*\)}.*/\1/p" | sed -n 's/.*"client_p95_s":\([0-9.]*\).*/\1/p')
+  printf 'client p95 of %s: %s s\n' "$1" "${p95:-none}"
+  awk -v p95="${p95:-0}" -v least="$2" 'BEGIN {exit !(p95 >= least)}'
+}
+
+# A bench of the page: a toxic that is put in force there is in its live p95, and Stop keeps what
+# was measured. Its eight trials are more than are measured before Stop, on however slow a machine.
+page_bench() {
+  local status=0 bench='"SERVER": "fixed-pool", "CONC": "20,25,30,35,40,45,50,55", "MODE": "closed", "ENGINE": "oha", "NAME": "page"'
+  changes POST /api/bench "{\"words\": {$bench, \"DURATION\": \"3s\", \"WARMUP\": \"1s\"}}" || return 1
+  within 120 shown '"trial":{' && changes POST /api/toxics '{"words": {"TYPE": "latency", "LATENCY": "300"}}' &&
+    within 60 slow fixed-pool 0.45 && within 60 has_rows page 1 || status=1
+  changes DELETE /api/bench '{}' || status=1
+  within 60 shown '"running":false' || status=1
+  changes POST /api/toxics/reset '{}' || status=1
+  ((status == 0)) && shown '"status":130' && has_rows page 1 && ! has_rows page 8 &&
+    grep -q '"status": "interrupted"' "$LAB_RESULTS_DIR"/*-page/manifest.json
+}

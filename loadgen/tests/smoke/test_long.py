@@ -1,0 +1,48 @@
+"""What experiments at their own length left (SUITE=long): all of it there, and judged."""
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lab.experiments.planted import right, wrong_and_sure
+from lab.model import Experiment, Row
+from lab.store import manifest
+from lab.store.records import read_rows
+from support.repo import REPO
+
+
+def run_of(name: str) -> Path:
+    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
+    assert len(runs) == 1, runs
+    return runs[0]
+
+
+@pytest.mark.parametrize("name", ["long-planted", "long-routes", "long-explained", "long-sweep"])
+def test_it_ended_with_a_report_and_a_verdict_for_every_trial(name: str) -> None:
+    run = run_of(name)
+    assert manifest.read(run).status == "complete"
+    rows = read_rows(run / "trials.csv", Row)
+    assert {row.trial for row in rows} == {raw.parent.name for raw in run.glob("raw/*/trial.json")}
+    for row in rows:
+        assert row.bottleneck, row.trial
+    assert (run / "report.html").stat().st_size > 0
+
+
+def test_every_route_was_asked_for_and_answered() -> None:
+    asked = tomllib.loads((REPO / "experiments/routes.toml").read_text())["load"]["routes"]
+    rows = read_rows(run_of("long-routes") / "trials.csv", Row)
+    assert {row.route for row in rows} == set(asked)
+    assert [row.trial for row in rows if not row.ok or row.http_errors] == []
+
+
+def test_what_was_planted_is_named() -> None:
+    run = run_of("long-planted")
+    experiment = manifest.read(run).experiment
+    assert isinstance(experiment, Experiment)
+    assert experiment.planted is not None
+    rows = read_rows(run / "trials.csv", Row)
+    judged = list(zip(experiment.planted.cases, rows, strict=True))
+    assert [(case.name, row.bottleneck) for case, row in judged if wrong_and_sure(case, row)] == []
+    assert sum(right(case, row) for case, row in judged) >= 0.9 * len(judged)
