@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from lab.report.page.chart import Drawn
 
 from lab.model import (
     Curve,
@@ -21,7 +22,6 @@ from lab.model import (
 from lab.report.page import palette, scale
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import Ranked, by_rank
-from lab.report.page.chart import Drawn
 from lab.report.page.looks import Looks
 from lab.report.page.over_time import moments, over_time
 from support.fakes import plan, record
