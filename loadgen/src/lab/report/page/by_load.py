@@ -11,22 +11,33 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.judge.grouping import Metric, bound_of, lane_of, measured, median_per_launch, per_launch
-from lab.judge.intervals import MedianOf
+from lab.judge.grouping import bound_of, lane_of
 from lab.model import Row
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
+from lab.report.page.lanes import in_rows
 from lab.report.page.looks import Looks
 from lab.report.page.palette import NEUTRAL
-from lab.report.page.spec import GREY, Series, Spec
+from lab.report.page.quantity import (
+    CROSS,
+    DOTTED,
+    HOLLOW,
+    POINT,
+    RATES,
+    TIMES,
+    Quantity,
+    invalid,
+    layer,
+    of_kind,
+    title,
+    with_interval,
+)
+from lab.report.page.quantity import by_load as each_load
+from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
-# Of a figure; its height grows with its legend or its rows.
+# Of a figure; its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
-ROW_PX, HIGH_ROW_PX = 24, 32
-# Of a row's name; what is longer is cut, and whole in the words of the figure.
-NAME_PX = 190
-DOT_PX2 = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,39 +47,6 @@ class Place:
     route: str
     engine: str
     figures: tuple[Figure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _What:
-    """One figure: which trials, which of their numbers, and the words for it."""
-
-    slug: str
-    title: str
-    mode: str
-    metrics: tuple[tuple[Metric, str], ...]
-    unit: units.Unit
-
-    @property
-    def is_rate(self) -> bool:
-        return self.unit is units.RATE
-
-    @property
-    def bound(self) -> str:
-        return "bound" if self.is_rate else "N / bound"
-
-
-_RATES = (
-    _What("throughput-closed", "Throughput (goodput), closed load", "closed",
-          (("goodput_rps", ""),), units.RATE),
-    _What("throughput-open", "Throughput (goodput), open load", "open",
-          (("goodput_rps", ""),), units.RATE),
-)  # fmt: skip
-_TIMES = (
-    _What("latency-closed", "p95, closed load: raw", "closed", (("raw_p95_ms", ""),),
-          units.MILLISECONDS),
-    _What("latency-open", "p95, open load: corrected, and raw", "open",
-          (("p95_ms", ""), ("raw_p95_ms", "raw")), units.MILLISECONDS),
-)  # fmt: skip
 
 
 def slug(text: str) -> str:
@@ -83,56 +61,33 @@ def by_load(rows: Sequence[Row], looks: Looks) -> tuple[Place, ...]:
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        figures = (*_figures(_RATES, here, looks, name), *_figures(_TIMES, here, looks, name))
+        figures = (*_figures(RATES, here, looks, name), *_figures(TIMES, here, looks, name))
         if figures:
             found.append(Place(route, engine, figures))
     return tuple(found)
 
 
 def _figures(
-    whats: Sequence[_What], rows: Sequence[Row], looks: Looks, name: str
+    whats: Sequence[Quantity], rows: Sequence[Row], looks: Looks, name: str
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
-    wanted = [what for what in whats if any(_value(row, what) is not None for row in rows)]
+    wanted = [what for what in whats if any(map(what.values, rows))]
     values = [
         value
         for what in wanted
         for row in rows
         if row.mode == what.mode
-        for value in (*_all(row, what), _bound(row, what), _offered(row, what))
+        for value in (*what.values(row), what.bound(row), what.offered(row))
         if value is not None
     ]
     many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
         mine = [row for row in rows if row.mode == what.mode]
-        make = _lines if many else _rows
+        make = _lines if many else in_rows
         yield make(what, mine, looks, name, units.scale(values))
 
 
-def _value(row: Row, what: _What) -> float | None:
-    return next(iter(_all(row, what)), None) if row.mode == what.mode else None
-
-
-def _all(row: Row, what: _What) -> list[float]:
-    values = [measured(row, metric) for metric, _ in what.metrics]
-    return [value for value in values if value is not None]
-
-
-def _bound(row: Row, what: _What) -> float | None:
-    """The bound on throughput; of latency what Little's law makes of it, N / X, in a closed
-    load, where N is known."""
-    if row.predicted_rps is None:
-        return None
-    if what.is_rate:
-        return row.predicted_rps
-    return row.concurrency / row.predicted_rps * 1000 if row.mode == "closed" else None
-
-
-def _offered(row: Row, what: _What) -> float | None:
-    return float(row.offered_rps) if what.is_rate and row.offered_rps is not None else None
-
-
-def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
+def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
     medians: list[Spec] = []
@@ -141,28 +96,28 @@ def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, scale: Spe
         mine = [row for row in rows if lane_of(row) == lane]
         shift = (index - (len(lanes) - 1) / 2) * SHIFT_PX
         for metric, kind in what.metrics:
-            for load, of in _loads(mine):
+            for load, of in each_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
-                medians += _median_points(what, at, of, metric)
-                dots += _dots(what, at, of, metric)
+                medians += what.medians(at, of, metric)
+                dots += what.dots(at, of, metric)
     series = [*looks.series(lanes), *set_series]
     encodings = spec.of_series(series, WIDTH, what.unit.label)
     line = spec.picked(encodings, "color", "opacity")
     dashed = {**line, **spec.picked(encodings, "strokeDash")}
-    shaped = {**line, **spec.picked(encodings, "shape"), "tooltip": {"field": "tip"}}
+    told: Spec = {**line, "tooltip": {"field": "tip"}}
+    shaped = {**told, **spec.picked(encodings, "shape")}
+    ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
     parts = (
         ("set", set_points, {"type": "line"}, dashed),
-        ("own-bounds", own_bounds, _DOTTED, line),
-        ("medians", _of(medians, ""), {"type": "line"}, dashed),
-        ("raw-medians", _of(medians, "raw"), _DOTTED, line),
-        ("intervals", [one for one in medians if "low" in one], {"type": "rule"},
-         {**line, "y": {"field": "low"}, "y2": {"field": "high"}, "tooltip": {"field": "tip"}}),
-        ("launches", _of(dots, ""), _POINT, shaped),
-        ("raw-launches", _of(dots, "raw"), _HOLLOW, shaped),
-        ("invalid", [one for one in dots if not one["valid"]], _CROSS,
-         {**line, "tooltip": {"field": "tip"}}),
-    )  # fmt: skip
-    layers = [_layer(*part, shifts="shift" in part[1][0]) for part in parts if part[1]]
+        ("own-bounds", own_bounds, DOTTED, line),
+        ("medians", of_kind(medians, ""), {"type": "line"}, dashed),
+        ("raw-medians", of_kind(medians, "raw"), DOTTED, line),
+        ("intervals", with_interval(medians), {"type": "rule"}, ends),
+        ("launches", of_kind(dots, ""), POINT, shaped),
+        ("raw-launches", of_kind(dots, "raw"), HOLLOW, shaped),
+        ("invalid", invalid(dots), CROSS, told),
+    )
+    layers = [layer(*part) for part in parts if part[1]]
     layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
     loads = [float(row.concurrency) for row in rows]
     margin = (max(loads) / min(loads)) ** 0.08 if max(loads) > min(loads) else 2.0
@@ -170,7 +125,7 @@ def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, scale: Spe
     x_axis["labelExpr"] = units.CONNECTIONS.written("datum.value")
     domain = [min(loads) / margin, max(loads) * margin]
     own: Spec = {
-        "title": _title(what.title, "", list(_told(what, rows, bool(own_bounds)))),
+        "title": title(what.title, *_below(what, rows, bool(own_bounds))),
         "width": WIDTH,
         "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
         "encoding": {
@@ -183,68 +138,11 @@ def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, scale: Spe
         },
         "layer": layers,
     }  # fmt: skip
-    return Figure(f"{what.slug}-{name}", what.title, _alt(what, rows, lanes), own)
-
-
-_DOTTED: Spec = {"type": "line", "strokeDash": spec.DASHES["dot"], "strokeWidth": 2}
-_POINT: Spec = {"type": "point", "filled": True, "size": DOT_PX2, "opacity": 1}
-_HOLLOW: Spec = {"type": "point", "fill": "var(--page)", "strokeWidth": 1.5, "size": DOT_PX2,
-                 "opacity": 1}  # fmt: skip
-_CROSS: Spec = {"type": "point", "shape": spec.CROSS, "strokeWidth": 1.3, "size": DOT_PX2,
-                "opacity": 1}  # fmt: skip
-
-
-def _layer(
-    name: str, values: list[Spec], mark: Spec, encoding: Spec, *, shifts: bool = False
-) -> Spec:
-    """Marks are clipped where a reader moves the axes. Where they shift, lanes of one x stand
-    beside each other."""
-    whole = {**mark, "clip": True, **({"xOffset": {"expr": "datum.shift"}} if shifts else {})}
-    return {"name": name, "data": {"values": values}, "mark": whole, "encoding": encoding}
-
-
-def _of(points: Sequence[Spec], kind: str) -> list[Spec]:
-    return [one for one in points if one["kind"] == kind and one.get("valid", True)]
-
-
-def _median_points(what: _What, at: Spec, of: Sequence[Row], metric: Metric) -> Iterator[Spec]:
-    median = median_per_launch(of, metric)
-    if median is not None:
-        ends = median.interval
-        more = {} if ends is None else {"low": ends.low, "high": ends.high, "tip": ""}
-        point = {**at, "y": median.median, **more}
-        if more:
-            point["tip"] = _tip(at, f"median {_median(median, what)}")
-        yield point
-
-
-def _dots(what: _What, at: Spec, of: Sequence[Row], metric: Metric) -> Iterator[Spec]:
-    """Each launch, or their median where it has an interval; and the trials that are invalid."""
-    median = median_per_launch(of, metric)
-    if median is not None and median.interval is not None:
-        said = _tip(at, f"median {_median(median, what)}")
-        yield {**at, "y": median.median, "valid": True, "tip": said}
-    else:
-        for value in per_launch(of, metric):
-            yield {**at, "y": value, "valid": True, "tip": _tip(at, _value_text(what, value))}
-    for row in of:
-        seen = measured(row, metric)
-        if not row.valid and seen is not None:
-            said = _tip(at, f"{_value_text(what, seen)}, invalid trial {row.trial}")
-            yield {**at, "y": seen, "valid": False, "tip": said}
-
-
-def _tip(at: Spec, text: str) -> str:
-    kind = f" {at['kind']}" if at["kind"] else ""
-    return f"{at['series']}{kind}\n{at['x']:,.0f} connections\n{text}"
-
-
-def _value_text(what: _What, value: float) -> str:
-    return f"{what.unit.words(value)} {what.unit.label}".strip()
+    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
 
 
 def _set_lines(
-    what: _What, rows: Sequence[Row], lanes: Sequence[str]
+    what: Quantity, rows: Sequence[Row], lanes: Sequence[str]
 ) -> tuple[list[Series], list[Spec], list[Spec]]:
     """What was predicted and what was offered: entries of the legend with the points of their
     lines, and the points of bounds that each lane has for itself."""
@@ -253,18 +151,17 @@ def _set_lines(
         return [{"series": name, "x": load, "y": value} for load, value in values]
 
     series, lines = [], []
-    offered = _by_load(rows, lambda row: _offered(row, what))
+    offered = _by_load(rows, what.offered)
     if offered:
         series.append(Series("offered", NEUTRAL, "dash", spec.GLYPHS["dash"]))
         lines += points("offered", offered)
     bounds = {
-        lane: _by_load([row for row in rows if lane_of(row) == lane], lambda r: _bound(r, what))
-        for lane in lanes
+        lane: _by_load([row for row in rows if lane_of(row) == lane], what.bound) for lane in lanes
     }
     told = {lane: values for lane, values in bounds.items() if values and values != offered}
     if len(set(told.values())) == 1 and len(told) == len(lanes):
-        series.append(Series(what.bound, NEUTRAL, "dot", spec.GLYPHS["dot"]))
-        return series, lines + points(what.bound, next(iter(told.values()))), []
+        series.append(Series(what.bound_name, NEUTRAL, "dot", spec.GLYPHS["dot"]))
+        return series, lines + points(what.bound_name, next(iter(told.values()))), []
     own = [point for lane, values in told.items() for point in points(lane, values)]
     return series, lines, own
 
@@ -279,141 +176,11 @@ def _by_load(
     return tuple((load, bound) for load, bound in bounds if bound is not None)
 
 
-def _loads(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
-    """The rows of each load, by concurrency and rate."""
-    found: dict[tuple[int, int], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.concurrency, row.offered_rps or 0), []).append(row)
-    return [(float(load[0]), of) for load, of in sorted(found.items(), key=lambda one: one[0])]
-
-
-def _told(what: _What, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
+def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
     """What the subtitle says of lines and shapes that are in no legend."""
     if bounds:
-        yield f"dotted: {what.bound}, in its server's colour"
+        yield f"dotted: {what.bound_name}, in its server's colour"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
         yield "hollow: raw"
-    if any(not row.valid and _all(row, what) for row in rows):
+    if any(not row.valid and what.values(row) for row in rows):
         yield "×: invalid trial"
-
-
-def _title(title: str, load: str, told: Sequence[str]) -> Spec:
-    below = "; ".join(part for part in (load, *told) if part)
-    return {"text": title, "subtitle": below} if below else {"text": title}
-
-
-def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
-    lanes = list(dict.fromkeys(map(lane_of, rows)))
-    one_load = len({row.concurrency for row in rows}) == 1
-    one_server = any(row.arm for row in rows) and len({row.server for row in rows}) == 1
-    medians: list[Spec] = []
-    dots: list[Spec] = []
-    bounds: list[Spec] = []
-    names: list[str] = []
-    for lane in lanes:
-        mine = [row for row in rows if lane_of(row) == lane]
-        first, look = mine[0], looks.lanes[lane]
-        below = (
-            first.server if first.arm and not one_server else "",
-            "" if one_load else f"{first.concurrency:,} connections",
-        )
-        for metric, kind in what.metrics:
-            at = {
-                "series": lane, "kind": kind, "x": first.concurrency,
-                "hue": spec.hue(look.hue), "shape": spec.SHAPES[look.shape],
-            }  # fmt: skip
-            mine_dots = list(_dots(what, at, mine, metric))
-            if not mine_dots:
-                continue
-            median = median_per_launch(mine, metric)
-            row = "\n".join(
-                (
-                    f"{first.arm or first.server}{f', {kind}' if kind else ''}",
-                    ", ".join(part for part in below if part),
-                    what.unit.words(median.median) if median else "invalid",
-                )
-            )
-            # Two rows may say the same; a row's number keeps them apart.
-            row = f"{len(names)}\n{row}"
-            names.append(row)
-            dots += [{**one, "row": row} for one in mine_dots]
-            medians += [{**one, "row": row} for one in _median_points(what, at, mine, metric)]
-            bound = bound_of(_bound(one, what) for one in mine)
-            if bound is not None:
-                said = f"{lane}\n{what.bound} {_value_text(what, bound)}"
-                bounds.append({"row": row, "y": bound, "tip": said})
-    looked = {
-        "color": {"field": "hue", "type": "nominal", "scale": None},
-        "shape": {"field": "shape", "type": "nominal", "scale": None},
-        "tooltip": {"field": "tip"},
-    }
-    line = spec.picked(looked, "color", "tooltip")
-    ticks = {"type": "tick", "color": GREY, "thickness": 1.8, "size": 20}
-    parts = (
-        ("bound", bounds, ticks, {"tooltip": {"field": "tip"}}),
-        ("intervals", [one for one in medians if "low" in one], {"type": "rule"},
-         {**line, "x": {"field": "low"}, "x2": {"field": "high"}}),
-        ("launches", _of(dots, ""), _POINT, looked),
-        ("raw-launches", _of(dots, "raw"), _HOLLOW, looked),
-        ("invalid", [one for one in dots if not one["valid"]], _CROSS, line),
-    )  # fmt: skip
-    layers = [_layer(*part) for part in parts if part[1]]
-    layers[0]["params"] = [spec.zoom("x")]
-    load = rows[0]
-    heads = (
-        load.server if one_server else "",
-        f"{load.concurrency:,} connections" if one_load else "",
-        f"{load.offered_rps:,}/s offered" if one_load and load.offered_rps is not None else "",
-    )
-    told = [f"stroke: {what.bound}"] if bounds else []
-    if any(not one["valid"] for one in dots):
-        told.append("×: invalid trial")
-    parts_of = r"split(datum.value,'\n')"
-    y: Spec = {"field": "row", "type": "nominal", "sort": names, "scale": {"domain": names}}
-    left = {
-        "title": None, "labelLimit": NAME_PX, "labelColor": "var(--ink)", "domain": False,
-        "labelExpr": f"{parts_of}[2]==''?{parts_of}[1]:[{parts_of}[1],{parts_of}[2]]",
-    }  # fmt: skip
-    right = {**left, "orient": "right", "labelExpr": f"{parts_of}[3]", "labelFontWeight": "bold"}
-    height = (HIGH_ROW_PX if any(one.split("\n")[2] for one in names) else ROW_PX) * len(names)
-    own: Spec = {
-        "title": _title(what.title, ", ".join(head for head in heads if head), told),
-        "width": WIDTH,
-        "height": height + 80,
-        "encoding": {
-            "x": {"field": "y", "type": "quantitative", "scale": scale,
-                  "axis": {**units.axis(what.unit), "grid": True, "tickCount": 5}},
-        },
-        "resolve": {"axis": {"y": "independent"}},
-        "layer": [
-            *({**layer, "encoding": {"y": {**y, "axis": left if not at else None},
-                                     **layer["encoding"]}} for at, layer in enumerate(layers)),
-            {"name": "medians", "data": {"values": [{"row": one} for one in names]},
-             "mark": {"type": "point", "opacity": 0}, "encoding": {"y": {**y, "axis": right},
-                                                                   "x": {"value": 0}}},
-        ],
-    }  # fmt: skip
-    return Figure(f"{what.slug}-{name}", what.title, _alt(what, rows, lanes), own)
-
-
-def _alt(what: _What, rows: Sequence[Row], lanes: Sequence[str]) -> str:
-    """The medians in words."""
-    parts = []
-    for lane in lanes:
-        mine = [row for row in rows if lane_of(row) == lane]
-        for metric, kind in what.metrics:
-            told = [
-                f"{load:,.0f} connections {_median(median_per_launch(of, metric), what)}"
-                for load, of in _loads(mine)
-            ]
-            parts.append(f"{lane}{f' {kind}' if kind else ''}: {', '.join(told)}")
-    return f"Medians over launches of valid trials. {'. '.join(parts)}."
-
-
-def _median(of: MedianOf | None, what: _What) -> str:
-    words = what.unit.words
-    if of is None:
-        return "no valid trial"
-    if of.interval is None:
-        return words(of.median)
-    return f"{words(of.median)} [{words(of.interval.low)}, {words(of.interval.high)}]"

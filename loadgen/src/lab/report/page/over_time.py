@@ -99,9 +99,12 @@ def _figure(
     series = [*entries, *(Series(name, NEUTRAL) for group, name in more if group)]
     encodings = spec.of_series(series, WIDTH, unit.label)
     encoding: Spec = {
+        "y": {"field": "y", "type": "quantitative",
+              "axis": {**units.axis(unit), "tickCount": 4},
+              "scale": units.linear(max(map(_highest, lines)) * unit.factor)},
         **spec.picked(encodings, "color", "strokeDash", "opacity"),
         "detail": {"field": "id"},
-    }
+    }  # fmt: skip
     parts: tuple[tuple[str, list[Spec], Spec], ...] = (("more", faint, FAINT), ("lines", bold, {}))
     layers: list[Spec] = [
         {
@@ -127,9 +130,6 @@ def _figure(
             "x": {"field": "x", "type": "quantitative",
                   "scale": {"domain": [0, length], "nice": False},
                   "axis": {"title": "min" if minutes else "s", "tickCount": 6}},
-            "y": {"field": "y", "type": "quantitative",
-                  "axis": {**units.axis(unit), "tickCount": 4},
-                  "scale": units.linear(max(map(_highest, lines)) * unit.factor)},
         },
         "layer": layers,
     }  # fmt: skip
@@ -179,9 +179,9 @@ def _marks(marked: Sequence[Moment], second: float) -> list[Spec]:
     text = {"type": "text", "baseline": "bottom", "color": "var(--soft)", "fontSize": 11}
     return [
         {"name": "marks", "data": {"values": values}, "mark": rule,
-         "encoding": {"y": None, "tooltip": {"field": "tip"}}},
+         "encoding": {"tooltip": {"field": "tip"}}},
         {"name": "numbers", "data": {"values": values}, "mark": {**text, "y": 0},
-         "encoding": {"y": None, "text": {"field": "number"}}},
+         "encoding": {"text": {"field": "number"}}},
     ]  # fmt: skip
 
 

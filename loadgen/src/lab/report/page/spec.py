@@ -176,7 +176,6 @@ def nearest(line: str, head: str) -> Spec:
         ],
         "mark": {"type": "rule", "color": GREY, "clip": True},
         "encoding": {
-            "y": None,
             "tooltip": {"field": "tip"},
             "opacity": {"condition": {"param": HOVER, "empty": False, "value": 0.6}, "value": 0},
         },
