@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from browser.conftest import Browser
 from lab.campaign.derive import derive
 from lab.experiments import planted
+from lab.live.control.runs import policy
 from lab.model import Case, Condition, Planted, TrialPlan
 from lab.report.page.palette import DARK, LIGHT
 from support.drawn import Drawing, answered
@@ -205,6 +210,8 @@ def test_nothing_is_asked_from_elsewhere_and_nothing_goes_wrong(browser: Browser
         if one["method"] == "Network.requestWillBeSent"
     }
     assert urls <= {url, "data:,"}
+    ids = browser.ask("return [...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
     # A breach of the page's policy would be in either.
     assert browser.ask("return violations") == []
     assert browser.driver.get_log("browser") == []
@@ -219,6 +226,43 @@ def test_its_policy_stops_any_other_script(browser: Browser, url: str) -> None:
     )
     assert browser.ask("return window.ran") is None
     assert "Content Security Policy" in browser.driver.get_log("browser")[0]["message"]
+
+
+@contextmanager
+def served(report: Path) -> Iterator[str]:
+    """The address of a report as the control page serves it, in a sandbox."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-security-policy", str(policy(report)))
+            self.end_headers()
+            self.wfile.write(report.read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/report.html"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_its_figures_are_drawn_in_the_sandbox_of_the_control_page(
+    browser: Browser, url: str
+) -> None:
+    browser.driver.get_log("browser")
+    with served(Path(url.removeprefix("file://"))) as address:
+        browser.look(address)
+        all_drawn(browser)
+        assert browser.ask("return origin") == "null"
+    assert browser.driver.get_log("browser") == []
 
 
 def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: str) -> None:
@@ -247,14 +291,14 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
 def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
     browser.look(url)
     all_drawn(browser)
-    browser.point_at("#loads .live .launches_marks path, #loads .live .invalid_marks path")
+    browser.point_at("#loads ~ * .live .launches_marks path, #loads ~ * .live .invalid_marks path")
     browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
     lines = browser.ask("return document.querySelector('#vg-tooltip-element').innerText").split(
         "\n"
     )
     assert "connections" in lines[1]
     assert "requests/s" in lines[2]
-    browser.point_at("#trials .small .live .hover_voronoi path, #trials .small .live .hover_marks")
+    browser.point_at("#trials ~ * .small .live .hover_voronoi path")
     browser.wait_for(
         "return document.querySelector('#vg-tooltip-element').innerText.includes('achieved: ')"
     )
@@ -264,24 +308,20 @@ def test_the_legend_shows_a_series_alone_and_all_again(browser: Browser, url: st
     browser.look(url)
     all_drawn(browser)
     press = """const [entry, key] = arguments;
-      const live = document.querySelector('#trials .small .live');
+      const live = document.querySelector('#trials ~ * .small .live');
       const button = live.querySelectorAll('[role=button]')[entry];
       button.focus();
       if (key) button.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
       else button.querySelector('text').dispatchEvent(new MouseEvent('click', {bubbles: true}))"""
-    shown = """const live = document.querySelector('#trials .small .live');
-      return [[...live.querySelectorAll('.lines_marks path')].map(one => one.getAttribute('opacity')),
-        [...live.querySelectorAll('[role=button]')].map(one => one.getAttribute('aria-pressed'))]"""
-    assert browser.ask(shown) == [["1", "1"], ["true", "true"]]
+    shown = """const live = document.querySelector('#trials ~ * .small .live');
+      const all = (of, name) => [...live.querySelectorAll(of)].map(one => one.getAttribute(name));
+      return all('.lines_marks path', 'opacity').join() + ' '
+        + all('[role=button]', 'aria-pressed').join()"""
+    assert browser.ask(shown) == "1,1 true,true"
     for key in ("Enter", ""):
-        browser.ask(press, 0, key)
-        browser.wait_for(
-            f'return JSON.stringify((() => {{{shown}}})()[1]) === \'["true","false"]\''
-        )
-        assert browser.ask(shown)[0] == ["1", "0.06"]
-        browser.ask(press, 0, key)
-        browser.wait_for(f'return JSON.stringify((() => {{{shown}}})()[1]) === \'["true","true"]\'')
-        assert browser.ask(shown)[0] == ["1", "1"]
+        for expected in ("1,0.06 true,false", "1,1 true,true"):
+            browser.ask(press, 0, key)
+            browser.wait_for(f"return (() => {{{shown}}})() === '{expected}'")
 
 
 def test_ctrl_and_the_wheel_zoom_an_axis_and_the_wheel_alone_does_not(
@@ -289,10 +329,10 @@ def test_ctrl_and_the_wheel_zoom_an_axis_and_the_wheel_alone_does_not(
 ) -> None:
     browser.look(url)
     all_drawn(browser)
-    ticks = """return [...document.querySelectorAll('#trials .small .live svg')[0]
+    ticks = """return [...document.querySelectorAll('#trials ~ * .small .live svg')[0]
       .querySelectorAll('.role-axis-label text')].map(one => one.textContent).join()"""
     before = browser.ask(ticks)
-    wheel = """const svg = document.querySelectorAll('#trials .small .live svg')[0];
+    wheel = """const svg = document.querySelectorAll('#trials ~ * .small .live svg')[0];
       const box = svg.getBoundingClientRect();
       const mark = svg.querySelector('.role-frame .background');
       mark.dispatchEvent(new WheelEvent('wheel', {bubbles: true, cancelable: true, deltaY: -400,

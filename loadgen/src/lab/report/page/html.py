@@ -44,18 +44,26 @@ def html(
     )
     style, code = _style(), script()
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(code, style)}">\n'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{name}: {run}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"{head(f'{name}: {run}', style, code)}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
         f'<p class="meta">{inline(_about(of))}</p>{answers.loudly(of)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "
         f"REPORT.md.</p></footer>\n<script>{code}</script>\n</body>\n</html>\n"
+    )
+
+
+def head(title: str, style: str, code: str) -> str:
+    """How a page begins: with its policy, before anything that a run says. The control page looks
+    for it there."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(code, style)}">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n"
     )
 
 

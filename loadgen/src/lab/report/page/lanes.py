@@ -74,7 +74,11 @@ def in_rows(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale:
     high = any(row.split("\n")[2] for row in names)
     stroke = f"stroke: {what.bound_name}" if bounds else ""
     crosses = "×: invalid trial" if invalid(dots) else ""
+    # Room for readers whose font is wider than the one that was measured.
+    longest = max(len(part) for row in names for part in row.split("\n")[1:3])
+    left = spec.PADDING["left"] + 0.12 * min(NAME_PX, spec.CHAR_PX * longest)
     view: Spec = {
+        "padding": {**spec.PADDING, "left": round(left)},
         "title": title(what.title, _load(rows), stroke, crosses),
         "width": WIDTH,
         "height": 80 + (HIGH_ROW_PX if high else ROW_PX) * len(names),
@@ -129,7 +133,6 @@ def _named(layers: Sequence[Spec], names: Sequence[str], high: bool) -> Iterator
         "title": None,
         "orient": "right",
         "labelColor": "var(--ink)",
-        "labelFontWeight": "bold",
         "labelExpr": f"{line}[3]",
     }
     for at, one in enumerate(layers):

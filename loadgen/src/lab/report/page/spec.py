@@ -39,11 +39,12 @@ GLYPHS = {"dash": "M-1.3,0H-.3M.3,0H1.3", "dot": "M-1.3,0H-1M-.4,0H-.1M.5,0H.8M1
 HIDDEN = 0.06
 # The layer that follows a pointer.
 HOVER = "hover"
+PADDING: Spec = {"left": 3, "top": 3, "right": 8, "bottom": 3}
 CONFIG: Spec = {
     "aria": False,
     "background": "var(--page)",
     "font": FONT,
-    "padding": 3,
+    "padding": PADDING,
     "view": {"stroke": None},
     "title": {
         "anchor": "start", "frame": "bounds", "color": "var(--ink)", "subtitleColor": "var(--soft)",
@@ -176,7 +177,8 @@ def nearest(line: str, head: str) -> Spec:
         ],
         "mark": {"type": "rule", "color": GREY, "clip": True},
         "encoding": {
-            "tooltip": {"field": "tip"},
+            # Vega-Lite's cells around the samples hold a row one level deeper.
+            "tooltip": {"value": {"expr": "datum.datum?datum.datum.tip:datum.tip"}},
             "opacity": {"condition": {"param": HOVER, "empty": False, "value": 0.6}, "value": 0},
         },
     }  # fmt: skip
