@@ -134,6 +134,11 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
         kind,
     )
     assert len(sizes) == expected
+    if kind == ".live svg":
+        told = browser.ask(
+            "return [...document.querySelectorAll('.live')].map(one => one.ariaLabel.length)"
+        )
+        assert min(told) > 50
     assert all(w > 250 and h > 80 and text >= 10 for w, h, text in sizes)
     # No text of a figure lies outside of it.
     outside = browser.ask(

@@ -40,7 +40,7 @@ from lab.report import markdown, verdicts
 from lab.report.page.html import html
 from lab.report.page.markup import long_table, table
 from lab.report.page.over_time import over_time
-from lab.report.page.script import script
+from lab.report.page.script import scripts, vega
 from lab.report.page.trials import Shown, trials
 from lab.report.words import Content
 from lab.store import manifest
@@ -119,11 +119,11 @@ def test_nothing_is_fetched_and_nothing_runs_but_the_page_s_own_script(run_dir: 
     page = Page(text)
     assert not page.all("img", "iframe", "object", "embed")
     kinds = [one.get("type") for one in page.all("script")]
-    assert kinds == ["application/gzip"] * 2 + [None]
+    assert kinds == ["application/gzip"] * 3 + [None]
     assert not any("src" in one for one in page.all("script"))
     assert [link["href"] for link in page.all("link")] == ["data:,"]
     assert all(str(link["href"]).startswith("#") for link in page.all("a"))
-    text = text.replace(script(), "")
+    text = text.replace(scripts(), "")
     assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "url(" not in text
     assert "@import" not in text
@@ -134,12 +134,18 @@ def test_its_policy_allows_this_script_and_this_style_only(run_dir: Path) -> Non
     [policy] = [one for one in Page(text).all("meta") if one.get("http-equiv")]
     allowed = dict(one.strip().split(" ", 1) for one in str(policy["content"]).split(";"))
     assert text.index("http-equiv") < text.index("<title>") < text.index("<style>")
-    for tag in ("script", "style"):
-        [content] = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert allowed[f"{tag}-src"] == f"'sha256-{digest}'"
+    [own] = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    [packed] = re.findall('id="vega">(.*?)</script>', text)
+    [style] = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assert gzip.decompress(base64.b64decode(packed)).decode() == vega()
+    assert allowed["script-src"] == f"{digest(own)} {digest(vega())}"
+    assert allowed["style-src"] == digest(style)
     assert allowed["default-src"] == "'none'"
-    assert " style=" not in text.replace(script(), "")
+    assert " style=" not in text.replace(scripts(), "")
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def test_each_figure_s_specification_is_in_the_page(run_dir: Path) -> None:
@@ -308,13 +314,12 @@ def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path)
     page = Page(text)
     assert len(page.all("svg")) == 6
     assert len(page.all("figure")) == 6 + 4 * 2
-    captions = [one for one in page.all("figcaption") if one["class"] == "unseen"]
-    assert len(captions) == 4 * 2
+    assert [one["aria-label"] for one in page.all("figure")[6:]] == ["Throughput"] * 4 * 2
     assert [one["src"] for one in page.all("img")][-1] == "figures/trial-04-b-open.svg"
     assert (run_dir / "figures" / "trial-04-b-open.svg").is_file()
     assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
     assert "Load and latency" in page.text
-    assert len(text) - len(script()) < 200_000
+    assert len(text) - len(scripts()) < 200_000
 
 
 def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:

@@ -32,8 +32,8 @@ TYPES: Mapping[str, str] = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-# A report is one file with its script inside. In a sandbox it has an origin of its own: it can
-# neither read nor change anything here. Only the script runs whose hash its policy names.
+# A report is one file with its scripts inside. In a sandbox it has an origin of its own: it can
+# neither read nor change anything here. Only scripts run whose hash its policy names.
 _REPORT = (
     "sandbox allow-scripts; default-src 'none'; script-src {script}; style-src 'unsafe-inline'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -43,7 +43,7 @@ _PICTURE = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 _HEAD = re.compile(
     rb'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     rb"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-    rb"script-src ('sha256-[A-Za-z0-9+/]{43}=');"
+    rb"script-src ('sha256-[A-Za-z0-9+/]{43}='(?: 'sha256-[A-Za-z0-9+/]{43}=')*);"
 )
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")

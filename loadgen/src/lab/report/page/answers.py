@@ -11,7 +11,7 @@ from lab.model import Mode, Row
 from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import Place
-from lab.report.page.figure import Figure, packed
+from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
@@ -284,4 +284,4 @@ def percentiles(drawn: Sequence[Figure]) -> str:
 def figures(drawn: Sequence[Figure]) -> str:
     """Figures side by side as far as there is room."""
     inside = "".join(f"<figure>{one.svg}</figure>\n" for one in drawn)
-    return f'<div class="figures">{inside}{packed(drawn)}</div>\n'
+    return f'<div class="figures">{inside}{specs(drawn)}</div>\n'

@@ -10,8 +10,6 @@ run of 100 trials has 1,000; the tests check every one against Altair's copy of 
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import re
 from collections.abc import Sequence
@@ -22,6 +20,7 @@ from html import escape
 import vl_convert
 
 from lab.report.page.palette import LIGHT
+from lab.report.page.script import packed
 from lab.report.page.spec import CONFIG, FONT, HOVER, Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -93,11 +92,9 @@ def _text(y: int, text: str, colour: str, more: str = "") -> str:
     )
 
 
-def packed(figures: Sequence[Figure]) -> str:
+def specs(figures: Sequence[Figure]) -> str:
     """The specifications of figures for the page's script, as an element of data."""
-    text = json.dumps([one.live for one in figures], separators=(",", ":"))
-    data = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    return f'<script type="application/gzip">{data}</script>'
+    return packed(json.dumps([one.live for one in figures], separators=(",", ":")))
 
 
 def still(spec: Spec) -> Spec:

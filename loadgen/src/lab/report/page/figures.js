@@ -1,6 +1,5 @@
 // Draws the figures of a report again when they come into view, so that a reader can point, zoom
 // and switch series off. Without it the page shows them as they were printed.
-// vl-convert bundles this file with Vega: `vegaEmbed` is its import.
 
 const OPTIONS = {
   mode: "vega-lite",
@@ -12,21 +11,32 @@ const OPTIONS = {
   tooltip: { disableDefaultStyle: true },
 };
 
-/** The specifications of a group of figures, in their order. */
-const unpacked = new WeakMap();
-function specs(group) {
-  if (!unpacked.has(group)) {
-    const packed = atob(group.querySelector("script").textContent);
-    const bytes = Uint8Array.from(packed, (one) => one.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    unpacked.set(group, new Response(stream).json());
-  }
-  return unpacked.get(group);
+/** The text of a packed element. */
+function text(packed) {
+  const bytes = Uint8Array.from(atob(packed.textContent), (one) => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+/** What `make` gives of a key, made once. */
+const known = new Map();
+function once(key, make) {
+  if (!known.has(key)) known.set(key, make());
+  return known.get(key);
+}
+
+/** Vega is packed too; the page's policy names its hash, so it may run. */
+async function vega() {
+  const script = document.createElement("script");
+  script.textContent = await text(document.querySelector("#vega"));
+  document.head.append(script);
 }
 
 async function draw(figure) {
   const group = figure.parentElement;
-  const all = await specs(group);
+  await once("vega", vega);
+  const packed = group.querySelector("script");
+  const all = await once(packed, async () => JSON.parse(await text(packed)));
   const spec = all[[...group.querySelectorAll("figure")].indexOf(figure)];
   // As large as what was printed there; what is too narrow for it shrinks the whole.
   const grown = Math.max(1, figure.clientWidth / spec.width);

@@ -11,7 +11,7 @@ from lab.report.page.by_load import Place
 from lab.report.page.figure import Figure
 from lab.report.page.markup import inline
 from lab.report.page.palette import DARK, LIGHT, variables
-from lab.report.page.script import policy, script
+from lab.report.page.script import policy, scripts
 from lab.report.words import Content
 from lab.store.records import time_text
 
@@ -42,24 +42,23 @@ def html(
         f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{content}</section>\n'
         for key, title, content in sections
     )
-    style, code = _style(), script()
     return (
-        f"{head(f'{name}: {run}', style, code)}<body>\n"
+        f"{head(f'{name}: {run}', _style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
         f'<p class="meta">{inline(_about(of))}</p>{answers.loudly(of)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "
-        f"REPORT.md.</p></footer>\n<script>{code}</script>\n</body>\n</html>\n"
+        f"REPORT.md.</p></footer>\n{scripts()}</body>\n</html>\n"
     )
 
 
-def head(title: str, style: str, code: str) -> str:
+def head(title: str, style: str) -> str:
     """How a page begins: with its policy, before anything that a run says. The control page looks
     for it there."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(code, style)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<link rel="icon" href="data:,">\n'

@@ -164,7 +164,8 @@ class _Cut:
 
 
 def _short_of(value: float) -> float:
-    short = float(f"{value:.5g}")
+    """Four digits are more than a figure shows, and pack well."""
+    short = float(f"{value:.4g}")
     return int(short) if short.is_integer() else short
 
 

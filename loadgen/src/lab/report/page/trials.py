@@ -10,7 +10,7 @@ from itertools import groupby
 from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput
 from lab.report import table as console
 from lab.report import words
-from lab.report.page.figure import Figure, packed
+from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
 from lab.report.page.units import number
@@ -82,12 +82,8 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
 def _panels(drawn: Sequence[Figure]) -> str:
     """Room for the figures of a section. They are too many to be in the page twice: its script
     draws them when they are looked at."""
-    inside = "".join(
-        f'<figure aria-label="{escape(one.title)}">'
-        f'<figcaption class="unseen">{escape(one.alt)}</figcaption></figure>\n'
-        for one in drawn
-    )
-    return f'<div class="figures small">{inside}{packed(drawn)}</div>\n'
+    inside = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
+    return f'<div class="figures small">{inside}{specs(drawn)}</div>\n'
 
 
 def _picture(trial: str) -> str:
