@@ -284,4 +284,4 @@ def percentiles(drawn: Sequence[Figure]) -> str:
 def figures(drawn: Sequence[Figure]) -> str:
     """Figures side by side as far as there is room."""
     inside = "".join(f"<figure>{one.svg}</figure>\n" for one in drawn)
-    return f'<div class="figures">{inside}{specs(drawn)}</div>\n'
+    return f'<div class="specs"><div class="figures">{inside}</div>{specs(drawn)}</div>\n'

@@ -33,7 +33,7 @@ async function vega() {
 }
 
 async function draw(figure) {
-  const group = figure.parentElement;
+  const group = figure.closest(".specs");
   await once("vega", vega);
   const packed = group.querySelector("script");
   const all = await once(packed, async () => JSON.parse(await text(packed)));

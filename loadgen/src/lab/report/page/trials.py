@@ -64,12 +64,8 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
     )
     summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
     parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
-    for section, group in groupby(drawn, key=lambda one: one[0]):
-        if section:
-            parts.append(f"<h4>{inline(section)}</h4>")
-        parts.append(_panels([figure for _, figure in group]))
     if drawn:
-        parts.append(_picture(row.trial))
+        parts += [_panels(drawn), _picture(row.trial)]
     if not drawn and not alone:
         parts.append(f"<p>{NO_PANELS}</p>")
     body = "".join(parts)
@@ -79,11 +75,15 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
     )
 
 
-def _panels(drawn: Sequence[Figure]) -> str:
-    """Room for the figures of a section. They are too many to be in the page twice: its script
+def _panels(drawn: Sequence[tuple[str, Figure]]) -> str:
+    """Room for the figures of each section. They are too many to be in the page twice: its script
     draws them when they are looked at."""
-    inside = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for one in drawn)
-    return f'<div class="figures small">{inside}{specs(drawn)}</div>\n'
+    parts = []
+    for section, group in groupby(drawn, key=lambda one: one[0]):
+        title = f"<h4>{inline(section)}</h4>" if section else ""
+        room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for _, one in group)
+        parts.append(f'{title}<div class="figures small">{room}</div>\n')
+    return f'<div class="specs">{"".join(parts)}{specs([one for _, one in drawn])}</div>\n'
 
 
 def _picture(trial: str) -> str:
