@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 FLAGS = (
     "--headless",
@@ -67,6 +68,30 @@ class Browser:
     def ask(self, script: str, *arguments: object) -> Any:
         """What a function body in the page returns."""
         return self.driver.execute_script(script, *arguments)
+
+    def without_script(self, url: str) -> None:
+        """Opens a page as a browser does whose reader allows no scripts."""
+        self.told("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.driver.get(url)
+        finally:
+            self.told("Emulation.setScriptExecutionDisabled", value=False)
+
+    def wait_for(self, script: str) -> None:
+        """Asks until the page says yes. Raises TimeoutException."""
+        WebDriverWait(self.driver, 30, 0.05).until(lambda _: self.ask(script))
+
+    def point_at(self, of: str) -> None:
+        """Moves the mouse to the middle of an element."""
+        x, y = self.ask(
+            """const one = document.querySelector(arguments[0]);
+            one.scrollIntoView({block: 'center', behavior: 'instant'});
+            const box = one.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2]""",
+            of,
+        )
+        for step in (3, 0):
+            self.told("Input.dispatchMouseEvent", type="mouseMoved", x=x + step, y=y)
 
     def told(self, command: str, **values: Any) -> Any:
         """A command of Chromium's own protocol, and its answer."""

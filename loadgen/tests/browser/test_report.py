@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from lab.experiments import planted
 from lab.experiments.cases import Case
 from lab.experiments.order import Planner
 from lab.experiments.planted import Planted
+from lab.live.control.runs import policy
 from lab.model import Condition, TrialPlan
 from lab.report.page.palette import DARK, LIGHT
 from support.drawn import Drawing, answered
@@ -23,8 +28,9 @@ from support.runs import plans, write_manifest, write_raw
 
 # A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
 PHONE, SCREEN, PAPER = 390, 1280, 718
-# How many figures each run has: of loads and percentiles, and two panels of each of four trials.
-FIGURES = {"loads": 6 + 8, "planted": 4 + 8, "invalid": 6 + 8}
+# How many figures of loads and percentiles each run has; two panels of each of four trials more.
+PRINTED = {"loads": 6, "planted": 4, "invalid": 6}
+PANELS = 8
 CONDITIONS = Planted(
     tuple(
         Case(f"{name}-of-the-{server}", server, "/downstream", load, ("worker pool",),
@@ -62,7 +68,7 @@ def tell(raw: Path, **values: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-@pytest.fixture(scope="module", params=list(FIGURES))
+@pytest.fixture(scope="module", params=list(PRINTED))
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A run with an invalid trial and panels; one of conditions with long names and a spike; one
     whose trials are all invalid."""
@@ -101,28 +107,52 @@ def test_the_page_never_scrolls_sideways(browser: Browser, url: str, width: int)
     assert outside == []
 
 
+def all_drawn(browser: Browser) -> None:
+    """Goes down the page, as a reader does, until its script has drawn every figure."""
+    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+    for at in range(browser.ask("return document.querySelectorAll('figure').length")):
+        browser.wait_for(
+            f"""const one = document.querySelectorAll('figure')[{at}];
+            one.scrollIntoView({{block: 'center', behavior: 'instant'}});
+            return one.classList.contains('drawn')"""
+        )
+
+
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
+@pytest.mark.parametrize("kind", ["svg.fig", ".live svg"])
 def test_every_figure_is_seen_at_a_size_that_can_be_read(
-    browser: Browser, url: str, width: int
+    browser: Browser, url: str, width: int, kind: str
 ) -> None:
     browser.look(url, width)
-    browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
+    expected = PRINTED[url.rpartition("/")[0].rpartition("-")[2]]
+    if kind == "svg.fig":
+        browser.without_script(url)
+    else:
+        expected += PANELS
+        all_drawn(browser)
     sizes = browser.ask(
-        """return [...document.querySelectorAll('svg.fig')].map(one => {
+        """return [...document.querySelectorAll(arguments[0])].map(one => {
           const text = one.querySelector('text').getBoundingClientRect();
           const box = one.getBoundingClientRect();
           return [box.width, box.height, text.height];
-        })"""
+        })""",
+        kind,
     )
-    assert len(sizes) == FIGURES[url.rpartition("/")[0].rpartition("-")[2]]
+    assert len(sizes) == expected
+    if kind == ".live svg":
+        told = browser.ask(
+            "return [...document.querySelectorAll('.live')].map(one => one.ariaLabel.length)"
+        )
+        assert min(told) > 50
     assert all(w > 250 and h > 80 and text >= 10 for w, h, text in sizes)
     # No text of a figure lies outside of it.
     outside = browser.ask(
-        """return [...document.querySelectorAll('svg.fig text')].filter(one => {
+        """return [...document.querySelectorAll(arguments[0] + ' text')].filter(one => {
           const text = one.getBoundingClientRect();
           const box = one.closest('svg').getBoundingClientRect();
           return text.left < box.left - 3 || text.right > box.right + 3;
-        }).map(one => one.textContent)"""
+        }).map(one => one.textContent)""",
+        kind,
     )
     assert outside == []
 
@@ -134,7 +164,7 @@ def test_light_and_dark_follow_the_reader(browser: Browser, url: str) -> None:
         seen[dark] = browser.ask(
             """const of = (one, name) => getComputedStyle(document.querySelector(one))[name];
             return [of('body', 'backgroundColor'), of('body', 'color'),
-                    of('svg.fig .l', 'stroke'), of('svg.fig text', 'fill')]"""
+                    of('svg.fig [stroke^="var(--"]', 'stroke'), of('svg.fig text', 'fill')]"""
         )
     assert seen[False][0] == "rgb(255, 255, 255)"
     assert seen[True][0] == "rgb(20, 22, 26)"
@@ -178,6 +208,11 @@ def test_nothing_is_asked_from_elsewhere_and_nothing_goes_wrong(browser: Browser
     browser.driver.get_log("performance")
     browser.driver.get_log("browser")
     browser.look(url)
+    browser.ask(
+        """window.violations = [];
+        addEventListener('securitypolicyviolation', one => violations.push(one.blockedURI))"""
+    )
+    all_drawn(browser)
     asked = [json.loads(one["message"])["message"] for one in browser.driver.get_log("performance")]
     urls = {
         one["params"]["request"]["url"]
@@ -185,18 +220,157 @@ def test_nothing_is_asked_from_elsewhere_and_nothing_goes_wrong(browser: Browser
         if one["method"] == "Network.requestWillBeSent"
     }
     assert urls <= {url, "data:,"}
+    ids = browser.ask("return [...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    # A breach of the page's policy would be in either.
+    assert browser.ask("return violations") == []
     assert browser.driver.get_log("browser") == []
+
+
+def test_its_policy_stops_any_other_script(browser: Browser, url: str) -> None:
+    browser.look(url)
+    browser.ask(
+        """const other = document.createElement('script');
+        other.textContent = 'window.ran = true';
+        document.body.append(other)"""
+    )
+    assert browser.ask("return window.ran") is None
+    assert "Content Security Policy" in browser.driver.get_log("browser")[0]["message"]
+
+
+@contextmanager
+def served(report: Path) -> Iterator[str]:
+    """The address of a report as the control page serves it, in a sandbox."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-security-policy", str(policy(report)))
+            self.end_headers()
+            self.wfile.write(report.read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/report.html"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_its_figures_are_drawn_in_the_sandbox_of_the_control_page(
+    browser: Browser, url: str
+) -> None:
+    browser.driver.get_log("browser")
+    with served(Path(url.removeprefix("file://"))) as address:
+        browser.look(address)
+        all_drawn(browser)
+        assert browser.ask("return origin") == "null"
+    assert browser.driver.get_log("browser") == []
+
+
+def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: str) -> None:
+    browser.without_script(url)
+    assert browser.ask("return document.querySelectorAll('.live').length") == 0
+    seen = browser.ask(
+        """return [...document.querySelectorAll('svg.fig')]
+          .filter(one => !one.closest('details'))
+          .map(one => one.checkVisibility() && one.getBoundingClientRect().height > 80)"""
+    )
+    assert len(seen) == PRINTED[url.rpartition("/")[0].rpartition("-")[2]]
+    assert all(seen)
+    # What a trial showed is a file beside the page.
+    pictures = browser.ask(
+        """document.querySelectorAll('details').forEach(one => one.open = true);
+        return [...document.querySelectorAll('main img')].map(one => one.getAttribute('src'))"""
+    )
+    assert len(pictures) == PANELS / 2
+    browser.wait_for(
+        """const one = document.querySelector('main img');
+        one.scrollIntoView({block: 'center', behavior: 'instant'});
+        return one.complete && one.naturalWidth > 300"""
+    )
+
+
+def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
+    browser.look(url)
+    all_drawn(browser)
+    browser.point_at("#loads ~ * .live .launches_marks path, #loads ~ * .live .invalid_marks path")
+    browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
+    lines = browser.ask("return document.querySelector('#vg-tooltip-element').innerText").split(
+        "\n"
+    )
+    assert "connections" in lines[1]
+    assert "requests/s" in lines[2]
+    browser.point_at("#trials ~ * .small .live .hover_voronoi path")
+    browser.wait_for(
+        "return document.querySelector('#vg-tooltip-element').innerText.includes('achieved: ')"
+    )
+
+
+def test_the_legend_shows_a_series_alone_and_all_again(browser: Browser, url: str) -> None:
+    browser.look(url)
+    all_drawn(browser)
+    press = """const [entry, key] = arguments;
+      const live = document.querySelector('#trials ~ * .small .live');
+      const button = live.querySelectorAll('[role=button]')[entry];
+      button.focus();
+      if (key) button.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+      else button.querySelector('text').dispatchEvent(new MouseEvent('click', {bubbles: true}))"""
+    shown = """const live = document.querySelector('#trials ~ * .small .live');
+      const all = (of, name) => [...live.querySelectorAll(of)].map(one => one.getAttribute(name));
+      return all('.lines_marks path', 'opacity').join() + ' '
+        + all('[role=button]', 'aria-pressed').join()"""
+    assert browser.ask(shown) == "1,1 true,true"
+    for key in ("Enter", ""):
+        for expected in ("1,0.06 true,false", "1,1 true,true"):
+            browser.ask(press, 0, key)
+            browser.wait_for(f"return (() => {{{shown}}})() === '{expected}'")
+
+
+def test_ctrl_and_the_wheel_zoom_an_axis_and_the_wheel_alone_does_not(
+    browser: Browser, url: str
+) -> None:
+    browser.look(url)
+    all_drawn(browser)
+    ticks = """return [...document.querySelectorAll('#trials ~ * .small .live svg')[0]
+      .querySelectorAll('.role-axis-label text')].map(one => one.textContent).join()"""
+    before = browser.ask(ticks)
+    wheel = """const svg = document.querySelectorAll('#trials ~ * .small .live svg')[0];
+      const box = svg.getBoundingClientRect();
+      const mark = svg.querySelector('.role-frame .background');
+      mark.dispatchEvent(new WheelEvent('wheel', {bubbles: true, cancelable: true, deltaY: -400,
+        ctrlKey: arguments[0], clientX: box.x + box.width / 2, clientY: box.y + box.height / 2}))"""
+    browser.ask(wheel, False)
+    assert browser.ask(ticks) == before
+    browser.ask(wheel, True)
+    browser.wait_for(f"return (() => {{{ticks}}})() !== {json.dumps(before)}")
 
 
 def test_the_keyboard_reaches_links_details_and_wide_tables(browser: Browser, url: str) -> None:
     browser.look(url, PHONE)
+    all_drawn(browser)
+    reached = "a, summary, .scroll, .live .series_legend_entries > g"
     focusable = browser.ask(
-        """return [...document.querySelectorAll('a, summary, .scroll')]
-          .filter(one => one.tabIndex >= 0).length"""
+        """return [...document.querySelectorAll(arguments[0])]
+          .filter(one => one.tabIndex >= 0).length""",
+        reached,
     )
     assert focusable == browser.ask(
-        "return document.querySelectorAll('a, summary, .scroll').length"
+        "return document.querySelectorAll(arguments[0]).length", reached
     )
+    entry = """const one = document.querySelector('.live .series_legend_entries > g'); one.focus();
+      return [document.activeElement === one, one.getAttribute('aria-label'), one.role]"""
+    focused, label, role = browser.ask(entry)
+    assert focused
+    assert label
+    assert role == "button"
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])

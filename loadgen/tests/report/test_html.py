@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import gzip
+import hashlib
 import io
 import itertools
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,10 +23,24 @@ from lab.experiments.planted import Planted
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.load.measure import measure
-from lab.model import NONE, Curves, Evidence, Fairness, Finding, Standing, Verdict
+from lab.model import (
+    NONE,
+    Curves,
+    Evidence,
+    Fairness,
+    Finding,
+    PanelAnswers,
+    PanelLine,
+    Panels,
+    Row,
+    Standing,
+    Verdict,
+)
 from lab.report import markdown, verdicts
 from lab.report.page.html import html
 from lab.report.page.markup import long_table, table
+from lab.report.page.over_time import over_time
+from lab.report.page.script import scripts, vega
 from lab.report.page.trials import Shown, trials
 from lab.report.words import Content
 from lab.store import manifest, panels
@@ -31,7 +49,11 @@ from support.drawn import Drawing, answered
 from support.fakes import FakeEngine, judged_row
 from support.runs import EXPERIMENT, plans, write_manifest, write_raw
 
-VOID = {"meta", "link", "br"}
+VOID = {"meta", "link", "br", "img"}
+WITH_A_LINE = Panels(
+    "Lab", 2.0, 1.0,
+    (PanelAnswers("p95", "Load", "", "s", (PanelLine("a", {}, False, ((0.0, 1.0), (1.0, 2.0))),)),),
+)  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -73,6 +95,18 @@ def made(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
+def content(run_dir: Path, rows: tuple[Row, ...], **more: Any) -> Content:
+    """What a page says of a run with these rows."""
+    known = {"comparisons": (), "findings": (), "notes": (), "unfinished": (), "verdicts": ()}
+    return Content(
+        manifest=manifest.read(run_dir),
+        experiment=EXPERIMENT,
+        rows=rows,
+        loads=loads(rows),
+        **{**known, **more},
+    )
+
+
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
     folder = write_manifest(tmp_path)
@@ -80,15 +114,47 @@ def run_dir(tmp_path: Path) -> Path:
     return folder
 
 
-def test_nothing_is_fetched_and_nothing_runs(run_dir: Path) -> None:
+def test_nothing_is_fetched_and_nothing_runs_but_the_page_s_own_script(run_dir: Path) -> None:
     text = made(run_dir)
     page = Page(text)
-    assert not page.all("script", "img", "iframe", "object", "embed")
+    assert not page.all("img", "iframe", "object", "embed")
+    kinds = [one.get("type") for one in page.all("script")]
+    assert kinds == ["application/gzip"] * 3 + [None]
+    assert not any("src" in one for one in page.all("script"))
     assert [link["href"] for link in page.all("link")] == ["data:,"]
     assert all(str(link["href"]).startswith("#") for link in page.all("a"))
+    text = text.replace(scripts(), "")
     assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "url(" not in text
     assert "@import" not in text
+
+
+def test_its_policy_allows_this_script_and_this_style_only(run_dir: Path) -> None:
+    text = made(run_dir)
+    [policy] = [one for one in Page(text).all("meta") if one.get("http-equiv")]
+    allowed = dict(one.strip().split(" ", 1) for one in str(policy["content"]).split(";"))
+    assert text.index("http-equiv") < text.index("<title>") < text.index("<style>")
+    [own] = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    [packed] = re.findall('id="vega">(.*?)</script>', text)
+    [style] = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assert gzip.decompress(base64.b64decode(packed)).decode() == vega()
+    assert allowed["script-src"] == f"{digest(own)} {digest(vega())}"
+    assert allowed["style-src"] == digest(style)
+    assert allowed["default-src"] == "'none'"
+    assert " style=" not in text.replace(scripts(), "")
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_each_figure_s_specification_is_in_the_page(run_dir: Path) -> None:
+    write_panels(run_dir)
+    text = made(run_dir)
+    packed = re.findall('<script type="application/gzip">([^<]*)</script>', text)
+    specs = [json.loads(gzip.decompress(base64.b64decode(one))) for one in packed]
+    assert sum(map(len, specs)) == text.count("<figure") == 6 + 4 * 2
+    assert all(one["$schema"].endswith("/vega-lite/v6.json") for group in specs for one in group)
 
 
 def test_ids_are_unique_and_every_reference_has_one(run_dir: Path) -> None:
@@ -160,7 +226,7 @@ def test_a_figure_is_there_as_svg_and_png(run_dir: Path) -> None:
             assert content.startswith(b"\x89PNG")
         else:
             assert b"var(--" not in content
-            assert b"<style>" in content
+            assert b"#7c3cf7" in content
 
 
 def test_figures_that_are_no_longer_made_are_removed(run_dir: Path) -> None:
@@ -217,6 +283,27 @@ def test_no_text_can_become_markup(tmp_path: Path) -> None:
     assert page.text.count("onerror") >= 8
 
 
+def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> None:
+    evil = "01-x\" onfocus='alert(1)' autofocus><img src=x>&"
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    row = dataclasses.replace(judged_row("r", record), trial=evil, valid=False)
+    verdict = Verdict(
+        "none", 0.9, evil, (Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil),)
+    )
+    one = Shown(row, record, judge(record), Curves(None, None), None, verdict)
+    [drawn] = [figure for _, figure in over_time(evil, "a", WITH_A_LINE, {})]
+    page = Page(trials([one], [[("Load", drawn)]]) + f"<figure>{drawn.svg}</figure>")
+    for tag, attributes in page.elements:
+        assert not {"onfocus", "autofocus"} & set(attributes), tag
+    assert [one["src"] for one in page.all("img")] == [f"figures/trial-{evil}.svg"]
+    assert page.all("details")[0]["id"] == f"trial-{evil}"
+    whole = html(content(run_dir, rows=(row,)), (), (), (), ())
+    assert f'"#trial-{evil}"' not in whole
+    assert not {"onfocus", "autofocus"} & {
+        name for _, attributes in Page(whole).elements for name in attributes
+    }
+
+
 def write_panels(run_dir: Path) -> None:
     """Of the first four trials."""
     for raw in sorted((run_dir / "raw").iterdir())[:4]:
@@ -227,10 +314,14 @@ def test_a_trial_is_drawn_over_time_from_the_answers_kept_with_it(run_dir: Path)
     write_panels(run_dir)
     text = made(run_dir)
     page = Page(text)
-    assert len(page.all("svg")) == 6 + 4 * 2
+    assert len(page.all("svg")) == 6
+    assert len(page.all("figure")) == 6 + 4 * 2
+    assert [one["aria-label"] for one in page.all("figure")[6:]] == ["Throughput"] * 4 * 2
+    assert [one["src"] for one in page.all("img")][-1] == "figures/trial-04-b-open.svg"
+    assert (run_dir / "figures" / "trial-04-b-open.svg").is_file()
     assert (run_dir / "figures" / "trial-04-b-open.png").is_file()
     assert "Load and latency" in page.text
-    assert len(text) < 200_000
+    assert len(text) - len(scripts()) < 200_000
 
 
 def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: Path) -> None:
@@ -247,10 +338,10 @@ def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: 
     wrong = (run_dir / "figures" / "trial-01-a-closed.svg").read_text()
     assert ">01-a-closed (invalid)</text>" in wrong
     assert ">2 at 2.0 s: spike ends</text>" in wrong
-    assert 'class="mark"' in wrong
+    assert 'stroke-dasharray="2,3"' in wrong
     right = (run_dir / "figures" / "trial-02-b-closed.svg").read_text()
     assert ">02-b-closed</text>" in right
-    assert 'class="mark"' not in right
+    assert 'stroke-dasharray="2,3"' not in right
 
 
 def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
@@ -258,7 +349,7 @@ def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
     answered(run_dir / "raw" / "02-b-closed")
     page = Page(made(run_dir))
     assert "there is nothing to draw over time" in page.text
-    assert len(page.all("svg")) == 6 + 2
+    assert len(page.all("figure")) == 6 + 2
     assert panels.load(run_dir / "raw" / "01-a-closed") is None
 
 
@@ -328,15 +419,11 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
     found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
     derived = derive(run_dir, [Drawing()])
     none = Verdict(NONE, 0.9, "none: the load itself")
-    of = Content(
-        manifest=manifest.read(run_dir),
-        experiment=EXPERIMENT,
+    of = content(
+        run_dir,
         rows=derived.rows,
-        loads=loads(derived.rows),
         comparisons=derived.comparisons,
         findings=(found,),
-        notes=(),
-        unfinished=(),
         verdicts=tuple((row.trial, none) for row in derived.rows),
     )
     whole = html(of, (), (), (), ())

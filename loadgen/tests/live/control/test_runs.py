@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import httpx
 import pytest
 
-from lab.live.control.runs import Runs
+from lab.live.control.runs import Runs, policy
+from lab.report.page.html import head
 from live.control.conftest import Play, Scene
 
 NAME = "20250601T120000Z-sweep"
@@ -84,6 +86,22 @@ def test_files_of_a_run_have_their_types(play: Play, file: str, kind: str, sandb
         assert listed[0]["name"] == NAME
 
     play(script)
+
+
+def test_of_a_report_only_its_own_script_may_run(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text(head("r", ""), encoding="utf-8")
+    [own] = re.findall("script-src ([^;]*);", report.read_text(encoding="utf-8"))
+    allowed = policy(report) or ""
+    assert own.count("sha256-") == 2
+    assert f"script-src {own};" in allowed
+    assert "sandbox allow-scripts;" in allowed
+    # What stands anywhere else is not believed.
+    report.write_text(f"<!DOCTYPE html>\n{report.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert "script-src 'none';" in (policy(report) or "")
+    report.write_text("<p>of an older version, without a script</p>", encoding="utf-8")
+    assert "script-src 'none';" in (policy(report) or "")
+    assert "unsafe-eval" not in allowed
 
 
 @pytest.mark.parametrize(

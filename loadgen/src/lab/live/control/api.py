@@ -37,7 +37,7 @@ from lab.live.control.bench import Bench
 from lab.live.control.clock import WallClock
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
-from lab.live.control.runs import POLICIES, TYPES, Runs
+from lab.live.control.runs import TYPES, Runs, policy
 from lab.model.knobs import KNOBS
 from lab.model.routes import ROUTES
 from lab.model.toxic_words import parse_toxic
@@ -264,8 +264,9 @@ class Control:
         if path is None:
             return JSONResponse({"error": "there is no such file of a run"}, 404)
         headers = {"cache-control": "no-cache"}
-        if path.suffix in POLICIES:
-            headers["content-security-policy"] = POLICIES[path.suffix]
+        allowed = await asyncio.to_thread(policy, path)
+        if allowed is not None:
+            headers["content-security-policy"] = allowed
         return FileResponse(path, headers=headers, media_type=TYPES[path.suffix])
 
 

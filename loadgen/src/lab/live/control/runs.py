@@ -33,19 +33,34 @@ TYPES: Mapping[str, str] = {
     ".png": "image/png",
 }
 # A report is one file with its scripts inside. In a sandbox it has an origin of its own: it can
-# neither read nor change anything here.
-POLICIES: Mapping[str, str] = {
-    ".html": (
-        "sandbox allow-scripts allow-popups allow-downloads allow-modals; default-src 'none'; "
-        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; "
-        "font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    ".svg": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
-}
+# neither read nor change anything here. Only scripts run whose hash its policy names.
+_REPORT = (
+    "sandbox allow-scripts; default-src 'none'; script-src {script}; style-src 'unsafe-inline'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_PICTURE = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+# A report begins with its policy: nothing that a run says can stand before it.
+_HEAD = re.compile(
+    rb'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    rb"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+    rb"script-src ('sha256-[A-Za-z0-9+/]{43}='(?: 'sha256-[A-Za-z0-9+/]{43}=')*);"
+)
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 # What was measured, not derived: large, and read by `make report` only.
 _NOT_SERVED = ("raw", "warm-up", "abandoned")
+
+
+def policy(path: Path) -> str | None:
+    """The Content-Security-Policy that a file of a run is served with; None where it needs none.
+    Raises OSError."""
+    if path.suffix == ".svg":
+        return _PICTURE
+    if path.suffix != ".html":
+        return None
+    with path.open("rb") as file:
+        found = _HEAD.match(file.read(1000))
+    return _REPORT.format(script=found[1].decode() if found else "'none'")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import Ranked, by_rank
-from lab.report.page.chart import stacked
+from lab.report.page.figure import alone, png, stacked
 from lab.report.page.html import html
 from lab.report.page.looks import Looks
 from lab.report.page.over_time import moments, over_time
-from lab.report.page.palette import LIGHT, figure_css
-from lab.report.page.png import png
 from lab.report.page.trials import Shown
 from lab.report.words import Content
 
 NAME = "report.html"
 FIGURES = "figures"
-COLUMNS = 3
 
 __all__ = ["FIGURES", "NAME", "Page", "Shown", "build", "png"]
 
@@ -39,32 +36,20 @@ def build(of: Content, shown: Sequence[Shown]) -> Page:
     looks = Looks.of(of.experiment.servers, of.rows)
     places = by_load(of.rows, looks)
     curves = tuple(by_rank([Ranked(one.row, one.curves) for one in shown], looks))
-    drawn = [
-        tuple(
-            over_time(
-                one.row.trial,
-                one.row.server,
-                one.panels,
-                looks.servers,
-                moments(one.measurement.record),
-            )
-        )
-        if one.panels
-        else ()
-        for one in shown
-    ]
-    style = figure_css(LIGHT.__getitem__)
-    ground = f"svg{{background:{LIGHT['page']}}}"
     files = {
-        one.chart.name: one.svg(style=ground + style) + "\n"
+        one.name: alone(one.svg)
         for one in (*(one for place in places for one in place.figures), *curves)
     }
-    for one, its in zip(shown, drawn, strict=True):
-        if its:
-            trial = one.row.trial
-            figures = [figure for _, figure in its]
+    panels = []
+    for one in shown:
+        trial, marked = one.row.trial, moments(one.measurement.record)
+        drawn = one.panels and tuple(
+            over_time(trial, one.row.server, one.panels, looks.servers, marked)
+        )
+        panels.append(drawn or ())
+        if drawn:
             title = trial if one.row.valid else f"{trial} (invalid)"
-            below = [moment.text for moment in moments(one.measurement.record)]
-            svg = stacked(figures, COLUMNS, title, ground + style, below)
-            files[f"trial-{trial}"] = svg + "\n"
-    return Page(html(of, shown, places, curves, drawn), files)
+            figures = [figure for _, figure in drawn]
+            name = f"trial-{trial}"
+            files[name] = alone(stacked(figures, name, title, [moment.text for moment in marked]))
+    return Page(html(of, shown, places, curves, panels), files)

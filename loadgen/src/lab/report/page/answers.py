@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lab.judge.compare import Answer, Comparison
 from lab.judge.grouping import Load, lane_of
@@ -11,7 +11,7 @@ from lab.model import Mode, Row
 from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import Place
-from lab.report.page.chart import Drawn
+from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
@@ -21,6 +21,11 @@ MOST_CELLS = 12
 MOST_FIGURES = 12
 MOST_SAID = 12
 MOST_COMPARISONS = 12
+HINT = (
+    "Point at a figure to read its values. Click an entry of its legend to see that series alone, "
+    "and others to add them. Ctrl and the mouse wheel zoom, dragging moves, and a double click "
+    "shows all again."
+)
 # As the judgement of open trials has it.
 KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
@@ -241,6 +246,8 @@ def _comparison(of: Comparison) -> str:
 def loads(of: Content, places: Sequence[Place]) -> str:
     """Throughput and latency against concurrency: figures, and the same as a table."""
     parts = []
+    if places:
+        parts.append(f'<p class="soft hint">{HINT}</p>')
     for place in places:
         if len(places) > 1:
             parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
@@ -258,7 +265,7 @@ def loads(of: Content, places: Sequence[Place]) -> str:
     return "".join(parts)
 
 
-def percentiles(drawn: Sequence[Drawn]) -> str:
+def percentiles(drawn: Sequence[Figure]) -> str:
     """Full percentile curves."""
     if not drawn:
         return "<p>No trial has a readable histogram.</p>"
@@ -274,11 +281,7 @@ def percentiles(drawn: Sequence[Drawn]) -> str:
     return "".join(parts)
 
 
-def figures(drawn: Sequence[Drawn], classes: str = "figures") -> str:
+def figures(drawn: Sequence[Figure]) -> str:
     """Figures side by side as far as there is room."""
-    return f'<div class="{classes}">{"".join(_figures(drawn))}</div>\n'
-
-
-def _figures(drawn: Sequence[Drawn]) -> Iterator[str]:
-    for one in drawn:
-        yield f"<figure>{one.svg()}</figure>\n"
+    inside = "".join(f"<figure>{one.svg}</figure>\n" for one in drawn)
+    return f'<div class="specs"><div class="figures">{inside}</div>{specs(drawn)}</div>\n'

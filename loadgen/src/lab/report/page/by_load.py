@@ -11,17 +11,33 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.judge.grouping import Metric, bound_of, lane_of, measured, median_per_launch, per_launch
-from lab.judge.intervals import MedianOf
+from lab.judge.grouping import bound_of, lane_of
 from lab.model import Row
-from lab.report.page import scale
-from lab.report.page.chart import Chart, Drawn, Trace, Whisker, draw
-from lab.report.page.lanes import Lane, draw_lanes
+from lab.report.page import spec, units
+from lab.report.page.figure import Figure
+from lab.report.page.lanes import in_rows
 from lab.report.page.looks import Looks
-from lab.report.page.marks import Key
 from lab.report.page.palette import NEUTRAL
+from lab.report.page.quantity import (
+    CROSS,
+    DOTTED,
+    HOLLOW,
+    POINT,
+    RATES,
+    TIMES,
+    Quantity,
+    invalid,
+    layer,
+    of_kind,
+    title,
+    with_interval,
+)
+from lab.report.page.quantity import by_load as each_load
+from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
+# Of a figure; its height grows with its legend.
+WIDTH, HEIGHT = 400, 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +46,7 @@ class Place:
 
     route: str
     engine: str
-    figures: tuple[Drawn, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _What:
-    """One figure: which trials, which of their numbers, and the words for it."""
-
-    slug: str
-    title: str
-    mode: str
-    metrics: tuple[tuple[Metric, str], ...]
-    words: scale.Words
-    unit: str
-
-
-_RATES = (
-    _What("throughput-closed", "Throughput (goodput), closed load", "closed",
-          (("goodput_rps", ""),), scale.number, "requests/s"),
-    _What("throughput-open", "Throughput (goodput), open load", "open",
-          (("goodput_rps", ""),), scale.number, "requests/s"),
-)  # fmt: skip
-_TIMES = (
-    _What("latency-closed", "p95, closed load: raw", "closed", (("raw_p95_ms", ""),),
-          scale.milliseconds, ""),
-    _What("latency-open", "p95, open load: corrected, and raw", "open",
-          (("p95_ms", ""), ("raw_p95_ms", "raw")), scale.milliseconds, ""),
-)  # fmt: skip
+    figures: tuple[Figure, ...]
 
 
 def slug(text: str) -> str:
@@ -71,123 +61,109 @@ def by_load(rows: Sequence[Row], looks: Looks) -> tuple[Place, ...]:
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        figures = (*_figures(_RATES, here, looks, name), *_figures(_TIMES, here, looks, name))
+        figures = (*_figures(RATES, here, looks, name), *_figures(TIMES, here, looks, name))
         if figures:
             found.append(Place(route, engine, figures))
     return tuple(found)
 
 
 def _figures(
-    whats: Sequence[_What], rows: Sequence[Row], looks: Looks, name: str
-) -> Iterator[Drawn]:
+    whats: Sequence[Quantity], rows: Sequence[Row], looks: Looks, name: str
+) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
-    wanted = [what for what in whats if any(_value(row, what) is not None for row in rows)]
+    wanted = [what for what in whats if any(map(what.values, rows))]
     values = [
         value
         for what in wanted
         for row in rows
         if row.mode == what.mode
-        for value in (*_all(row, what), _bound(row, what), _offered(row, what))
+        for value in (*what.values(row), what.bound(row), what.offered(row))
         if value is not None
     ]
     many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
         mine = [row for row in rows if row.mode == what.mode]
-        axis = scale.fitting(values, what.unit, what.words, narrow=not many)
-        make = _lines if many else _rows
-        yield make(what, mine, looks, name, axis)
+        make = _lines if many else in_rows
+        yield make(what, mine, looks, name, units.scale(values))
 
 
-def _value(row: Row, what: _What) -> float | None:
-    return next(iter(_all(row, what)), None) if row.mode == what.mode else None
-
-
-def _all(row: Row, what: _What) -> list[float]:
-    values = [measured(row, metric) for metric, _ in what.metrics]
-    return [value for value in values if value is not None]
-
-
-def _bound(row: Row, what: _What) -> float | None:
-    """The bound on throughput; of latency what Little's law makes of it, N / X, in a closed
-    load, where N is known."""
-    if row.predicted_rps is None:
-        return None
-    if what.unit:
-        return row.predicted_rps
-    return row.concurrency / row.predicted_rps * 1000 if row.mode == "closed" else None
-
-
-def _offered(row: Row, what: _What) -> float | None:
-    return float(row.offered_rps) if what.unit and row.offered_rps is not None else None
-
-
-def _lines(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale.Axis) -> Drawn:
+def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
-    traces: list[Trace] = []
-    whiskers: list[Whisker] = []
-    keys = list(looks.keys(lanes))
-    traces += _set_lines(what, rows, looks, lanes, keys)
+    set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
+    medians: list[Spec] = []
+    dots: list[Spec] = []
     for index, lane in enumerate(lanes):
-        look, shift = looks.lanes[lane], (index - (len(lanes) - 1) / 2) * SHIFT_PX
         mine = [row for row in rows if lane_of(row) == lane]
+        shift = (index - (len(lanes) - 1) / 2) * SHIFT_PX
         for metric, kind in what.metrics:
-            style = "thin dot" if kind else look.style
-            points, dots = [], []
-            for load, of in _loads(mine):
-                median = median_per_launch(of, metric)
-                if median is None:
-                    continue
-                points.append((load, median.median))
-                if median.interval is None:
-                    dots += [(load, value) for value in per_launch(of, metric)]
-                else:
-                    dots.append((load, median.median))
-                    ends = median.interval.low, median.interval.high
-                    whiskers.append(Whisker(look.hue, load, *ends, shift))
-            hollow = bool(kind)
-            traces.append(Trace(look.hue, tuple(points), style, shift_px=shift))
-            traces.append(
-                Trace(look.hue, tuple(dots), "", False, look.shape, hollow, shift_px=shift)
-            )
-            struck = [(float(row.concurrency), v) for row in mine if not row.valid
-                      if (v := measured(row, metric)) is not None]  # fmt: skip
-            traces.append(Trace(look.hue, tuple(struck), struck=True, shift_px=shift))
-    keys += _more_keys(what, rows)
-    chart = Chart(
-        name=f"{what.slug}-{name}",
-        title=what.title,
-        alt=_alt(what, rows, lanes),
-        x=scale.named([float(row.concurrency) for row in rows], "connections", scale.number),
-        y=axis,
-        traces=tuple(trace for trace in traces if trace.points),
-        keys=tuple(keys),
-        whiskers=tuple(whiskers),
+            for load, of in each_load(mine):
+                at = {"series": lane, "kind": kind, "x": load, "shift": shift}
+                medians += what.medians(at, of, metric)
+                dots += what.dots(at, of, metric)
+    series = [*looks.series(lanes), *set_series]
+    encodings = spec.of_series(series, WIDTH, what.unit.label)
+    line = spec.picked(encodings, "color", "opacity")
+    dashed = {**line, **spec.picked(encodings, "strokeDash")}
+    told: Spec = {**line, "tooltip": {"field": "tip"}}
+    shaped = {**told, **spec.picked(encodings, "shape")}
+    ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
+    parts = (
+        ("set", set_points, {"type": "line"}, dashed),
+        ("own-bounds", own_bounds, DOTTED, line),
+        ("medians", of_kind(medians, ""), {"type": "line"}, dashed),
+        ("raw-medians", of_kind(medians, "raw"), DOTTED, line),
+        ("intervals", with_interval(medians), {"type": "rule"}, ends),
+        ("launches", of_kind(dots, ""), POINT, shaped),
+        ("raw-launches", of_kind(dots, "raw"), HOLLOW, shaped),
+        ("invalid", invalid(dots), CROSS, told),
     )
-    return draw(chart)
+    layers = [layer(*part) for part in parts if part[1]]
+    layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
+    loads = [float(row.concurrency) for row in rows]
+    margin = (max(loads) / min(loads)) ** 0.08 if max(loads) > min(loads) else 2.0
+    x_axis = {**units.axis(units.CONNECTIONS), "values": sorted(set(loads))}
+    x_axis["labelExpr"] = units.CONNECTIONS.written("datum.value")
+    domain = [min(loads) / margin, max(loads) * margin]
+    own: Spec = {
+        "title": title(what.title, *_below(what, rows, bool(own_bounds))),
+        "width": WIDTH,
+        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
+        "encoding": {
+            "x": {
+                "field": "x", "type": "quantitative", "axis": x_axis,
+                "scale": {"type": "log", "domain": domain, "nice": False},
+            },
+            "y": {"field": "y", "type": "quantitative", "axis": units.axis(what.unit),
+                  "scale": scale},
+        },
+        "layer": layers,
+    }  # fmt: skip
+    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
 
 
 def _set_lines(
-    what: _What, rows: Sequence[Row], looks: Looks, lanes: Sequence[str], keys: list[Key]
-) -> list[Trace]:
-    """What was predicted and what was offered, as lines; their keys are added."""
-    traces = []
-    offered = _by_load(rows, lambda row: _offered(row, what))
+    what: Quantity, rows: Sequence[Row], lanes: Sequence[str]
+) -> tuple[list[Series], list[Spec], list[Spec]]:
+    """What was predicted and what was offered: entries of the legend with the points of their
+    lines, and the points of bounds that each lane has for itself."""
+
+    def points(name: str, values: Sequence[tuple[float, float]]) -> list[Spec]:
+        return [{"series": name, "x": load, "y": value} for load, value in values]
+
+    series, lines = [], []
+    offered = _by_load(rows, what.offered)
     if offered:
-        traces.append(Trace(NEUTRAL, offered, "thin dash"))
-        keys.append(Key("offered", NEUTRAL, "thin dash"))
+        series.append(Series("offered", NEUTRAL, "dash", spec.GLYPHS["dash"]))
+        lines += points("offered", offered)
     bounds = {
-        lane: _by_load([row for row in rows if lane_of(row) == lane], lambda r: _bound(r, what))
-        for lane in lanes
+        lane: _by_load([row for row in rows if lane_of(row) == lane], what.bound) for lane in lanes
     }
-    told = {lane: points for lane, points in bounds.items() if points and points != offered}
-    text = "bound" if what.unit else "N / bound"
+    told = {lane: values for lane, values in bounds.items() if values and values != offered}
     if len(set(told.values())) == 1 and len(told) == len(lanes):
-        traces.append(Trace(NEUTRAL, next(iter(told.values())), "dot"))
-        keys.append(Key(text, NEUTRAL, "dot"))
-    elif told:
-        traces += [Trace(looks.lanes[lane].hue, points, "dot") for lane, points in told.items()]
-        keys.append(Key(f"{text}, in its server's colour", NEUTRAL, "dot"))
-    return traces
+        series.append(Series(what.bound_name, NEUTRAL, "dot", spec.GLYPHS["dot"]))
+        return series, lines + points(what.bound_name, next(iter(told.values()))), []
+    own = [point for lane, values in told.items() for point in points(lane, values)]
+    return series, lines, own
 
 
 def _by_load(
@@ -200,97 +176,11 @@ def _by_load(
     return tuple((load, bound) for load, bound in bounds if bound is not None)
 
 
-def _loads(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
-    """The rows of each load, by concurrency and rate."""
-    found: dict[tuple[int, int], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.concurrency, row.offered_rps or 0), []).append(row)
-    return [(float(load[0]), of) for load, of in sorted(found.items(), key=lambda one: one[0])]
-
-
-def _more_keys(what: _What, rows: Sequence[Row]) -> Iterator[Key]:
+def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
+    """What the subtitle says of lines and shapes that are in no legend."""
+    if bounds:
+        yield f"dotted: {what.bound_name}, in its server's colour"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
-        yield Key("hollow: raw", NEUTRAL, "thin dot", 0, hollow=True)
-    if any(not row.valid and _all(row, what) for row in rows):
-        yield Key("invalid trial", NEUTRAL, struck=True)
-
-
-def _rows(what: _What, rows: Sequence[Row], looks: Looks, name: str, axis: scale.Axis) -> Drawn:
-    names = list(dict.fromkeys(map(lane_of, rows)))
-    load, one_load = rows[0], len({row.concurrency for row in rows}) == 1
-    armed = any(row.arm for row in rows)
-    one_server = armed and len({row.server for row in rows}) == 1
-    lanes = []
-    for lane in names:
-        mine = [row for row in rows if lane_of(row) == lane]
-        below = (
-            mine[0].server if mine[0].arm and not one_server else "",
-            "" if one_load else f"{mine[0].concurrency:,} connections",
-        )
-        name_of = mine[0].arm or mine[0].server
-        for metric, kind in what.metrics:
-            struck = [v for row in mine if not row.valid
-                      if (v := measured(row, metric)) is not None]  # fmt: skip
-            values = per_launch(mine, metric)
-            if not values and not struck:
-                continue
-            median = median_per_launch(mine, metric)
-            interval = median.interval if median else None
-            lanes.append(
-                Lane(
-                    name=f"{name_of}, {kind}" if kind else name_of,
-                    below=", ".join(part for part in below if part),
-                    hue=looks.lanes[lane].hue,
-                    shape=looks.lanes[lane].shape,
-                    values=values,
-                    hollow=bool(kind),
-                    struck=tuple(struck),
-                    median=median.median if median and interval else None,
-                    interval=(interval.low, interval.high) if interval else None,
-                    bound=bound_of(_bound(row, what) for row in mine),
-                    text=what.words(median.median) if median else "invalid",
-                )
-            )
-    keys = []
-    if any(lane.bound is not None for lane in lanes):
-        keys.append(Key("bound" if what.unit else "N / bound", NEUTRAL, "dash"))
-    if any(lane.struck for lane in lanes):
-        keys.append(Key("invalid trial", NEUTRAL, struck=True))
-    heads = (
-        load.server if one_server else "",
-        f"{load.concurrency:,} connections" if one_load else "",
-        f"{load.offered_rps:,}/s offered" if one_load and load.offered_rps is not None else "",
-    )
-    chart = Chart(
-        name=f"{what.slug}-{name}",
-        title=what.title,
-        alt=_alt(what, rows, names),
-        x=axis,
-        y=axis,
-        traces=(),
-        keys=tuple(keys),
-        load=", ".join(head for head in heads if head),
-    )
-    return draw_lanes(chart, lanes)
-
-
-def _alt(what: _What, rows: Sequence[Row], lanes: Sequence[str]) -> str:
-    """The medians in words."""
-    parts = []
-    for lane in lanes:
-        mine = [row for row in rows if lane_of(row) == lane]
-        for metric, kind in what.metrics:
-            told = [
-                f"{load:,.0f} connections {_median(median_per_launch(of, metric), what.words)}"
-                for load, of in _loads(mine)
-            ]
-            parts.append(f"{lane}{f' {kind}' if kind else ''}: {', '.join(told)}")
-    return f"Medians over launches of valid trials. {'. '.join(parts)}."
-
-
-def _median(of: MedianOf | None, words: scale.Words) -> str:
-    if of is None:
-        return "no valid trial"
-    if of.interval is None:
-        return words(of.median)
-    return f"{words(of.median)} [{words(of.interval.low)}, {words(of.interval.high)}]"
+        yield "hollow: raw"
+    if any(not row.valid and what.values(row) for row in rows):
+        yield "×: invalid trial"

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from lab.judge.grouping import Cell, lane_of
 from lab.model import Curve, Curves, Row
 from lab.report.comparison import cell_names
-from lab.report.page import scale
-from lab.report.page.by_load import slug
-from lab.report.page.chart import Chart, Drawn, Trace, draw
+from lab.report.page import spec, units
+from lab.report.page.by_load import HEIGHT, WIDTH, slug
+from lab.report.page.figure import Figure
 from lab.report.page.looks import Looks
-from lab.report.page.marks import Key
-from lab.report.page.palette import NEUTRAL
+from lab.report.page.spec import FAINT, GREY, Spec
 
-INVALID = "thin faint"
+# Of answers took at most so long: an x of 10 is 90 %, of 100 it is 99 %.
+_SHARE = "@==1?'0':@==2?'50 %':format(100-100/@,'.8~r')+' %'"
 # Named in the text of a figure.
 _NAMED = ((0.5, "50 %"), (0.99, "99 %"), (0.999, "99.9 %"))
 
@@ -30,7 +30,7 @@ class Ranked:
     curves: Curves
 
 
-def by_rank(trials: Sequence[Ranked], looks: Looks) -> Iterator[Drawn]:
+def by_rank(trials: Sequence[Ranked], looks: Looks) -> Iterator[Figure]:
     """A figure for each load, as they first appear, and more than one where its lanes could not
     be told apart in it; trials without curves have none."""
     known = [one for one in trials if one.curves.corrected or one.curves.raw]
@@ -51,47 +51,85 @@ def _figure(
     trials: Sequence[Ranked],
     looks: Looks,
     part: tuple[int, int] | None,
-) -> Drawn:
+) -> Figure:
     """`part`: which figure of how many of this load."""
-    valid = [one for one in trials if one.row.valid]
-    invalid = [one for one in trials if not one.row.valid]
-    lanes = list(dict.fromkeys(lane_of(one.row) for one in valid))
-    several = len(valid) > len(lanes)
+    lanes = list(dict.fromkeys(lane_of(one.row) for one in trials if one.row.valid))
+    several = sum(one.row.valid for one in trials) > len(lanes)
     both = any(one.curves.corrected for one in trials)
-    drawn: list[tuple[Curve, Trace, str]] = []
-    # The last is on top.
-    for one in (*invalid, *valid):
-        lane = lane_of(one.row)
-        look = looks.lanes[lane]
-        line = f"{look.style}{' faint' if several else ''}" if one.row.valid else INVALID
-        hue = look.hue if one.row.valid else NEUTRAL
+    drawn: dict[str, list[Spec]] = {"raw-invalid": [], "invalid": [], "raw": [], "curves": []}
+    told: list[str] = []
+    ms: list[float] = []
+    for one in sorted(trials, key=lambda one: one.row.valid):
+        lane, valid = lane_of(one.row), one.row.valid
         for curve, is_raw in ((one.curves.raw, True), (one.curves.corrected, False)):
             if curve is None:
                 continue
-            style = ("thin dot faint" if both and is_raw else line).strip()
-            points = tuple((1 / (1 - share), ms) for share, ms in curve.points)
-            name = f"{lane}{'' if one.row.valid else ' (invalid)'}{' raw' if is_raw else ''}"
-            drawn.append((curve, Trace(hue, points, style), f"{name}: {_told(curve)}"))
-    keys = [Key(key.text, key.hue, key.style) for key in looks.keys(lanes)]
-    if both:
-        keys.append(Key("dotted: raw", NEUTRAL, "thin dot"))
-    if invalid:
-        keys.append(Key("invalid trial", NEUTRAL, INVALID))
-    ms = [value for curve, _, _ in drawn for _, value in curve.points]
-    beyond = max(trace.points[-1][0] for _, trace, _ in drawn)
-    kind = "corrected, and raw" if both else "raw"
+            kind = " raw" if is_raw else ""
+            name = f"{lane}{'' if valid else ' (invalid)'}{kind}"
+            drawn[f"raw{'' if valid else '-invalid'}" if both and is_raw else
+                  "curves" if valid else "invalid"].append({
+                "series": lane, "said": f"{name}, trial {one.row.trial.partition('-')[0]}",
+                "id": len(told),
+                "x": [float(f"{1 / (1 - share):.5g}") for share, _ in curve.points],
+                "y": [value for _, value in curve.points],
+            })  # fmt: skip
+            told.append(f"{name}: {_told(curve)}")
+            ms += [value for _, value in curve.points]
+    series = looks.series(lanes, shapes=False)
+    encodings = spec.of_series(series, WIDTH)
+    line = spec.picked(encodings, "color", "opacity")
+    grey: Spec = {"color": {"value": GREY}}
+    dots: Spec = {**FAINT, "strokeDash": spec.DASHES["dot"]}
+    looked: dict[str, tuple[Spec, Spec]] = {
+        "raw-invalid": (dots, grey),
+        "invalid": (FAINT, grey),
+        "raw": (dots, line),
+        "curves": ({"strokeOpacity": 0.55} if several else {},
+                   {**line, **spec.picked(encodings, "strokeDash")}),
+    }  # fmt: skip
+    layers = [_layer(kind, records, *looked[kind]) for kind, records in drawn.items() if records]
+    layers[-1]["params"] = [spec.zoom("x", "y"), *([spec.toggle()] if lanes else [])]
+    beyond = max(max(one["x"]) for records in drawn.values() for one in records)
+    marks = [1.0, 2.0, *(10.0**nines for nines in range(1, 12) if 10.0**nines <= beyond * 1.01)]
+    kind = "corrected, and raw (dotted)" if both else "raw"
+    grey_too = "; grey: invalid trial" if drawn["invalid"] or drawn["raw-invalid"] else ""
+    of_parts = f" ({part[0]} of {part[1]})" if part else ""
     name = f"percentiles-{slug(cell.route)}-{cell.engine}-{slug(names[cell])}"
-    chart = Chart(
-        name=f"{name}-part-{part[0]}" if part else name,
-        title=_load(cell, names),
-        load=f"{kind} ({part[0]} of {part[1]})" if part else kind,
-        alt=f"Latency by rank. {'. '.join(text for _, _, text in drawn)}.",
-        x=scale.ranks(beyond),
-        y=scale.fitting(ms, "", scale.milliseconds),
-        traces=tuple(trace for _, trace, _ in drawn),
-        keys=tuple(keys),
-    )
-    return draw(chart)
+    title = _load(cell, names)
+    own: Spec = {
+        "title": {"text": title, "subtitle": f"{kind}{of_parts}{grey_too}"},
+        "width": WIDTH,
+        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows(lanes, WIDTH),
+        "encoding": {
+            "x": {
+                "field": "x", "type": "quantitative",
+                "scale": {"type": "log", "domain": [1, max(beyond, 10.0)], "nice": False},
+                "axis": {"title": "of answers took at most", "values": marks,
+                         "labelExpr": _SHARE.replace("@", "datum.value")},
+            },
+            "y": {"field": "y", "type": "quantitative", "scale": units.scale(ms),
+                  "axis": units.axis(units.MILLISECONDS)},
+        },
+        "layer": layers,
+    }  # fmt: skip
+    alt = f"Latency by rank. {'. '.join(told)}."
+    return Figure(f"{name}-part-{part[0]}" if part else name, title, alt, own)
+
+
+def _layer(name: str, records: list[Spec], looks: Spec, encoding: Spec) -> Spec:
+    """The curves of one kind; a pointer is told the point it is at."""
+    share = _SHARE.replace("@", "datum.x")
+    return {
+        "name": name,
+        "data": {"values": records},
+        "transform": [
+            {"flatten": ["x", "y"]},
+            {"calculate": f"datum.said+'\\n'+({share})+' within '"
+                          f"+{units.MILLISECONDS.written('datum.y')}", "as": "tip"},
+        ],
+        "mark": {"type": "line", "clip": True, **looks},
+        "encoding": {**encoding, "detail": {"field": "id"}, "tooltip": {"field": "tip"}},
+    }  # fmt: skip
 
 
 def _load(cell: Cell, names: Mapping[Cell, str]) -> str:
@@ -108,5 +146,5 @@ def _told(curve: Curve) -> str:
     for wanted, text in _NAMED:
         ms = next((ms for share, ms in curve.points if share >= wanted - 1e-9), None)
         if ms is not None:
-            told.append(f"{text} within {scale.milliseconds(ms)}")
+            told.append(f"{text} within {units.milliseconds(ms)}")
     return ", ".join(told) or f"{curve.count} answers"

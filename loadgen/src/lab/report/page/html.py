@@ -1,4 +1,4 @@
-"""The page itself: one file that opens offline, with no script and nothing to fetch."""
+"""The page itself: one file that opens offline, with nothing to fetch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from importlib import resources
 from lab.report.page import answers, made_with
 from lab.report.page import trials as each
 from lab.report.page.by_load import Place
-from lab.report.page.chart import Drawn
+from lab.report.page.figure import Figure
 from lab.report.page.markup import inline
-from lab.report.page.palette import DARK, LIGHT, figure_css, variables
+from lab.report.page.palette import DARK, LIGHT, variables
+from lab.report.page.script import policy, scripts
 from lab.report.words import Content
 from lab.store.records import time_text
 
@@ -19,8 +20,8 @@ def html(
     of: Content,
     shown: Sequence[each.Shown],
     places: Sequence[Place],
-    curves: Sequence[Drawn],
-    over_time: Sequence[Sequence[tuple[str, Drawn]]],
+    curves: Sequence[Figure],
+    over_time: Sequence[Sequence[tuple[str, Figure]]],
 ) -> str:
     """The whole page."""
     sections = (
@@ -42,17 +43,26 @@ def html(
         for key, title, content in sections
     )
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{name}: {run}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
+        f"{head(f'{name}: {run}', _style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
         f'<p class="meta">{inline(_about(of))}</p>{answers.loudly(of)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "
-        "REPORT.md.</p></footer>\n</body>\n</html>\n"
+        f"REPORT.md.</p></footer>\n{scripts()}</body>\n</html>\n"
+    )
+
+
+def head(title: str, style: str) -> str:
+    """How a page begins: with its policy, before anything that a run says. The control page looks
+    for it there."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style)}">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n"
     )
 
 
@@ -66,5 +76,5 @@ def _style() -> str:
     return (
         f":root{{{variables(LIGHT)}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
-        f"{css}{figure_css(lambda name: f'var(--{name})')}"
+        f"{css}"
     )

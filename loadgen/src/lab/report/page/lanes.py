@@ -1,87 +1,146 @@
-"""Charts with one row for each lane: for runs with a single load."""
+"""Figures with one row for each lane: for runs in which no lane has more than one load."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from lab.report.page.chart import Chart, Drawn
-from lab.report.page.marks import CHAR_PX, cross, legend, px, shape, text_at
+from lab.judge.grouping import bound_of, lane_of, median_per_launch
+from lab.model import Row
+from lab.report.page import spec, units
+from lab.report.page.figure import Figure
+from lab.report.page.looks import Looks
+from lab.report.page.quantity import (
+    CROSS,
+    HOLLOW,
+    POINT,
+    Quantity,
+    invalid,
+    layer,
+    of_kind,
+    title,
+    with_interval,
+)
+from lab.report.page.spec import GREY, Spec
 
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A row of a row chart: its name and what stands below that, values as shapes, their median
-    with an interval, the bound drawn as a stroke, and `text` at its end."""
-
-    name: str
-    below: str
-    hue: int
-    shape: int
-    values: tuple[float, ...]
-    hollow: bool
-    struck: tuple[float, ...]
-    median: float | None
-    interval: tuple[float, float] | None
-    bound: float | None
-    text: str
-
-
-LANE_PX = 24.0
-# With something below its name.
-HIGH_LANE_PX = 32.0
-# Of names; what is longer is cut, and whole in the words of the chart.
-MOST_PX = 205.0
+WIDTH = 400
+ROW_PX, HIGH_ROW_PX = 24, 32
+# Of a row's name; what is longer is cut, and whole in the words of the figure.
+NAME_PX = 190
+TICKS: Spec = {"type": "tick", "color": GREY, "thickness": 1.8, "size": 20}
 
 
-def draw_lanes(chart: Chart, lanes: Sequence[Lane]) -> Drawn:
-    """A chart with one row per lane, along its x axis; its y axis and traces are not used."""
-    longest = max(len(text) for lane in lanes for text in (lane.name, lane.below))
-    left = 10.0 + min(CHAR_PX * longest, MOST_PX)
-    right = chart.width - 12.0 - CHAR_PX * max(len(lane.text) for lane in lanes)
-    keys, top = legend(chart.keys, 2.0, 40.0, chart.width)
-    top += 6.0
-    height = HIGH_LANE_PX if any(lane.below for lane in lanes) else LANE_PX
-    bottom = top + height * len(lanes)
-    parts = [text_at(2, 14, chart.title, "b"), text_at(2, 31, chart.load, "s"), keys]
-    grid, last = "", -1e9
-    for value, text in chart.x.ticks:
-        x = left + (right - left) * chart.x.place(value)
-        grid += f"M{px(x)} {px(top)}V{px(bottom)}"
-        half = CHAR_PX * len(text) / 2
-        if x - half >= last + 6:
-            parts.append(text_at(x, bottom + 15, text, "s c"))
-            last = x + half
-    parts.append(f'<path class="grid" d="{grid}"/>')
-    parts.append(f'<path class="axis" d="M{px(left)} {px(bottom)}H{px(right)}"/>')
-    for index, lane in enumerate(lanes):
-        y = top + height * (index + 0.5)
-        name_y = y - 2 if lane.below else y + 4
-        parts.append(text_at(left - 6, name_y, _cut(lane.name), "e"))
-        parts.append(text_at(left - 6, name_y + 13, _cut(lane.below), "s e"))
-        parts.append(text_at(chart.width - 2, y + 4, lane.text, "e"))
+def in_rows(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
+    """The figure of one quantity: its lanes below each other, with their medians at the end."""
+    lanes = list(dict.fromkeys(map(lane_of, rows)))
+    told: Spec = {"tooltip": {"field": "tip"}}
+    coloured: Spec = {"color": {"field": "hue", "type": "nominal", "scale": None}, **told}
+    shaped: Spec = {"shape": {"field": "shape", "type": "nominal", "scale": None}, **coloured}
+    ends: Spec = {"x": {"field": "low"}, "x2": {"field": "high"}, **coloured}
+    medians: list[Spec] = []
+    dots: list[Spec] = []
+    bounds: list[Spec] = []
+    names: list[str] = []
+    for lane in lanes:
+        mine = [row for row in rows if lane_of(row) == lane]
+        look = looks.lanes[lane]
+        for metric, kind in what.metrics:
+            at: Spec = {
+                "series": lane, "kind": kind, "x": mine[0].concurrency, "row": "",
+                "hue": spec.hue(look.hue), "shape": spec.SHAPES[look.shape],
+            }  # fmt: skip
+            if not list(what.dots(at, mine, metric)):
+                continue
+            median = median_per_launch(mine, metric)
+            end = what.unit.words(median.median) if median else "invalid"
+            # Two rows may say the same; their numbers keep them apart.
+            at["row"] = "\n".join((str(len(names)), *_name(rows, mine[0], kind), end))
+            names.append(at["row"])
+            dots += what.dots(at, mine, metric)
+            medians += what.medians(at, mine, metric)
+            bound = bound_of(map(what.bound, mine))
+            if bound is not None:
+                tip = f"{lane}\n{what.bound_name} {what.text(bound)}"
+                bounds.append({"row": at["row"], "y": bound, "tip": tip})
+    parts = (
+        ("bound", bounds, TICKS, told),
+        ("intervals", with_interval(medians), {"type": "rule"}, ends),
+        ("launches", of_kind(dots, ""), POINT, shaped),
+        ("raw-launches", of_kind(dots, "raw"), HOLLOW, shaped),
+        ("invalid", invalid(dots), CROSS, coloured),
+    )
+    layers = [layer(*part) for part in parts if part[1]]
+    layers[0]["params"] = [spec.zoom("x")]
+    axis = {**units.axis(what.unit), "grid": True, "tickCount": 5}
+    high = any(row.split("\n")[2] for row in names)
+    stroke = f"stroke: {what.bound_name}" if bounds else ""
+    crosses = "×: invalid trial" if invalid(dots) else ""
+    # Room for readers whose font is wider than the one that was measured.
+    longest = max(len(part) for row in names for part in row.split("\n")[1:3])
+    left = spec.PADDING["left"] + 0.12 * min(NAME_PX, spec.CHAR_PX * longest)
+    view: Spec = {
+        "padding": {**spec.PADDING, "left": round(left)},
+        "title": title(what.title, _load(rows), stroke, crosses),
+        "width": WIDTH,
+        "height": 80 + (HIGH_ROW_PX if high else ROW_PX) * len(names),
+        "encoding": {"x": {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}},
+        "resolve": {"axis": {"y": "independent"}},
+        "layer": list(_named(layers, names, high)),
+    }
+    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), view)
 
-        def at(value: float) -> float:
-            return left + (right - left) * chart.x.place(value)
 
-        if lane.bound is not None:
-            parts.append(f'<path class="l dash k7" d="M{px(at(lane.bound))} {px(y - 11)}v22"/>')
-        if lane.interval is not None:
-            low, high = at(lane.interval[0]), at(lane.interval[1])
-            caps = f"M{px(low)} {px(y - 4)}v8M{px(high)} {px(y - 4)}v8"
-            parts.append(
-                f'<path class="l thin k{lane.hue}" d="M{px(low)} {px(y)}H{px(high)}{caps}"/>'
-            )
-        values = lane.values if lane.median is None else (lane.median,)
-        kind = "h" if lane.hollow else "f"
-        d = "".join(shape(lane.shape, at(value), y, 4.2) for value in values)
-        if d:
-            parts.append(f'<path class="{kind} k{lane.hue}" d="{d}"/>')
-        parts += [cross(lane.hue, at(value), y) for value in lane.struck]
-    parts.append(text_at(right, bottom + 29, chart.x.label, "s e"))
-    return Drawn(chart, "".join(parts), chart.width, bottom + 34.0)
+def _one_server(rows: Sequence[Row]) -> bool:
+    return any(row.arm for row in rows) and len({row.server for row in rows}) == 1
 
 
-def _cut(text: str) -> str:
-    most = int(MOST_PX / CHAR_PX)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _one_load(rows: Sequence[Row]) -> bool:
+    return len({row.concurrency for row in rows}) == 1
+
+
+def _load(rows: Sequence[Row]) -> str:
+    """What all rows have in common."""
+    first, one_load = rows[0], _one_load(rows)
+    heads = (
+        first.server if _one_server(rows) else "",
+        f"{first.concurrency:,} connections" if one_load else "",
+        f"{first.offered_rps:,}/s offered" if one_load and first.offered_rps is not None else "",
+    )
+    return ", ".join(head for head in heads if head)
+
+
+def _name(rows: Sequence[Row], first: Row, kind: str) -> tuple[str, str]:
+    """A row's name, and below it what the rows have not in common."""
+    below = (
+        first.server if first.arm and not _one_server(rows) else "",
+        "" if _one_load(rows) else f"{first.concurrency:,} connections",
+    )
+    name = first.arm or first.server
+    return f"{name}, {kind}" if kind else name, ", ".join(part for part in below if part)
+
+
+def _named(layers: Sequence[Spec], names: Sequence[str], high: bool) -> Iterator[Spec]:
+    """The layers with the rows' names on the left, and their medians on the right."""
+    line = r"split(datum.value,'\n')"
+    rows: Spec = {"field": "row", "type": "nominal", "scale": {"domain": list(names)}}
+    left: Spec = {
+        "title": None,
+        "labelColor": "var(--ink)",
+        "labelLimit": NAME_PX,
+        "labelOffset": -6.5 if high else 0,
+        "labelExpr": f"{line}[2]==''?{line}[1]:[{line}[1],{line}[2]]",
+    }
+    right: Spec = {
+        "title": None,
+        "orient": "right",
+        "labelColor": "var(--ink)",
+        "labelExpr": f"{line}[3]",
+    }
+    for at, one in enumerate(layers):
+        axis = None if at else left
+        yield {**one, "encoding": {"y": {**rows, "axis": axis}, **one["encoding"]}}
+    yield {
+        "name": "medians",
+        "data": {"values": [{"row": name} for name in names]},
+        "mark": {"type": "point", "opacity": 0},
+        "encoding": {"x": {"value": 0}, "y": {**rows, "axis": right}},
+    }

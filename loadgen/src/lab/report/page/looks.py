@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from lab.judge.grouping import lane_of
 from lab.model import Row
-from lab.report.page.marks import SHAPES, Key
 from lab.report.page.palette import HUES, colours
+from lab.report.page.spec import SHAPES, Series
 
 # How far on among the shapes a server of the second round is: none of its neighbours is there.
 NEXT_ROUND = 3
@@ -59,11 +59,12 @@ class Looks:
             }
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
-    def keys(self, lanes: Sequence[str]) -> tuple[Key, ...]:
-        """The legend of these lanes."""
+    def series(self, lanes: Sequence[str], *, shapes: bool = True) -> tuple[Series, ...]:
+        """These lanes as entries of a legend."""
+        looks = ((lane, self.lanes[lane]) for lane in lanes)
         return tuple(
-            Key(lane, self.lanes[lane].hue, self.lanes[lane].style, self.lanes[lane].shape)
-            for lane in lanes
+            Series(lane, look.hue, look.style, SHAPES[look.shape] if shapes else None)
+            for lane, look in looks
         )
 
     def apart(self, lanes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -86,9 +87,9 @@ def _of_server(number: int, nth: int) -> Look:
     a server of the second round, has another shape and a broken line."""
     again, hue = divmod(number, HUES)
     style = "dash" if nth else "long" if again else ""
-    return Look(hue, (hue + nth + NEXT_ROUND * again) % SHAPES, style)
+    return Look(hue, (hue + nth + NEXT_ROUND * again) % len(SHAPES), style)
 
 
 def _nth(at: int) -> Look:
     """Of the lane with this number: hues in turn, then again with another line."""
-    return Look(at % HUES, at % SHAPES, STYLES[at // HUES % len(STYLES)])
+    return Look(at % HUES, at % len(SHAPES), STYLES[at // HUES % len(STYLES)])

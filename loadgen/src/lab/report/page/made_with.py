@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from lab.model import Json
 from lab.report import settings, words
-from lab.report.page import scale
+from lab.report.page import units
 from lab.report.page.markup import facts, folded, inline, table
 from lab.report.words import Content
 from lab.store.records import time_text
@@ -65,7 +65,7 @@ def _value(name: str, of: Json) -> str:
     if isinstance(of, bool):
         return "true" if of else "false"
     if name.endswith("_bytes") and isinstance(of, int):
-        return scale.data(of)
+        return units.data(of)
     if isinstance(of, list | tuple):
         flags = name == "jvm_flags"
         return " ".join(f"`{one}`" for one in of) if flags else ", ".join(map(str, of))

@@ -18,7 +18,7 @@ def prose(text: str) -> str:
 
 def inline(text: str) -> str:
     """Text in which `code` is marked so."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def bullets(lines: Iterable[str]) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.model import PanelAnswers, PanelLine, Panels, TrialRecord
-from lab.report.page import scale
-from lab.report.page.chart import Chart, Drawn, Trace, draw
-from lab.report.page.marks import Key
+from lab.report.page import spec, units
+from lab.report.page.figure import Figure
 from lab.report.page.palette import HUES, NEUTRAL
+from lab.report.page.spec import FAINT, Series, Spec
 
-WIDTH, PLOT_HEIGHT = 360.0, 130.0
+WIDTH, HEIGHT = 320, 185
+# From so many seconds on, time is told in minutes.
+MINUTES_FROM_S = 360.0
 # Of more lines than these only the highest have a hue and a name, and the trial's own server.
 MOST_NAMED = 6
 # More lines than these that never leave 0 (errors of every kind) are one entry of the legend.
@@ -52,7 +54,7 @@ def moments(record: TrialRecord) -> tuple[Moment, ...]:
 
 def over_time(
     trial: str, server: str, of: Panels, hues: Mapping[str, int], marked: Sequence[Moment] = ()
-) -> Iterator[tuple[str, Drawn]]:
+) -> Iterator[tuple[str, Figure]]:
     """(section, figure) of every panel that has anything to show, with the moments marked."""
     for number, panel in enumerate(of.panels, start=1):
         lines = [line for line in panel.lines if line.points]
@@ -69,7 +71,7 @@ def _figure(
     lines: list[PanelLine],
     hues: Mapping[str, int],
     marked: Sequence[Moment],
-) -> Drawn:
+) -> Figure:
     # Among the containers.
     own = [line for line in lines if line.labels.get("service") == server]
     idle = [line for line in lines if not any(value for _, value in line.points)]
@@ -77,36 +79,118 @@ def _figure(
     highest = sorted((line for line in lines if line not in idle), key=_highest, reverse=True)
     named = [line for line in lines if line in highest[:MOST_NAMED] or line in own]
     others = [line for line in highest if line not in named]
-    gap = GAP_STEPS * max(of.step_s, 1.0)
-    traces = [Trace(NEUTRAL, line.points, "thin faint", gap=gap) for line in (*others, *idle)]
-    keys = []
-    for line, hue in zip(named, _hues(named, hues, server), strict=True):
-        style = "thin dash" if line.is_set else ""
-        traces.append(Trace(hue, line.points, style, gap=gap))
-        keys.append(Key(_short(line.label, server), hue, style))
-    if others:
-        keys.append(Key(f"{len(others)} more, lower", NEUTRAL, "thin faint"))
-    if idle:
-        more = " more" if named else ""
-        keys.append(Key(f"{len(idle)}{more}, all 0", NEUTRAL, "thin faint"))
-    label, words = scale.in_unit(panel.unit)
-    top = max(map(_highest, lines))
-    is_data = panel.unit in ("bytes", "decbytes")
-    axis = scale.binary(top, label, 4) if is_data else scale.linear(top, label, words, 4)
-    told = [*(_told(line, words) for line in named), *(f"{one.text}." for one in marked)]
-    chart = Chart(
-        name=name,
-        title=panel.title,
-        alt=f"{panel.description} {' '.join(told)}",
-        x=scale.seconds_axis(of.length_s),
-        y=axis,
-        traces=tuple(traces),
-        keys=tuple(keys),
-        marks=tuple((one.at_s, str(one.number)) for one in marked),
-        width=WIDTH,
-        plot_height=PLOT_HEIGHT,
-    )
-    return draw(chart)
+    entries = [
+        Series(_short(line.label, server), hue, "dash" if line.is_set else "")
+        for line, hue in zip(named, _hues(named, hues, server), strict=True)
+    ]
+    more = [
+        (others, f"{len(others)} more, lower"),
+        (idle, f"{len(idle)}{' more' if named else ''}, all 0"),
+    ]
+    unit = units.of_panel(panel.unit, max(map(_highest, lines)))
+    minutes = of.length_s >= MINUTES_FROM_S
+    cut = _Cut(unit.factor, 60.0 if minutes else 1.0, GAP_STEPS * max(of.step_s, 1.0))
+    faint = [one for group, name in more for line in group for one in cut.records(name, line)]
+    bold = [
+        one
+        for line, entry in zip(named, entries, strict=True)
+        for one in cut.records(entry.name, line)
+    ]
+    series = [*entries, *(Series(name, NEUTRAL) for group, name in more if group)]
+    encodings = spec.of_series(series, WIDTH, unit.label)
+    encoding: Spec = {
+        "y": {"field": "y", "type": "quantitative",
+              "axis": {**units.axis(unit), "tickCount": 4},
+              "scale": units.linear(max(map(_highest, lines)) * unit.factor)},
+        **spec.picked(encodings, "color", "strokeDash", "opacity"),
+        "detail": {"field": "id"},
+    }  # fmt: skip
+    parts: tuple[tuple[str, list[Spec], Spec], ...] = (("more", faint, FAINT), ("lines", bold, {}))
+    layers: list[Spec] = [
+        {
+            "name": name,
+            "data": {"values": records},
+            "transform": [{"flatten": ["x", "y"]}],
+            "mark": {"type": "line", "clip": True, **looks},
+            "encoding": encoding,
+        }
+        for name, records, looks in parts
+        if records
+    ]
+    layers[-1]["params"] = [spec.zoom("x", "y"), spec.toggle()]
+    length = of.length_s / cut.second
+    layers += _marks([one for one in marked if 0 <= one.at_s <= of.length_s], cut.second)
+    layers.append(_hover(bold or faint, unit, "min" if minutes else "s"))
+    told = [*(_told(line, unit) for line in named), *(f"{one.text}." for one in marked)]
+    view: Spec = {
+        "title": panel.title,
+        "width": WIDTH,
+        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative",
+                  "scale": {"domain": [0, length], "nice": False},
+                  "axis": {"title": "min" if minutes else "s", "tickCount": 6}},
+        },
+        "layer": layers,
+    }  # fmt: skip
+    return Figure(name, panel.title, f"{panel.description} {' '.join(told)}", view)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How a line becomes records: in the units of its axes, cut where samples are missing."""
+
+    factor: float
+    second: float
+    gap_s: float
+
+    def records(self, name: str, line: PanelLine) -> Iterator[Spec]:
+        """One for each piece without a gap."""
+        piece: list[tuple[float, float]] = []
+        for point in line.points:
+            if piece and point[0] - piece[-1][0] > self.gap_s:
+                yield self._record(name, line, piece)
+                piece = []
+            piece.append(point)
+        yield self._record(name, line, piece)
+
+    def _record(self, name: str, line: PanelLine, piece: Sequence[tuple[float, float]]) -> Spec:
+        return {
+            "series": name,
+            "id": f"{line.label} {piece[0][0]}",
+            "x": [_short_of(at / self.second) for at, _ in piece],
+            "y": [_short_of(value * self.factor) for _, value in piece],
+        }
+
+
+def _short_of(value: float) -> float:
+    """Four digits are more than a figure shows, and pack well."""
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() else short
+
+
+def _marks(marked: Sequence[Moment], second: float) -> list[Spec]:
+    """An upright line at each moment, with its number above."""
+    if not marked:
+        return []
+    values = [
+        {"x": one.at_s / second, "number": str(one.number), "tip": one.text} for one in marked
+    ]
+    rule = {"type": "rule", "strokeDash": [2, 3], "color": "var(--soft)", "clip": True}
+    text = {"type": "text", "baseline": "bottom", "color": "var(--soft)", "fontSize": 11}
+    return [
+        {"name": "marks", "data": {"values": values}, "mark": rule,
+         "encoding": {"tooltip": {"field": "tip"}}},
+        {"name": "numbers", "data": {"values": values}, "mark": {**text, "y": 0},
+         "encoding": {"text": {"field": "number"}}},
+    ]  # fmt: skip
+
+
+def _hover(records: list[Spec], unit: units.Unit, second: str) -> Spec:
+    """A line at the sample next to the pointer, and the values of all series there."""
+    line = f"datum.series+': '+{unit.written('datum.y')}"
+    layer = spec.nearest(line, f"format(datum.x,'.4~r')+' {second}'")
+    return {**layer, "data": {"values": records}}
 
 
 def _hues(lines: Sequence[PanelLine], hues: Mapping[str, int], server: str) -> Iterator[int]:
@@ -142,6 +226,6 @@ def _highest(line: PanelLine) -> float:
     return max(value for _, value in line.points)
 
 
-def _told(line: PanelLine, words: scale.Words) -> str:
+def _told(line: PanelLine, unit: units.Unit) -> str:
     values = [value for _, value in line.points]
-    return f"{line.label}: {words(min(values))} to {words(max(values))}."
+    return f"{line.label}: {unit.words(min(values))} to {unit.words(max(values))}."

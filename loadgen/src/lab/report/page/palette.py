@@ -8,7 +8,7 @@ for so. A server also has a shape of its own, so that nothing is told by colour 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from types import MappingProxyType
 
@@ -75,23 +75,3 @@ def colours(servers: Sequence[str]) -> Mapping[str, int]:
 def variables(colours: Mapping[str, str]) -> str:
     """The colours as CSS custom properties."""
     return "".join(f"--{name}:{value};" for name, value in colours.items())
-
-
-def figure_css(colour: Callable[[str], str]) -> str:
-    """The style of figures; `colour` says how a colour of this palette is written."""
-    hues = [f"k{hue}" for hue in range(HUES + 1)]
-    strokes = "".join(f".l.{hue},.h.{hue}{{stroke:{colour(hue)}}}" for hue in hues)
-    fills = "".join(f".f.{hue}{{fill:{colour(hue)}}}" for hue in hues)
-    return (
-        f".fig text{{fill:{colour('ink')};font:11px system-ui,'DejaVu Sans',sans-serif}}"
-        f".fig .s{{fill:{colour('soft')}}}.fig .b{{font-weight:600;font-size:12.5px}}"
-        ".fig .e{text-anchor:end}.fig .c{text-anchor:middle}"
-        f".grid{{stroke:{colour('rule')};stroke-width:1;fill:none}}"
-        f".axis{{stroke:{colour('soft')};stroke-width:1;fill:none}}"
-        f".mark{{stroke:{colour('soft')};stroke-width:1;stroke-dasharray:2 3;fill:none}}"
-        ".l{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
-        ".thin{stroke-width:1.1}.faint{opacity:.55}"
-        ".dash{stroke-dasharray:5 4}.long{stroke-dasharray:11 3}"
-        ".dot{stroke-dasharray:.1 4;stroke-width:2}"
-        f".h{{fill:{colour('page')};stroke-width:1.5}}{strokes}{fills}"
-    )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import groupby
 
 from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput
 from lab.report import table as console
 from lab.report import words
-from lab.report.page.answers import figures
-from lab.report.page.chart import Drawn
+from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
-from lab.report.page.scale import number
+from lab.report.page.units import number
 from lab.report.table import NOTHING, milliseconds
 from lab.report.words import Content
 from lab.store.records import time_text
@@ -37,7 +37,7 @@ class Shown:
     verdict: Verdict | None = None
 
 
-def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Drawn]]]) -> str:
+def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]) -> str:
     """Every trial behind a summary; `drawn` are each trial's (section, figure) pairs."""
     parts = [
         '<p class="soft">The panels of the Lab dashboard in Grafana, over exactly the measured '
@@ -53,7 +53,7 @@ def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Drawn]]])
     return "".join(parts)
 
 
-def _trial(of: Shown, drawn: Sequence[tuple[str, Drawn]], *, alone: bool) -> str:
+def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> str:
     row = of.row
     verdict = "" if row.valid else ' <span class="bad">invalid</span>'
     number, _, _ = row.trial.partition("-")
@@ -64,16 +64,33 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Drawn]], *, alone: bool) -> str
     )
     summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
     parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
-    for section, group in groupby(drawn, key=lambda one: one[0]):
-        if section:
-            parts.append(f"<h4>{inline(section)}</h4>")
-        parts.append(figures([figure for _, figure in group], "figures small"))
+    if drawn:
+        parts += [_panels(drawn), _picture(row.trial)]
     if not drawn and not alone:
         parts.append(f"<p>{NO_PANELS}</p>")
     body = "".join(parts)
     return (
         f'<details id="trial-{inline(row.trial)}"><summary>{summary}</summary>'
         f"<div>{body}</div></details>\n"
+    )
+
+
+def _panels(drawn: Sequence[tuple[str, Figure]]) -> str:
+    """Room for the figures of each section. They are too many to be in the page twice: its script
+    draws them when they are looked at."""
+    parts = []
+    for section, group in groupby(drawn, key=lambda one: one[0]):
+        title = f"<h4>{inline(section)}</h4>" if section else ""
+        room = "".join(f'<figure aria-label="{escape(one.title)}"></figure>\n' for _, one in group)
+        parts.append(f'{title}<div class="figures small">{room}</div>\n')
+    return f'<div class="specs">{"".join(parts)}{specs([one for _, one in drawn])}</div>\n'
+
+
+def _picture(trial: str) -> str:
+    """Without a script: the file of a trial's figures, from the folder beside the page."""
+    return (
+        f'<noscript><img loading="lazy" src="figures/trial-{escape(trial)}.svg" '
+        f'alt="The panels of trial {escape(trial)}"></noscript>'
     )
 
 
