@@ -44,7 +44,7 @@ from lab.store import manifest
 from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
-from lab.system.host import Linux, interrupt_at_once
+from lab.system.host import System, interrupt_at_once
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
 
@@ -120,7 +120,7 @@ def _density_place(place: Place) -> DensityPlace:
     return DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
 
 
-def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
+def _in_lab(environ: Environ, do: Callable[[Place, Stack, System], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
     changes = environ.get("LAB_HOST_CHANGES")
@@ -138,7 +138,7 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
             # Per lab, as the lock is: labs beside each other may share a folder.
             project = environ.get("LAB_PROJECT") or "lab"
             place = replace(place, undo_log=home / "results" / f".changed.{project}.json")
-        system = Linux(held=held)
+        system = System(held=held)
         system.catch_signals()
         stack = Stack(Urls.read(environ))
         try:
@@ -241,7 +241,7 @@ def _executors(argv: Sequence[str], environ: Environ) -> int:
         launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
         try:
             return executors.run(
-                plan, home / "results", home / "host.json", launcher, Linux(), _console(environ)
+                plan, home / "results", home / "host.json", launcher, System(), _console(environ)
             )
         finally:
             launcher.close()

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from lab.errors import EngineError, Interrupted
-from lab.system.host import HostCpu, Linux, interrupt_at_once
+from lab.system.host import HostCpu, System, interrupt_at_once
 from lab.system.lock import claimed, is_claimed
 
 
 def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
     script = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
-    system = Linux()
+    system = System()
     process = system.start([sys.executable, "-c", script], output)
     while (status := process.poll()) is None:
         system.sleep(0.01)
@@ -25,7 +25,7 @@ def test_output_and_errors_go_to_the_file_and_the_status_is_known(tmp_path: Path
 
 def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
     with claimed(tmp_path, lambda: None) as held:
-        process = Linux(held=held).start(["sleep", "60"], tmp_path / "out.txt")
+        process = System(held=held).start(["sleep", "60"], tmp_path / "out.txt")
     try:
         # As of a driver that was killed: its engine goes on.
         assert is_claimed(tmp_path)
@@ -38,7 +38,7 @@ def test_stop_ends_the_whole_process_group(tmp_path: Path) -> None:
     child = "import time; print('ready', flush=True); time.sleep(60)"
     script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     output = tmp_path / "out.txt"
-    system = Linux()
+    system = System()
     process = system.start([sys.executable, "-c", script], output)
     while "ready" not in output.read_text():
         system.sleep(0.01)
@@ -49,13 +49,13 @@ def test_stop_ends_the_whole_process_group(tmp_path: Path) -> None:
 
 def test_a_missing_engine_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot start no-such-engine"):
-        Linux().start(["no-such-engine"], tmp_path / "out.txt")
+        System().start(["no-such-engine"], tmp_path / "out.txt")
 
 
 def test_a_signal_is_heard_at_the_next_wait() -> None:
     before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
     try:
-        system = Linux()
+        system = System()
         system.catch_signals()
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Interrupted, match="SIGTERM"):
@@ -85,7 +85,7 @@ def test_shares_of_the_host() -> None:
 
 
 def test_the_hosts_counters_can_be_read() -> None:
-    cpu = Linux().host_cpu()
+    cpu = System().host_cpu()
     assert cpu is not None
     assert cpu.total >= cpu.idle > 0
 
@@ -104,7 +104,7 @@ def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
         "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\n"
         "go.set(); [t.join() for t in ts]; print('joined', flush=True); time.sleep(60)\n"
     )
-    system = Linux()
+    system = System()
     process = system.start([sys.executable, "-c", script, str(go)], output)
     while "ready" not in output.read_text():
         system.sleep(0.01)
@@ -122,7 +122,7 @@ def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
 
 
 def test_throttling_is_known_or_not_but_never_below_zero() -> None:
-    throttled_s = Linux().throttled_s()
+    throttled_s = System().throttled_s()
     assert throttled_s is None or throttled_s >= 0
 
 
@@ -137,7 +137,7 @@ def test_throttling_is_known_or_not_but_never_below_zero() -> None:
 def test_both_versions_of_cgroups_tell_it(tmp_path: Path, text: str, seconds: float | None) -> None:
     file = tmp_path / "cpu.stat"
     file.write_text(text)
-    assert Linux((tmp_path / "none", file)).throttled_s() == seconds
+    assert System((tmp_path / "none", file)).throttled_s() == seconds
 
 
 def test_open_sockets_are_counted(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_open_sockets_are_counted(tmp_path: Path) -> None:
         "print('ready', flush=True); time.sleep(60)"
     )
     output = tmp_path / "out.txt"
-    system = Linux()
+    system = System()
     process = system.start([sys.executable, "-c", opens], output)
     while "ready" not in output.read_text():
         system.sleep(0.01)

@@ -9,7 +9,7 @@ from lab.cli import do
 from lab.errors import LabUnreachable, RawDataError
 from lab.model import Condition, ToxicStep
 from lab.system.conditions import Conditions
-from lab.system.host import Linux
+from lab.system.host import System
 from lab.system.lock import FOLDER
 from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
@@ -235,7 +235,7 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     answers = httpx.MockTransport(fake_lab.answer)
     monkeypatch.setattr("lab.cli.Stack", lambda urls: Stack(urls, answers))
     monkeypatch.setattr("lab.cli.run", lambda *_: 0)
-    monkeypatch.setattr(Linux, "catch_signals", lambda _: None)
+    monkeypatch.setattr(System, "catch_signals", lambda _: None)
     # Without a lock nobody knows whether its driver lives.
     assert do(["bench", "CONC=10"], {"LAB_HOME": str(home)}) == 0
     assert kept.exists()

@@ -16,7 +16,7 @@ from lab.model.knobs import GENERATOR, GENERATOR_CPUS, KNOBS, LIVE, STARTS_AS
 from lab.model.toxic_script import applied, concerns
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import ToxicsInForce
-from lab.system.host import Clock, Unhurried
+from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
 from lab.system.jvm import another_jvm
 from lab.system.stack import Stack
@@ -65,7 +65,7 @@ class Conditions:
         self._undo_log = undo_log or UndoLog(None)
         self._host_changes = host_changes
         self._clock = clock
-        self._unhurried = unhurried or Unhurried()
+        self._unhurried = unhurried or Clock()
         self._servers: dict[str, _Server] = {}
         self._toxics: tuple[Mapping[str, str], ...] = ()
         self._before: ToxicsInForce | None = None

@@ -1,7 +1,7 @@
 """The operating system as the driver needs it: time, engine processes, CPU counters.
 
-Everything that `load` needs from the system goes through `System`, so that tests can run
-trials without processes and without waiting.
+Everything that `load` needs goes through `System`: tests have one of their own, without processes
+and without waiting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from lab.errors import EngineError, Interrupted
 
@@ -47,69 +46,98 @@ class Turns:
     slices: int
 
 
-class Process(Protocol):
-    """A running engine, in a process group of its own."""
+class Process:
+    """A running engine, in a process group of its own; collects its resource usage with wait4."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self._status: int | None = None
+        self._cpu_s = 0.0
+        self._turns: dict[str, Turns] = {}
 
     def poll(self) -> int | None:
         """The exit status once it ended (negative: killed by that signal), else None."""
+        if self._status is None:
+            pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
+            if pid:
+                self._ended(status, usage.ru_utime + usage.ru_stime)
+        return self._status
 
     def cpu_s(self) -> float:
         """CPU seconds it used so far; after its end, all it used."""
+        if self._status is None:
+            try:
+                # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
+                text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
+            except OSError:
+                return self._cpu_s
+            fields = text.rpartition(")")[2].split()
+            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self._cpu_s
 
     def turns(self) -> Turns | None:
         """Its turns so far; None where the system does not tell. A thread that has ended counts
         as it was at the last call."""
+        for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
+            try:
+                # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
+                _, wait_ns, slices = path.read_text(encoding="ascii").split()
+            except (OSError, ValueError):
+                continue  # The thread ended just now.
+            self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
+        if not self._turns:
+            return None
+        turns = self._turns.values()
+        return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
 
     def sockets(self) -> int | None:
         """How many sockets it has open; None where the system does not tell."""
+        count = 0
+        try:
+            # One link per open file, a socket's is called socket:[inode] (proc(5)).
+            for path in Path(f"/proc/{self._child.pid}/fd").iterdir():
+                try:
+                    count += str(path.readlink()).startswith("socket:")
+                except OSError:
+                    continue  # It was closed just now.
+        except OSError:
+            return None
+        return count
 
     def stop(self) -> None:
         """End its process group, by force if need be, and wait for the end."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.poll() is not None:
+                return
+            os.killpg(self._child.pid, number)
+            until = time.monotonic() + GRACE_S
+            while self.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+
+    def _ended(self, status: int, cpu_s: float) -> None:
+        self._status = os.waitstatus_to_exitcode(status)
+        self._child.returncode = self._status
+        self._cpu_s = cpu_s
 
 
-class Clock(Protocol):
-    """Time to wait by."""
-
-    def monotonic(self) -> float:
-        """Seconds that never jump."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait. Raises Interrupted when the user asked to stop, if this clock hears that."""
-
-
-class System(Clock, Protocol):
-    """Time, processes and counters."""
-
-    def now(self) -> datetime:
-        """The time in UTC."""
-
-    def start(self, argv: Sequence[str], output: Path) -> Process:
-        """Start an engine, standard output and error to the file. Raises EngineError."""
-
-    def host_cpu(self) -> HostCpu | None:
-        """The host's counters; None where the system has none."""
-
-    def throttled_s(self) -> float | None:
-        """How long a CPU quota kept this container from running so far; None where the system
-        does not tell."""
-
-
-class Unhurried:
-    """Time whose waits no signal cuts short: for putting things back."""
+class Clock:
+    """Time to wait by. No signal cuts its waits short: for putting things back."""
 
     def monotonic(self) -> float:
         """Seconds that never jump."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait. Raises Interrupted when the user asked to stop, if this clock hears that."""
         time.sleep(seconds)
 
 
-class Linux:
-    """The real thing. Use `catch_signals` once, from the main thread. `cpu_stat` are the places
-    to look for the container's own cgroup, the first that is there counts; `held` are descriptors
-    that engines inherit, so that one that outlives this process holds the lab (`lock`)."""
+class System(Clock):
+    """What a trial needs of its machine. Use `catch_signals` once, from the main thread.
+
+    `cpu_stat` are the places to look for the container's own cgroup, the first that is there
+    counts; `held` are descriptors that engines inherit, so that one that outlives this process
+    holds the lab (`lock`)."""
 
     def __init__(self, cpu_stat: Sequence[Path] = CPU_STAT, held: Sequence[int] = ()) -> None:
         self._cpu_stat = cpu_stat
@@ -119,18 +147,14 @@ class Linux:
     def catch_signals(self) -> None:
         """SIGINT and SIGTERM ask to stop: the next `sleep` raises Interrupted."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _frame: self._ask_to_stop(number))
+            signal.signal(number, self._ask_to_stop)
 
-    def _ask_to_stop(self, number: int) -> None:
+    def _ask_to_stop(self, number: int, _frame: object) -> None:
         self._stop = number
 
     def now(self) -> datetime:
         """The time in UTC."""
         return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that never jump."""
-        return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Wait in short steps, so that a signal is heard soon."""
@@ -144,7 +168,8 @@ class Linux:
             time.sleep(min(left, 0.1))
 
     def start(self, argv: Sequence[str], output: Path) -> Process:
-        """A new session, so that a Ctrl-C at the terminal reaches the driver only."""
+        """Start an engine, standard output and error to the file. It has a session of its own, so
+        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError."""
         try:
             with output.open("wb") as file:
                 child = subprocess.Popen(
@@ -157,10 +182,11 @@ class Linux:
                 )
         except OSError as failure:
             raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None
-        return _Child(child)
+        return Process(child)
 
     def host_cpu(self) -> HostCpu | None:
-        """The first line of /proc/stat (proc(5)): a container sees the host's too."""
+        """The host's counters, of the first line of /proc/stat (proc(5)), which a container sees
+        too; None where there is none."""
         try:
             values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
         except OSError:
@@ -170,8 +196,9 @@ class Linux:
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
     def throttled_s(self) -> float | None:
-        """`cpu.stat` of the cgroup this container sees as its own: `throttled_usec` in version
-        2, `throttled_time` (ns) in version 1."""
+        """How long a CPU quota kept this container from running so far, of `cpu.stat` of the
+        cgroup it sees as its own: `throttled_usec` in version 2, `throttled_time` (ns) in version
+        1. None where the system does not tell."""
         for path in self._cpu_stat:
             try:
                 words = path.read_text(encoding="ascii").split()
@@ -198,71 +225,3 @@ def interrupt_at_once() -> None:
 
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, interrupt)
-
-
-class _Child:
-    """A child process; collects its resource usage with wait4."""
-
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        self._child = child
-        self._status: int | None = None
-        self._cpu_s = 0.0
-        self._turns: dict[str, Turns] = {}
-
-    def poll(self) -> int | None:
-        if self._status is None:
-            pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
-            if pid:
-                self._ended(status, usage.ru_utime + usage.ru_stime)
-        return self._status
-
-    def cpu_s(self) -> float:
-        if self._status is None:
-            try:
-                # Fields 14 and 15 of proc(5) stat, after the name in parentheses.
-                text = Path(f"/proc/{self._child.pid}/stat").read_text(encoding="ascii")
-            except OSError:
-                return self._cpu_s
-            fields = text.rpartition(")")[2].split()
-            self._cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return self._cpu_s
-
-    def turns(self) -> Turns | None:
-        for path in Path(f"/proc/{self._child.pid}/task").glob("*/schedstat"):
-            try:
-                # CPU time, waiting time (both ns), turns: Documentation/scheduler/sched-stats.
-                _, wait_ns, slices = path.read_text(encoding="ascii").split()
-            except (OSError, ValueError):
-                continue  # The thread ended just now.
-            self._turns[path.parent.name] = Turns(int(wait_ns) / 1e9, int(slices))
-        if not self._turns:
-            return None
-        turns = self._turns.values()
-        return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
-
-    def sockets(self) -> int | None:
-        count = 0
-        try:
-            # One link per open file, a socket's is called socket:[inode] (proc(5)).
-            for path in Path(f"/proc/{self._child.pid}/fd").iterdir():
-                try:
-                    count += str(path.readlink()).startswith("socket:")
-                except OSError:
-                    continue  # It was closed just now.
-        except OSError:
-            return None
-        return count
-
-    def stop(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self.poll() is not None:
-                return
-            os.killpg(self._child.pid, number)
-            until = time.monotonic() + GRACE_S
-            while self.poll() is None and time.monotonic() < until:
-                time.sleep(0.02)
-
-    def _ended(self, status: int, cpu_s: float) -> None:
-        self._status = os.waitstatus_to_exitcode(status)
-        self._child.returncode = self._status
-        self._cpu_s = cpu_s
