@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import Window
+from lab.system.dashboards.model import Window
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:

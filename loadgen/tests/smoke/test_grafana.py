@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from browser.conftest import Browser, chromium
-from lab.system.dashboards import Window
+from lab.system.dashboards.model import Window
 from support.repo import REPO
 
 GRAFANA = "http://grafana:3000"

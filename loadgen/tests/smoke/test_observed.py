@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import Window, ask_all, load, options, resolve
+from lab.system.dashboards.asking import ask, options, resolve
+from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
@@ -58,7 +59,7 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
     # Only an open trial offers a rate: of such are the two that Compare is to draw.
     offered = [row["trial"] for row in rows if row["mode"] == "open"]
     chosen = {"run_a": run.name, "run_b": run.name, "trial_a": offered[0], "trial_b": offered[-1]}
-    answers = ask_all(reader, load(DASHBOARDS), window, chosen)
+    answers = ask(reader, load(DASHBOARDS), window, chosen, everything=True)
     assert len(answers) > 100
     assert {answer.where.partition("/")[0] for answer in answers} >= {"lab", "lab-compare"}
     empty = [answer for answer in answers if not answer.samples]

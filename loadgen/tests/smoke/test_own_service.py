@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import Window, load, options
+from lab.system.dashboards.asking import options
+from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO

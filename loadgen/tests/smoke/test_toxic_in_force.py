@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.system.dashboards import Answer, Window, ask_all, load
+from lab.system.dashboards.asking import Answer, ask
+from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
@@ -45,7 +46,8 @@ def test_the_dashboard_shows_it_and_marks_when_it_came(
 
     def is_drawn() -> bool:
         now = time.time()
-        answers = ask_all(Prometheus(prometheus, http), boards, Window(now - 10, now, 1))
+        reader = Prometheus(prometheus, http)
+        answers = ask(reader, boards, Window(now - 10, now, 1), everything=True)
         told = drawn(answers, "lab/Toxics in force/C without", "lab_toxic_attribute")
         attributes = {one.labels["attribute"]: one.points[-1][1] for one in told.series}
         added = drawn(answers, "lab/Delay set on the way", "lab_toxics_added_latency_seconds")

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from lab.model import Curve, Curves, Reading, TrialPlan
-from lab.system.dashboards import Dashboard, Panel, Query
+from lab.system.dashboards.model import Dashboard, Panel, Query
 from lab.system.http import Http
 from lab.system.panels import keep
 from lab.system.prometheus import Prometheus

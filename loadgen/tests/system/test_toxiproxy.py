@@ -11,6 +11,7 @@ from lab.model.toxic_script import applied, difference
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
 from lab.system import toxic_verbs
+from lab.system.http import Http
 from lab.system.toxiproxy import Toxiproxy
 
 URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
@@ -102,18 +103,18 @@ def test_by_its_name_a_toxic_is_changed_and_taken_away(toxiproxy: Any) -> None:
 
 def test_restore_brings_back_what_was_touched_and_nothing_else(toxiproxy: Any) -> None:
     do("toxic", toxiproxy, TYPE="latency", LATENCY="300")
-    with Toxiproxy(URL["LAB_TOXIPROXY_URL"], toxiproxy) as client:
-        before = client.in_force()
-        for words in (
-            {"TYPE": "latency", "LATENCY": "900"},
-            {"TYPE": "bandwidth", "RATE": "5"},
-            {"TYPE": "timeout", "TIMEOUT": "0", "NAME": "of-others"},
-            {"TYPE": "down"},
-        ):
-            client.apply(parse_toxic(words))
-        touched = ("latency", "bandwidth", "never-there", "")
-        client.restore(before, [("downstream", name) for name in touched])
-        after = client.in_force()
+    client = Toxiproxy(Http(toxiproxy), URL["LAB_TOXIPROXY_URL"])
+    before = client.in_force()
+    for words in (
+        {"TYPE": "latency", "LATENCY": "900"},
+        {"TYPE": "bandwidth", "RATE": "5"},
+        {"TYPE": "timeout", "TIMEOUT": "0", "NAME": "of-others"},
+        {"TYPE": "down"},
+    ):
+        client.apply(parse_toxic(words))
+    touched = ("latency", "bandwidth", "never-there", "")
+    client.restore(before, [("downstream", name) for name in touched])
+    after = client.in_force()
     assert list(difference(before, after)) == ["downstream/of-others"]
 
 

@@ -169,20 +169,20 @@ class Conditions:
         if [dict(words) for words in self._toxics] == [dict(words) for words in wanted]:
             return
         requests = [parse_toxic(words) for words in wanted]
-        with self._stack.toxiproxy() as toxiproxy:
-            if self._before is not None:
-                after = toxiproxy.restore(self._before, self._touched)
-                self._undo_log.toxics_back(self._touched, after)
-                self._toxics, self._before, self._touched = (), None, ()
-            if not requests:
-                return
-            self._before = before = expected = toxiproxy.in_force()
-            self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
-            self._toxics = tuple(wanted)
-            for request in requests:
-                expected = applied(expected, request)
-                self._undo_log.toxic(concerns(request), before, expected)
-                toxiproxy.apply(request)
+        toxiproxy = self._stack.toxiproxy
+        if self._before is not None:
+            after = toxiproxy.restore(self._before, self._touched)
+            self._undo_log.toxics_back(self._touched, after)
+            self._toxics, self._before, self._touched = (), None, ()
+        if not requests:
+            return
+        self._before = before = expected = toxiproxy.in_force()
+        self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
+        self._toxics = tuple(wanted)
+        for request in requests:
+            expected = applied(expected, request)
+            self._undo_log.toxic(concerns(request), before, expected)
+            toxiproxy.apply(request)
 
     def _bring_generator(self, wanted: float | None, clock: Clock) -> None:
         if self._generator == wanted:

@@ -14,6 +14,8 @@ from prometheus_client.samples import Sample
 from lab.errors import LabUnreachable
 
 DEADLINE_S = 5.0
+# Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
+USER_AGENT = "concurrency-lab"
 
 
 class Http:
@@ -21,7 +23,12 @@ class Http:
     that judge an answer of any status."""
 
     def __init__(self, transport: httpx.BaseTransport | None = None) -> None:
-        self.raw = httpx.Client(transport=transport, timeout=DEADLINE_S, trust_env=False)
+        self.raw = httpx.Client(
+            transport=transport,
+            timeout=DEADLINE_S,
+            headers={"User-Agent": USER_AGENT},
+            trust_env=False,
+        )
 
     def close(self) -> None:
         """Close the connections."""

@@ -17,8 +17,8 @@ from lab.errors import LabUnreachable
 from lab.model import TrialRecord
 from lab.store.panels import FORMAT, NAME
 from lab.store.records import write_packed_lines
-from lab.system import dashboards
-from lab.system.dashboards import Dashboard, DashboardError, Window
+from lab.system.dashboards.asking import ask
+from lab.system.dashboards.model import Dashboard, DashboardError, Window, load
 from lab.system.prometheus import Line, Prometheus
 
 BOARD = "lab"
@@ -37,7 +37,7 @@ def panels(
     Returns why nothing was kept, None when all is well: a trial is not lost for its pictures.
     """
     try:
-        boards = [one for one in dashboards.load(folder) if one.uid == BOARD]
+        boards = [one for one in load(folder) if one.uid == BOARD]
         if not boards:
             return f"no panels were stored: {folder} has no dashboard {BOARD}"
         keep(record, window_s, raw, boards[0], prometheus)
@@ -57,7 +57,7 @@ def keep(
         "server": re.escape(record.plan.server).replace("\\", "\\\\"),
         "route": record.plan.route.partition("?")[0],
     }
-    answers = iter(dashboards.ask(prometheus, (board,), window, variables))
+    answers = iter(ask(prometheus, (board,), window, variables))
     lines: list[dict[str, Any]] = [
         {
             "format": FORMAT,

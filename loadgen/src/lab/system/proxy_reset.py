@@ -34,10 +34,9 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
     try:
         toxics = stack.toxics()
         deadline_s = ANSWER_S + (stack.downstream_delay_ms() + toxics.added_latency_ms) / 1000
-        with stack.toxiproxy() as toxiproxy:
-            crowded = toxiproxy.files_used() > CROWDED
-            # Where toxics break calls, an answer that does not come tells nothing.
-            deaf = not toxics.unpredicted and not toxiproxy.answers(deadline_s)
+        crowded = stack.toxiproxy.files_used() > CROWDED
+        # Where toxics break calls, an answer that does not come tells nothing.
+        deaf = not toxics.unpredicted and not stack.toxiproxy.answers(deadline_s)
     except LabUnreachable:
         return None
     if crowded or deaf:
@@ -51,15 +50,15 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
 def _cut_proxies(stack: Stack, undo_log: UndoLog) -> None:
     """Close every connection through Toxiproxy: each proxy that is up is taken down and up again;
     its toxics stay. Raises LabUnreachable."""
-    with stack.toxiproxy() as toxiproxy:
-        found = toxiproxy.in_force()
-        for proxy in found.proxies:
-            if not proxy.enabled:
-                continue
-            item, down = (proxy.name, WHOLE_PROXY), Enable(proxy.name, enabled=False)
-            undo_log.toxic(item, found, applied(found, down))
-            try:
-                toxiproxy.apply(down)
-            finally:
-                toxiproxy.enable(proxy.name, enabled=True)
-            undo_log.toxics_back([item], toxiproxy.in_force())
+    toxiproxy = stack.toxiproxy
+    found = toxiproxy.in_force()
+    for proxy in found.proxies:
+        if not proxy.enabled:
+            continue
+        item, down = (proxy.name, WHOLE_PROXY), Enable(proxy.name, enabled=False)
+        undo_log.toxic(item, found, applied(found, down))
+        try:
+            toxiproxy.apply(down)
+        finally:
+            toxiproxy.enable(proxy.name, enabled=True)
+        undo_log.toxics_back([item], toxiproxy.in_force())

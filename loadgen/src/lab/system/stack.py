@@ -53,7 +53,6 @@ class Stack:
 
     def __init__(self, urls: Urls, transport: httpx.BaseTransport | None = None) -> None:
         self._urls = urls
-        self._transport = transport
         self._http = Http(transport)
         self._foreign: dict[str, Foreign] = {}
         self.traffic = Traffic(self._http, self._foreign)
@@ -61,14 +60,11 @@ class Stack:
         self.exporter = Exporter(self._http, self._foreign)
         self.agent = Agent(self._http, urls.agent, self._foreign)
         self.prometheus = Prometheus(urls.prometheus, self._http)
+        self.toxiproxy = Toxiproxy(self._http, urls.toxiproxy)
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    def toxiproxy(self) -> Toxiproxy:
-        """To read and change toxics; the caller closes it."""
-        return Toxiproxy(self._urls.toxiproxy, self._transport)
 
     def adopt(self, server: str, url: str, route: str = "/") -> None:
         """From now on `server` is a foreign service at `url` (scheme, host and port), asked on
@@ -104,8 +100,7 @@ class Stack:
 
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""
-        with self.toxiproxy() as toxiproxy:
-            return toxic_state(toxiproxy.in_force())
+        return toxic_state(self.toxiproxy.in_force())
 
     def snapshot(self, server: str) -> Snapshot:
         """All that a trial on this server depends on. Raises LabUnreachable."""

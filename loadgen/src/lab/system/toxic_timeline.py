@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -30,7 +29,7 @@ class Timeline:
         self,
         plan: TrialPlan,
         opens_s: float,
-        toxiproxy: Callable[[], Toxiproxy],
+        toxiproxy: Toxiproxy,
         system: System,
         undo_log: UndoLog,
     ) -> None:
@@ -92,9 +91,8 @@ class Timeline:
         if self._before is None or self._expected is None:
             return
         began_at = self._system.now()
-        with self._toxiproxy() as toxiproxy:
-            others = ", ".join(difference(self._expected, toxiproxy.in_force()))
-            after = toxiproxy.restore(self._before, self._touched)
+        others = ", ".join(difference(self._expected, self._toxiproxy.in_force()))
+        after = self._toxiproxy.restore(self._before, self._touched)
         self._undo_log.toxics_back(self._touched, after)
         self._times.append((began_at, self._system.now()))
         self._before = None
@@ -103,14 +101,13 @@ class Timeline:
 
     def _make(self, request: ToxicRequest) -> str | None:
         """Returns what others changed since the last step, None if nothing."""
-        with self._toxiproxy() as toxiproxy:
-            now = toxiproxy.in_force()
-            if self._before is None or self._expected is None:
-                self._before = self._expected = now
-            others = ", ".join(difference(self._expected, now))
-            wanted = applied(now, request)
-            self._undo_log.toxic(concerns(request), self._before, wanted)
-            toxiproxy.apply(request)
-            # What others changed is in `wanted` from now on, so it is said only once.
-            self._expected = wanted
+        now = self._toxiproxy.in_force()
+        if self._before is None or self._expected is None:
+            self._before = self._expected = now
+        others = ", ".join(difference(self._expected, now))
+        wanted = applied(now, request)
+        self._undo_log.toxic(concerns(request), self._before, wanted)
+        self._toxiproxy.apply(request)
+        # What others changed is in `wanted` from now on, so it is said only once.
+        self._expected = wanted
         return f"{BESIDE}: {others}" if others else None

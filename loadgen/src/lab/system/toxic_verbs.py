@@ -58,11 +58,12 @@ def run(
     LabUnreachable.
     """
     urls = Urls.read(environ)
-    with Toxiproxy(urls.toxiproxy, transport) as toxiproxy:
+    with closing(Http(transport)) as http:
+        toxiproxy = Toxiproxy(http, urls.toxiproxy)
         if verb == "toxics":
             parse_show(words)
             proxies = toxiproxy.in_force().proxies
-            out.write(render(proxies, _since(urls.agent, transport)))
+            out.write(render(proxies, _since(urls.agent, http)))
             return
         if verb == "toxic":
             out.write(render([toxiproxy.apply(parse_toxic(words))]))
@@ -74,9 +75,9 @@ def run(
                 out.write(render([toxiproxy.remove(request.proxy, request.name)]))
         else:
             raise ValueError(f"not a verb of toxics: {verb}")
-    # It looks now, so that what the next verb changes again was seen too.
-    with suppress(LabUnreachable):
-        _told(urls.agent, transport)
+        # It looks now, so that what the next verb changes again was seen too.
+        with suppress(LabUnreachable):
+            _told(urls.agent, http)
 
 
 def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
@@ -112,11 +113,11 @@ def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
+def _since(agent_url: str, http: Http) -> Since:
     """What the agent saw change, and when. Empty where it cannot tell: the table says less
     then, and is not wrong."""
     try:
-        told = _told(agent_url, transport)
+        told = _told(agent_url, http)
         changes = {
             (str(change["proxy"]), str(change["toxic"])): datetime.fromisoformat(change["since"])
             for change in told["changes"]
@@ -127,7 +128,6 @@ def _since(agent_url: str, transport: httpx.BaseTransport | None) -> Since:
         return NOBODY_KNOWS
 
 
-def _told(agent_url: str, transport: httpx.BaseTransport | None) -> dict[str, Any]:
+def _told(agent_url: str, http: Http) -> dict[str, Any]:
     """The agent's answer, after it has looked. Raises LabUnreachable."""
-    with closing(Http(transport)) as http:
-        return http.get("agent", f"{agent_url}/toxics")
+    return http.get("agent", f"{agent_url}/toxics")

@@ -7,8 +7,6 @@ in force when Toxiproxy says so, not when it was asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Self
 
 import httpx
 
@@ -17,10 +15,8 @@ from lab.model import ToxicState
 from lab.model.toxic_script import WHOLE_PROXY, proxy_of, toxic_of
 from lab.model.toxic_words import Change, Enable, Put, Remove, ToxicRequest
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
-from lab.system.http import samples
+from lab.system.http import Http, samples
 
-# Toxiproxy refuses user agents that start with Mozilla/ (it guards against browsers).
-USER_AGENT = "concurrency-lab"
 # Descriptors that it has open, and may have.
 _DESCRIPTORS = ("process_open_fds", "process_max_fds")
 # Longer than the longest a reset_peer toxic can keep the API waiting (see model.TOXIC_TYPES).
@@ -28,35 +24,11 @@ TIMEOUT_S = 15.0
 
 
 class Toxiproxy:
-    """A Toxiproxy server at ``url``. One thread; close it, or use it as a context.
+    """The Toxiproxy at ``url``. One thread."""
 
-    ``transport`` is the seam for tests (httpx.MockTransport).
-    """
-
-    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, http: Http, url: str) -> None:
+        self._http = http.raw
         self._url = url.rstrip("/")
-        self._http = httpx.Client(
-            base_url=self._url,
-            transport=transport,
-            timeout=TIMEOUT_S,
-            headers={"User-Agent": USER_AGENT},
-            trust_env=False,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
     def in_force(self) -> ToxicsInForce:
         """Every proxy and its toxics, now. Raises LabUnreachable."""
@@ -169,7 +141,8 @@ class Toxiproxy:
             port = proxy.listen.rpartition(":")[2]
             try:
                 if proxy.enabled:
-                    self._http.get(f"http://{host}:{port}/", timeout=deadline_s)
+                    url, closed = f"http://{host}:{port}/", {"Connection": "close"}
+                    self._http.get(url, headers=closed, timeout=deadline_s)
             except httpx.HTTPError:
                 return False
         return True
@@ -178,7 +151,7 @@ class Toxiproxy:
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> httpx.Response:
         try:
-            answer = self._http.request(method, path, json=body)
+            answer = self._http.request(method, self._url + path, json=body, timeout=TIMEOUT_S)
         except httpx.HTTPError as failure:
             raise LabUnreachable(
                 f"toxiproxy does not answer at {self._url} ({type(failure).__name__}: {failure})"

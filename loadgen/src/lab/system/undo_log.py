@@ -15,7 +15,6 @@ from typing import Literal
 from lab.errors import LabUnreachable
 from lab.model import Json
 from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxic_words import Enable, Put, Remove, ToxicRequest
 from lab.model.toxics import ToxicsInForce, read_toxic
 from lab.store.records import read_json, write_json
 from lab.system.stack import Stack
@@ -156,22 +155,16 @@ def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
 def _now(one: Touched, stack: Stack) -> Json:
     if one.kind == "knob":
         return stack.management.settings(one.of).get(one.name)
-    with stack.toxiproxy() as toxiproxy:
-        return _value(toxiproxy.in_force(), (one.of, one.name))
+    return _value(stack.toxiproxy.in_force(), (one.of, one.name))
 
 
 def _have(one: Touched, stack: Stack) -> None:
     if one.kind == "knob":
         assert isinstance(one.found, int)  # noqa: S101 - as `knob` says
         stack.management.change_knobs(one.of, {one.name: one.found})
-        return
-    with stack.toxiproxy() as toxiproxy:
-        toxiproxy.apply(_request(one))
-
-
-def _request(one: Touched) -> ToxicRequest:
-    if one.name == WHOLE_PROXY:
-        return Enable(one.of, one.found is True)
-    if isinstance(one.found, Mapping):
-        return Put(one.of, read_toxic(one.found))
-    return Remove(one.of, one.name)
+    elif one.name == WHOLE_PROXY:
+        stack.toxiproxy.enable(one.of, one.found is True)
+    elif isinstance(one.found, Mapping):
+        stack.toxiproxy.put(one.of, read_toxic(one.found))
+    else:
+        stack.toxiproxy.remove(one.of, one.name)

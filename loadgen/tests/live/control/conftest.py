@@ -25,6 +25,7 @@ from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy
+from lab.system.http import Http
 from lab.system.toxiproxy import Toxiproxy
 from support.toxiproxy import FakeToxiproxy
 
@@ -124,14 +125,16 @@ class FakeLab:
 
     def in_the_shell(self, **words: str) -> None:
         """`make toxic …` of somebody else."""
-        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
-            toxiproxy.apply(parse_toxic(words))
+        self._client.apply(parse_toxic(words))
 
     def _in_force(self) -> tuple[Proxy, ...] | None:
         if "toxiproxy" in self.down:
             return None
-        with Toxiproxy("http://toxiproxy:8474", self.toxiproxy) as toxiproxy:
-            return toxiproxy.in_force().proxies
+        return self._client.in_force().proxies
+
+    @property
+    def _client(self) -> Toxiproxy:
+        return Toxiproxy(Http(self.toxiproxy), "http://toxiproxy:8474")
 
 
 class Scene:
@@ -152,7 +155,7 @@ class Scene:
             ControlSettings(self._home, NAMES, 20_000, {"grafana": 3000}),
             self.lab.now,
             self.lab.look,
-            lambda: Toxiproxy("http://toxiproxy:8474", self.lab.toxiproxy),
+            Toxiproxy(Http(self.lab.toxiproxy), "http://toxiproxy:8474"),
             self.bench,
             Live("http://prometheus:9090", self.clock, transport),
             Servers(NAMES, transport),

@@ -17,7 +17,8 @@ from lab.live.agent.metrics import OUTCOMES, ProbeMetrics, ToxicsCollector, Tria
 from lab.live.agent.trial import PHASES
 from lab.live.control.live import EXPRESSIONS
 from lab.model.routes import ROUTES
-from lab.system import dashboards
+from lab.system.dashboards import model as dashboards
+from lab.system.dashboards.asking import DATA_SOURCE_INTERVAL_S
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
 TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}
@@ -178,7 +179,7 @@ def test_every_panel_has_its_own_id_and_the_provisioned_data_source(repo: Path) 
 def test_the_reader_counts_on_the_interval_that_is_provisioned(repo: Path) -> None:
     provisioned = repo / "grafana" / "provisioning" / "datasources" / "prometheus.yml"
     source = yaml.safe_load(provisioned.read_text())["datasources"][0]
-    assert source["jsonData"]["timeInterval"] == f"{dashboards.DATA_SOURCE_INTERVAL_S:g}s"
+    assert source["jsonData"]["timeInterval"] == f"{DATA_SOURCE_INTERVAL_S:g}s"
 
 
 def test_every_metric_of_a_panel_mark_or_rule_exists(
@@ -273,7 +274,7 @@ def test_a_rate_interval_spans_scrapes_of_the_slowest_job_it_is_of(
     narrow = [
         (title, query.ref)
         for title, query, slowest_s in rates
-        if (query.min_step_s or dashboards.DATA_SOURCE_INTERVAL_S) < slowest_s
+        if (query.min_step_s or DATA_SOURCE_INTERVAL_S) < slowest_s
     ]
     assert narrow == []
 

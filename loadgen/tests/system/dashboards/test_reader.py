@@ -9,17 +9,9 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable
-from lab.system.dashboards import (
-    DashboardError,
-    Window,
-    ask,
-    ask_all,
-    expand,
-    load,
-    options,
-    resolve,
-)
 from lab.system.dashboards.__main__ import main
+from lab.system.dashboards.asking import ask, expand, options, resolve
+from lab.system.dashboards.model import DashboardError, Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 
@@ -147,7 +139,7 @@ def test_marks_are_asked_and_what_would_answer_with_a_zero_without_it(tmp_path: 
     (target,) = content["panels"][0]["panels"][0]["targets"]
     target["expr"] += ' or on () label_replace(vector(0), "server", "none", "", "")'
     boards = load(write(tmp_path, content))
-    answers = ask_all(prometheus(asked=asked), boards, WINDOW)
+    answers = ask(prometheus(asked=asked), boards, WINDOW, everything=True)
     assert [answer.where for answer in answers] == [
         "lab/Throughput/A",
         "lab/Throughput/A without its zero",

@@ -53,6 +53,7 @@ from lab.live.control.bench import Bench
 from lab.live.control.guard import page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
+from lab.system.http import Http
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
@@ -242,7 +243,7 @@ def new_control(
     clock: Clock,
     now: Callable[[], Now],
     look: Callable[[], Awaitable[None]],
-    toxiproxy: Callable[[], Toxiproxy],
+    toxiproxy: Toxiproxy,
     ports: Mapping[str, int],
 ) -> Control:
     """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
@@ -280,7 +281,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         )
 
     control = new_control(
-        environ, clock, now, watch.look_now, lambda: Toxiproxy(settings.toxiproxy_url), ports
+        environ, clock, now, watch.look_now, Toxiproxy(Http(), settings.toxiproxy_url), ports
     )
     app = new_app(agent, watch, registry, settings.project, control)
     own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc

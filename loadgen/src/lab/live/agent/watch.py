@@ -14,7 +14,7 @@ import httpx
 from lab.live.agent.clock import Clock
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
-from lab.system.toxiproxy import USER_AGENT
+from lab.system.http import USER_AGENT
 
 # A toxic must show within seconds. One small request per second costs nothing on either side.
 INTERVAL_S = 1.0

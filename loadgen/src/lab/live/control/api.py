@@ -93,7 +93,7 @@ class Control:
         settings: ControlSettings,
         now: Callable[[], Now],
         look: Callable[[], Awaitable[None]],
-        toxiproxy: Callable[[], Toxiproxy],
+        toxiproxy: Toxiproxy,
         bench: Bench,
         live: Live,
         servers: Servers,
@@ -207,14 +207,9 @@ class Control:
     async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
         """Make a change, and answer with the proxies it reads back. From then on /api/live tells
         nothing older, even where the change failed half-way."""
-
-        def changed() -> tuple[Proxy, ...]:
-            with self._toxiproxy() as toxiproxy:
-                return change(toxiproxy)
-
         async with self._changing:
             try:
-                proxies = await asyncio.to_thread(changed)
+                proxies = await asyncio.to_thread(change, self._toxiproxy)
             finally:
                 await self._look()
         return JSONResponse({"proxies": [_proxy(proxy) for proxy in proxies]})

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TextIO
 
 from lab.errors import LabError
-from lab.system.dashboards import Answer, Window, ask_all, load
+from lab.system.dashboards.asking import Answer, ask
+from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls
@@ -35,12 +36,11 @@ def main(arguments: list[str], environ: Mapping[str, str], out: TextIO) -> int:
     home = Path(environ.get("LAB_HOME", "/lab"))
     now = time.time()
     url = Urls.read(environ).prometheus
-    answers = ask_all(
-        Prometheus(url, Http()), load(home / "grafana/dashboards"), Window(now - seconds, now, 2)
-    )
+    dashboards, window = load(home / "grafana/dashboards"), Window(now - seconds, now, 2)
+    answers = ask(Prometheus(url, Http()), dashboards, window, everything=True)
     out.writelines(f"{answer.samples:6d}  {answer.where}\n" for answer in answers)
     empty = [answer for answer in answers if not answer.samples]
-    return 1 if any(not _may_be_empty(answer) for answer in empty) else 0
+    return 0 if all(_may_be_empty(answer) for answer in empty) else 1
 
 
 def _may_be_empty(answer: Answer) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lab.system.dashboards.model import Dashboard, DashboardError, Question, Window
@@ -95,51 +95,34 @@ def ask(
     dashboards: tuple[Dashboard, ...],
     window: Window,
     variables: Mapping[str, str] | None = None,
+    *,
+    everything: bool = False,
 ) -> tuple[Answer, ...]:
     """Every query of every panel over the window, or over the range that a dashboard is fixed
     to; ``variables`` replace the values that the dashboards open with. Raises LabUnreachable,
-    DashboardError."""
-    return _ask(prometheus, dashboards, window, variables, _of_panels)
+    DashboardError.
 
-
-def ask_all(
-    prometheus: Prometheus,
-    dashboards: tuple[Dashboard, ...],
-    window: Window,
-    variables: Mapping[str, str] | None = None,
-) -> tuple[Answer, ...]:
-    """As `ask`, for who wants to know whether everything asks for something that is there: the
-    queries of marks, too, and of a query that draws zero where it has no series (and so always
-    answers) what it asks without that."""
-    return _ask(prometheus, dashboards, window, variables, _of_all)
-
-
-def _ask(
-    prometheus: Prometheus,
-    dashboards: tuple[Dashboard, ...],
-    window: Window,
-    variables: Mapping[str, str] | None,
-    queries: Callable[[Dashboard], Iterator[tuple[str, str, float]]],
-) -> tuple[Answer, ...]:
+    With ``everything``, for who wants to know whether everything asks for something that is
+    there: the queries of marks, too, and of a query that draws zero where it has no series (and
+    so always answers) what it asks without that.
+    """
     answers = []
     for dashboard in dashboards:
         over = Window(*dashboard.range_s, window.step_s) if dashboard.range_s else window
         values = resolve(prometheus, dashboard, over, variables)
-        for where, query, min_step_s in queries(dashboard):
+        for where, query, min_step_s in _queries(dashboard, everything):
             expr = expand(query, values, over, min_step_s)
             series = prometheus.range(expr, over.start_s, over.end_s, over.step_s)
             answers.append(Answer(f"{dashboard.uid}/{where}", expr, series))
     return tuple(answers)
 
 
-def _of_panels(dashboard: Dashboard) -> Iterator[tuple[str, str, float]]:
+def _queries(dashboard: Dashboard, everything: bool) -> Iterator[tuple[str, str, float]]:
     """Where each query stands, the query, and its Min step."""
     for panel, query in dashboard.queries():
         yield f"{panel.title}/{query.ref}", query.expr, query.min_step_s
-
-
-def _of_all(dashboard: Dashboard) -> Iterator[tuple[str, str, float]]:
-    yield from _of_panels(dashboard)
+    if not everything:
+        return
     for panel, query in dashboard.queries():
         if query.bare is not None:
             yield f"{panel.title}/{query.ref} without its zero", query.bare, query.min_step_s
