@@ -276,10 +276,10 @@ def _toxics_verb(verb: str) -> Callable[[Sequence[str], Environ], int]:
 
 
 def _agent(argv: Sequence[str], environ: Environ) -> int:
-    from lab.live import agent  # Here: only the agent needs a web server.
+    from lab.live.agent import service  # Here: only the agent needs a web server.
 
     refuse_unknown(read_words(argv, {}), (), "agent")
-    agent.run(environ)
+    service.run(environ)
     return 0
 
 

@@ -19,8 +19,7 @@ from selenium.webdriver.common.keys import Keys
 from starlette.applications import Starlette
 
 from browser.conftest import Browser
-from lab.live.control import Guard
-from lab.live.control.guard import page_hosts
+from lab.live.control.guard import Guard, page_hosts
 from live.control.conftest import Scene
 from live.control.test_runs import NAME, run_in
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from lab.errors import WordError
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings, new_client
-from lab.live.agent.service import Agent, AgentSettings, new_app
+from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
 
@@ -246,4 +246,4 @@ def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:
 @pytest.mark.parametrize("given", ["0", "fast", "1001", "nan", ""])
 def test_a_wrong_probe_rate_stops_the_agent_with_one_line(given: str) -> None:
     with pytest.raises(WordError, match=f"LAB_PROBE_RPS={given}; allowed: above 0 to 1000"):
-        AgentSettings.from_environment({"LAB_PROBE_RPS": given})
+        probe_settings({"LAB_PROBE_RPS": given})

@@ -18,9 +18,9 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from lab.live.control import Control, ControlSettings, Guard, Now
+from lab.live.control.api import Control, ControlSettings, Now
 from lab.live.control.bench import Bench
-from lab.live.control.guard import page_hosts
+from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.model.toxic_words import parse_toxic

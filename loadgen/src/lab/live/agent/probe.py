@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import httpx
 
-from lab.live.agent.clock import Clock
 from lab.live.agent.metrics import ProbeMetrics
 from lab.live.agent.trial import Trial
+from lab.live.clock import Clock
 
 TIMEOUT_S = 30.0
 MOST_IN_FLIGHT = 2_000

@@ -15,7 +15,7 @@
 * GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
 
 On the port that is published on the host, the agent also serves the control page
-(`lab.live.control`). `lab.live.control.Guard` decides who may ask for what.
+(`lab.live.control`). `lab.live.control.guard` decides who may ask for what.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from urllib.parse import urlsplit
@@ -43,17 +43,18 @@ from starlette.types import ASGIApp
 
 from lab.errors import WordError
 from lab.experiments.reading import read_servers
-from lab.live.agent.clock import Clock, SystemClock
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
 from lab.live.agent.watch import ToxicsWatch
-from lab.live.control import Control, ControlSettings, Guard, Now
+from lab.live.clock import Clock
+from lab.live.control.api import Control, ControlSettings, Now
 from lab.live.control.bench import Bench
-from lab.live.control.guard import page_hosts
+from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.system.http import Http
+from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
@@ -64,29 +65,14 @@ GRACE_S = 1
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
-    """From the environment: LAB_TOXIPROXY_URL, LAB_PROBE_RPS (above 0 to 1000), and
-    LAB_PROJECT, the Compose project whose containers are this lab's."""
-
-    toxiproxy_url: str
-    probe: ProbeSettings
-    project: str
-
-    @staticmethod
-    def from_environment(environ: Mapping[str, str]) -> AgentSettings:
-        """Read and check. Raises WordError."""
-        given = environ.get("LAB_PROBE_RPS", "20")
-        try:
-            probe = ProbeSettings(float(given))
-        except ValueError as failure:
-            allowed = "above 0 to 1000 requests per second"
-            raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: {allowed}") from failure
-        return AgentSettings(
-            toxiproxy_url=environ.get("LAB_TOXIPROXY_URL", "http://toxiproxy:8474"),
-            probe=probe,
-            project=environ.get("LAB_PROJECT") or "concurrency-lab",
-        )
+def probe_settings(environ: Mapping[str, str]) -> ProbeSettings:
+    """The probe's rate, from LAB_PROBE_RPS. Raises WordError."""
+    given = environ.get("LAB_PROBE_RPS", "20")
+    try:
+        return ProbeSettings(float(given))
+    except ValueError as failure:
+        allowed = "above 0 to 1000 requests per second"
+        raise WordError(f"agent: LAB_PROBE_RPS={given}; allowed: {allowed}") from failure
 
 
 def published_ports(environ: Mapping[str, str]) -> dict[str, int]:
@@ -238,37 +224,12 @@ def new_app(
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def new_control(
-    environ: Mapping[str, str],
-    clock: Clock,
-    now: Callable[[], Now],
-    look: Callable[[], Awaitable[None]],
-    toxiproxy: Toxiproxy,
-    ports: Mapping[str, int],
-) -> Control:
-    """The control page's parts, wired. Raises LabUnreachable without the list of servers."""
-    home = Path(environ.get("LAB_HOME", "/lab"))
-    names = read_servers(home / "servers", environ)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    settings = ControlSettings(
-        home=home,
-        servers=names,
-        file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
-        links={name: port for name, port in ports.items() if name != "control"},
-    )
-    live = Live(environ.get("LAB_PROMETHEUS_URL", "http://prometheus:9090"), clock)
-    bench = Bench(LAB, environ, clock)
-    return Control(settings, now, look, toxiproxy, bench, live, Servers(names), clock)
-
-
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
-    settings = AgentSettings.from_environment(environ)
-    ports = published_ports(environ)
+    urls, ports = Urls.read(environ), published_ports(environ)
     registry = CollectorRegistry()
-    watch = ToxicsWatch(settings.toxiproxy_url, clock)
-    probe = Probe(settings.probe, clock, ProbeMetrics(registry))
-    agent = Agent(clock, probe, watch)
+    watch = ToxicsWatch(urls.toxiproxy, clock)
+    agent = Agent(clock, Probe(probe_settings(environ), clock, ProbeMetrics(registry)), watch)
     registry.register(TrialCollector(lambda: agent.trial))
     registry.register(ToxicsCollector(lambda: watch.seen))
 
@@ -280,12 +241,27 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
             told=watch.told,
         )
 
-    control = new_control(
-        environ, clock, now, watch.look_now, Toxiproxy(Http(), settings.toxiproxy_url), ports
+    home = Path(environ.get("LAB_HOME", "/lab"))
+    names = read_servers(home / "servers", environ)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    control = Control(
+        ControlSettings(
+            home=home,
+            servers=names,
+            file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
+            links={name: port for name, port in ports.items() if name != "control"},
+        ),
+        now,
+        watch.look_now,
+        Toxiproxy(Http(), urls.toxiproxy),
+        Bench(LAB, environ, clock),
+        Live(urls.prometheus, clock),
+        Servers(names),
+        clock,
     )
-    app = new_app(agent, watch, registry, settings.project, control)
-    own = urlsplit(environ.get("LAB_AGENT_URL", f"http://loadgen:{PORT}")).netloc
-    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {own})
+    project = environ.get("LAB_PROJECT") or "concurrency-lab"
+    app = new_app(agent, watch, registry, project, control)
+    return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
 
 
 def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104
@@ -294,7 +270,7 @@ def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> 
     Listens on every interface of its container; it is never published beyond 127.0.0.1.
     Raises LabError for a bad setting.
     """
-    app = build(environ, SystemClock())
+    app = build(environ, Clock())
     config = uvicorn.Config(
         app,
         host=host,

@@ -4,10 +4,3 @@ the agent on the port that Compose publishes on 127.0.0.1. See docs/control-page
 It measures nothing: numbers come from Prometheus and the agent. Changes go the way of the verbs
 (Toxiproxy's API, `lab bench` as a process of its own, the servers' management ports).
 """
-
-from __future__ import annotations
-
-from lab.live.control.api import Control, ControlSettings, Now
-from lab.live.control.guard import Guard
-
-__all__ = ["Control", "ControlSettings", "Guard", "Now"]

@@ -33,8 +33,8 @@ from starlette.routing import BaseRoute, Route
 from lab.errors import LabError, LabUnreachable, WordError
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target
+from lab.live.clock import Clock
 from lab.live.control.bench import Bench
-from lab.live.control.clock import WallClock
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.control.runs import TYPES, Runs, policy
@@ -97,7 +97,7 @@ class Control:
         bench: Bench,
         live: Live,
         servers: Servers,
-        clock: WallClock,
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self._now = now

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lab.live.control.clock import WallClock
+from lab.live.clock import Clock
 
 KEPT_LINES = 200
 LONGEST_LINE = 500
@@ -43,9 +43,7 @@ class Bench:
     """Starts and stops one bench. Lives in one event loop. ``command`` is the command `lab`: the
     seam for tests."""
 
-    def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], clock: WallClock
-    ) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], clock: Clock) -> None:
         self._command = tuple(command)
         self._environ = {
             name: value for name, value in environ.items() if name not in NOT_HANDED_ON

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import httpx
 
 from lab.errors import LabUnreachable, WordError
+from lab.live.http import new_client
 from lab.model.knobs import KNOBS, check_knob
 
 MANAGEMENT_PORT = 8081
@@ -33,12 +34,7 @@ class Servers:
         self, names: Sequence[str], transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self.names = tuple(names)
-        self._http = httpx.AsyncClient(
-            transport=transport,
-            timeout=DEADLINE_S,
-            trust_env=False,
-            verify=False,  # noqa: S501 - plain http inside the lab
-        )
+        self._http = new_client(DEADLINE_S, transport)
 
     async def all(self) -> tuple[ServerKnobs, ...]:
         """The knobs of every server. Never raises: a server that is away has a ``problem``."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from lab.live.control.clock import WallClock
+from lab.live.clock import Clock
+from lab.live.http import new_client
 
 # So two open pages cost no more than one.
 FRESH_S = 0.9
@@ -44,16 +45,11 @@ class Live:
     """Asks Prometheus. Lives in one event loop. ``transport`` is the seam for tests."""
 
     def __init__(
-        self, url: str, clock: WallClock, transport: httpx.AsyncBaseTransport | None = None
+        self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._clock = clock
-        self._http = httpx.AsyncClient(
-            transport=transport,
-            timeout=DEADLINE_S,
-            trust_env=False,
-            verify=False,  # noqa: S501 - plain http inside the lab
-        )
+        self._http = new_client(DEADLINE_S, transport)
         self._order = asyncio.Lock()
         self._last = Numbers()
         self._at: float | None = None
