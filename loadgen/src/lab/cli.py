@@ -15,7 +15,6 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.campaign import executors
-from lab.campaign.density import Place as DensityPlace
 from lab.campaign.density import density
 from lab.campaign.density import rebuild as rebuild_density
 from lab.campaign.density import resume as resume_density
@@ -90,9 +89,7 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
         if not manifest.is_of_trials(run_dir):
             return _in_lab(
                 environ,
-                lambda place, stack, system: resume_density(
-                    run_dir, _density_place(place), stack, system, console
-                ),
+                lambda place, stack, system: resume_density(run_dir, place, stack, system, console),
             )
         return _in_lab(
             environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
@@ -107,17 +104,11 @@ def _start(found: Found, environ: Environ) -> int:
     if isinstance(plan, DensityPlan):
         return _in_lab(
             environ,
-            lambda place, stack, system: density(
-                plan, _density_place(place), stack, system, console
-            ),
+            lambda place, stack, system: density(plan, place, stack, system, console),
         )
     return _in_lab(
         environ, lambda place, stack, system: run(plan, place, stack, system, console, notes)
     )
-
-
-def _density_place(place: Place) -> DensityPlace:
-    return DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
 
 
 def _in_lab(environ: Environ, do: Callable[[Place, Stack, System], int]) -> int:
@@ -132,6 +123,7 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, System], int]) -> int:
         home / "grafana/dashboards",
         home / "results/.host-changes" / changes if changes else None,
         settings=given_settings(environ),
+        ports=source_ports(),
     )
     with _claimed(home) as held:
         if held:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lab.campaign.density import Place, density, rebuild, resume
+from lab.campaign.density import density, rebuild, resume
+from lab.campaign.tools import Place
 from lab.cli import do
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.density import source_ports
@@ -159,7 +160,7 @@ class Run:
 def ready(tmp_path: Path, stack: Stack, system: FakeSystem, fake_lab: FakeLab) -> Run:
     (tmp_path / "results").mkdir()
     (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
-    place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 55_536)
+    place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2, ports=55_536)
     return Run(place, stack, system, Fakes(fake_lab))
 
 

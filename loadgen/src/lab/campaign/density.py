@@ -14,21 +14,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
 
 from lab.campaign.derive import write_derived
 from lab.campaign.resume import check_same_lab, check_unfinished
-from lab.errors import Interrupted, LabUnreachable
+from lab.campaign.run_record import begin, ending
+from lab.campaign.tools import Place
+from lab.errors import LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.model import Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
 from lab.store import manifest
+from lab.store.manifest import Manifest
 from lab.store.records import read_object
-from lab.store.run_dir import check_space, new_run_dir, point_latest
+from lab.store.run_dir import check_space, point_latest
 from lab.system import traffic
 from lab.system.connections import Connections
 from lab.system.host import System
@@ -46,41 +48,8 @@ ARRIVE_S = 20.0
 OTHER_FILES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where results go, what make wrote about the host, and this process' own limits."""
-
-    results: Path
-    host_file: Path
-    file_limit: int
-    ports: int | None
-
-    @property
-    def limits(self) -> dict[str, Json]:
-        """This process' own limits, as a manifest has them."""
-        return {"open_files": self.file_limit, "source_ports": self.ports}
-
-
-class Held(Protocol):
-    """Connections to one server, as `connections.Connections`."""
-
-    problem: str | None
-
-    @property
-    def open(self) -> int:
-        """How many are open."""
-
-    def add(self, count: int, deadline: float, monotonic: Callable[[], float]) -> None:
-        """Open more."""
-
-    def notice_closed(self) -> None:
-        """See which the server closed."""
-
-    def close(self) -> None:
-        """Close all."""
-
-
-Connect = Callable[[str, int, Kind, Callable[[], None]], Held]
+# The class itself, or a test's own.
+Connect = Callable[[str, int, Kind, Callable[[], None]], Connections]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +88,7 @@ def density(
     common = compare(snapshots)
     for reason in reasons(common):
         console.print(f"warning: no row will be valid: {reason}", highlight=False)
-    started_at = system.now()
-    run_dir = new_run_dir(place.results, started_at, plan.name)
+    run_dir, record = begin(place, system, plan.name, plan, snapshots, common, _limits(place))
     console.print(
         f"{plan.rows} launches with {plan.connections} connections each, every one on a fresh "
         f"JVM, to results/{run_dir.name}",
@@ -131,21 +99,8 @@ def density(
             f"{plan.connections} of the {plan.asked} connections asked for: {plan.why_fewer}",
             highlight=False,
         )
-    host = read_object(place.host_file)
-    record = manifest.Manifest(
-        run=run_dir.name,
-        status="running",
-        started_at=started_at,
-        ended_at=None,
-        experiment=plan,
-        versions=manifest.code_versions(host),
-        host=host,
-        limits=place.limits,
-        servers=snapshots,
-        fairness=common,
-    )
-    manifest.write(run_dir, record)
-    return _go(run_dir, record, plan, stack, system, console, connect, [])
+    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
+    return _go(run_dir, record, launcher, console, [])
 
 
 def resume(
@@ -164,32 +119,42 @@ def resume(
     check_unfinished(record)
     check_space(place.results)
     snapshots = {server: stack.snapshot(server) for server in plan.servers}
-    check_same_lab(record, read_object(place.host_file), place.limits, snapshots)
+    check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
     rows = list(report.read(run_dir / report.NAME))
     console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
     )
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    return _go(run_dir, record, plan, stack, system, console, connect, rows)
+    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
+    return _go(run_dir, record, launcher, console, rows)
+
+
+def _limits(place: Place) -> dict[str, Json]:
+    """This process' own limits, as the manifest has them."""
+    return {"open_files": place.file_limit, "source_ports": place.ports}
 
 
 def _go(
-    run_dir: Path,
-    record: manifest.Manifest,
-    plan: Plan,
-    stack: Stack,
-    system: System,
-    console: Console,
-    connect: Connect,
-    rows: list[Row],
+    run_dir: Path, record: Manifest[Plan], launcher: _Launcher, console: Console, rows: list[Row]
 ) -> int:
     """Every launch that is not in `rows` yet, and the table of all."""
-    status: manifest.Status = "failed"
-    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
+    plan, now = record.experiment, launcher.system.now
     done = {(row.launch, row.kind, row.server) for row in rows}
-    began, before = system.now(), len(rows)
-    try:
+    began, before = now(), len(rows)
+
+    def end(status: manifest.Status) -> None:
+        manifest.write(run_dir, dataclasses.replace(record, status=status, ended_at=now()))
+        report.render(console, rows)
+        if rows:
+            fairness.render(console, record.fairness)
+            _write_report(run_dir, keep=False)
+            files = f"{report.NAME}, {markdown.NAME}"
+            console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
+        if status != "complete":
+            console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
+
+    with ending(end):
         # Models innermost: those compared are neighbours in time.
         for number, kind, server in product(range(1, plan.launches + 1), plan.kinds, plan.servers):
             if (number, kind, server) in done:
@@ -199,23 +164,9 @@ def _go(
             if not rows:
                 point_latest(run_dir)
             rows.append(row)
-            left_s = (system.now() - began).total_seconds() / (len(rows) - before)
+            left_s = (now() - began).total_seconds() / (len(rows) - before)
             left_s *= plan.rows - len(rows)
             report.progress(console, row, len(rows), plan.rows, left_s)
-        status = "complete"
-    except Interrupted:
-        status = "interrupted"
-        raise
-    finally:
-        manifest.write(run_dir, dataclasses.replace(record, status=status, ended_at=system.now()))
-        report.render(console, rows)
-        if rows:
-            fairness.render(console, record.fairness)
-            _write_report(run_dir, keep=False)
-            files = f"{report.NAME}, {markdown.NAME}"
-            console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
-        if status != "complete":
-            console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
     return 1 if any(row.heap_per_connection_bytes is None for row in rows) else 0
 
 
@@ -246,22 +197,20 @@ def rebuild(run_dir: Path, console: Console) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True)
 class _Launcher:
     """Measures one fresh JVM after the other."""
 
-    def __init__(
-        self, run: str, plan: Plan, stack: Stack, system: System, connect: Connect
-    ) -> None:
-        self._run = run
-        self._plan = plan
-        self._stack = stack
-        self._system = system
-        self._connect = connect
+    run: str
+    plan: Plan
+    stack: Stack
+    system: System
+    connect: Connect
 
     def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
         """One row. Raises LabUnreachable when the server does not come back."""
-        started_at = self._system.now()
-        identity = fresh_jvm(server, self._stack, self._system)
+        started_at = self.system.now()
+        identity = fresh_jvm(server, self.stack, self.system)
         found = self._measure(server, kind)
         wrong = [*unequal, *found.reasons]
         if identity.model != server:
@@ -272,19 +221,19 @@ class _Launcher:
 
     def _identity(self, server: str) -> Identity | None:
         try:
-            return self._stack.management.identity(server)
+            return self.stack.management.identity(server)
         except LabUnreachable:
             return None
 
     def _measure(self, server: str, kind: Kind) -> _Found:
         found = _Found()
         try:
-            files = self._stack.exporter.process(server).open_files
-            self._open(server, kind, min(STEP, self._plan.connections)).close()
+            files = self.stack.exporter.process(server).open_files
+            self._open(server, kind, min(STEP, self.plan.connections)).close()
             self._wait_for(server, lambda now: now <= files + OTHER_FILES)
             found.before = self._memory(server)
-            files = self._stack.exporter.process(server).open_files
-            held = self._open(server, kind, self._plan.connections)
+            files = self.stack.exporter.process(server).open_files
+            held = self._open(server, kind, self.plan.connections)
             try:
                 self._hold(server, held, files, found)
             finally:
@@ -293,28 +242,28 @@ class _Launcher:
             found.reasons = (*found.reasons, str(failure))
         return found
 
-    def _open(self, server: str, kind: Kind, count: int) -> Held:
-        held = self._connect(server, traffic.PORT, kind, lambda: self._system.sleep(0))
+    def _open(self, server: str, kind: Kind, count: int) -> Connections:
+        held = self.connect(server, traffic.PORT, kind, lambda: self.system.sleep(0))
         try:
             tried = 0
             while tried < count and held.problem is None:
                 step = min(STEP, count - tried)
-                held.add(step, self._system.monotonic() + OPEN_S, self._system.monotonic)
+                held.add(step, self.system.monotonic() + OPEN_S, self.system.monotonic)
                 tried += step
-                self._stack.management.collect_garbage(server)
+                self.stack.management.collect_garbage(server)
         except BaseException:
             held.close()
             raise
         return held
 
-    def _hold(self, server: str, held: Held, files: int, found: _Found) -> None:
+    def _hold(self, server: str, held: Connections, files: int, found: _Found) -> None:
         """Measure with the connections open, and see that they are, at both ends."""
         found.opened, found.why_fewer = held.open, held.problem
         if not found.opened:
             found.reasons = ("no connection could be opened",)
             return
         there = self._wait_for(server, lambda now: now - files >= found.opened - OTHER_FILES)
-        self._system.sleep(SETTLE_S)
+        self.system.sleep(SETTLE_S)
         found.after = self._memory(server)
         held.notice_closed()
         wrong = []
@@ -327,18 +276,18 @@ class _Launcher:
 
     def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
         """Whether the server's number of open files becomes right in time."""
-        until = self._system.monotonic() + ARRIVE_S
-        while not right(self._stack.exporter.process(server).open_files):
-            if self._system.monotonic() >= until:
+        until = self.system.monotonic() + ARRIVE_S
+        while not right(self.stack.exporter.process(server).open_files):
+            if self.system.monotonic() >= until:
                 return False
-            self._system.sleep(POLL_S)
+            self.system.sleep(POLL_S)
         return True
 
     def _memory(self, server: str) -> _Memory:
         """The heap after a second collection: what the first made free to go is gone then."""
-        self._stack.management.collect_garbage(server)
-        heap_bytes = self._stack.management.collect_garbage(server)
-        return _Memory(heap_bytes, self._stack.exporter.process(server).resident_bytes)
+        self.stack.management.collect_garbage(server)
+        heap_bytes = self.stack.management.collect_garbage(server)
+        return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes)
 
     def _row(
         self,
@@ -354,13 +303,13 @@ class _Launcher:
         if before is not None and after is not None:
             heap_each = (after.heap_bytes - before.heap_bytes) / found.opened
             resident_each = (after.resident_bytes - before.resident_bytes) / found.opened
-        why = [why for why in (self._plan.why_fewer, found.why_fewer) if why is not None]
+        why = [why for why in (self.plan.why_fewer, found.why_fewer) if why is not None]
         return Row(
-            run=self._run,
+            run=self.run,
             server=server,
             kind=kind,
             launch=number,
-            asked=self._plan.asked,
+            asked=self.plan.asked,
             opened=found.opened,
             why_fewer="; ".join(why) or None,
             heap_before_bytes=before.heap_bytes if before else None,
@@ -372,5 +321,5 @@ class _Launcher:
             valid=not wrong,
             invalid_reasons="; ".join(wrong),
             started_at=started_at,
-            ended_at=self._system.now(),
+            ended_at=self.system.now(),
         )

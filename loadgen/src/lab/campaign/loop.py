@@ -14,8 +14,8 @@ from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Trial, derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation
+from lab.campaign.run_record import ending
 from lab.campaign.tools import Tools
-from lab.errors import Interrupted
 from lab.experiments import order
 from lab.judge.fairness import reasons
 from lab.load.measure import RECORD, measure
@@ -37,57 +37,55 @@ class Loop:
     order: order.Design
     tools: Tools
     launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
+    preparation: Preparation | None = None
 
     def go(self, rows: list[Row]) -> int:
         """Every trial that is left after `rows`; then the derived files, and the table."""
-        status: manifest.Status = "failed"
-        tools, total = self.tools, self.order.total
-        preparation: Preparation | None = None
-        try:
-            left, monotonic = self.order.left(rows), tools.system.monotonic
-            with Trials(tools.console, total, len(rows), left, monotonic) as progress:
-                runner = Runner(
-                    self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log
-                )
-                once = MeasuredOnce(self.run_dir, self.experiment, self._cores, tools, progress)
-                preparation = Preparation(
-                    self.experiment, tools, progress, runner, once, self.launched
-                )
-                missing = _without_series(self.run_dir)
-                for raw in missing:
-                    self._observe(raw, progress)
-                if _without_series(self.run_dir) != missing:
-                    # What is next follows from verdicts, and these from the series.
-                    rows[:] = derive(self.run_dir, tools.all_engines, live=True).rows
-                while (plan := self.order.next(rows)) is not None:
-                    if not rows:
-                        self._announce(plan, progress)
-                    row = self._trial(plan, preparation, runner, progress).row
-                    csv.append(self.run_dir / csv.NAME, row)
-                    if not rows:
-                        point_latest(self.run_dir)
-                    rows.append(row)
-                    progress.finished(self.order.left(rows))
-                    if not row.valid:
-                        progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
-            status = "complete"
-        except Interrupted:
-            status = "interrupted"
-            raise
-        finally:
-            for problem in tools.conditions.restore():
-                tools.console.print(f"warning: {problem}", highlight=False)
-            common = None if preparation is None else preparation.common
-            record = dataclasses.replace(
-                self.record,
-                status=status,
-                ended_at=tools.system.now(),
-                fairness=common or self.record.fairness,
-            )
-            manifest.write(self.run_dir, record)
-            if rows:
-                self._show(rows, record)
+        with ending(lambda status: self._end(status, rows)):
+            self._measure(rows)
         return 1 if any(row.achieved_rps is None for row in rows) else 0
+
+    def _measure(self, rows: list[Row]) -> None:
+        tools, order = self.tools, self.order
+        left, monotonic = order.left(rows), tools.system.monotonic
+        with Trials(tools.console, order.total, len(rows), left, monotonic) as progress:
+            runner = Runner(self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log)
+            once = MeasuredOnce(self.run_dir, self.experiment, self._cores, tools, progress)
+            self.preparation = Preparation(
+                self.experiment, tools, progress, runner, once, self.launched
+            )
+            missing = _without_series(self.run_dir)
+            for raw in missing:
+                self._observe(raw, progress)
+            if _without_series(self.run_dir) != missing:
+                # What is next follows from verdicts, and these from the series.
+                rows[:] = derive(self.run_dir, tools.all_engines, live=True).rows
+            while (plan := order.next(rows)) is not None:
+                if not rows:
+                    self._announce(plan, progress)
+                row = self._trial(plan, self.preparation, runner, progress).row
+                csv.append(self.run_dir / csv.NAME, row)
+                if not rows:
+                    point_latest(self.run_dir)
+                rows.append(row)
+                progress.finished(order.left(rows))
+                if not row.valid:
+                    progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
+
+    def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
+        tools = self.tools
+        for problem in tools.conditions.restore():
+            tools.console.print(f"warning: {problem}", highlight=False)
+        common = self.preparation.common if self.preparation else None
+        record = dataclasses.replace(
+            self.record,
+            status=status,
+            ended_at=tools.system.now(),
+            fairness=common or self.record.fairness,
+        )
+        manifest.write(self.run_dir, record)
+        if rows:
+            self._show(rows, record)
 
     def _announce(self, first: TrialPlan, progress: Trials) -> None:
         """What is about to happen, and for how long."""

@@ -9,15 +9,14 @@ from rich.console import Console
 
 from lab.campaign.chosen import choose_engines
 from lab.campaign.loop import Loop
+from lab.campaign.run_record import begin
 from lab.campaign.tools import Place, Stages, Tools
 from lab.experiments import order
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Fairness, Snapshot
-from lab.store import manifest
-from lab.store.records import read_object
-from lab.store.run_dir import check_space, new_run_dir
+from lab.store.run_dir import check_space
 from lab.system.host import System
 from lab.system.stack import Stack
 
@@ -56,28 +55,17 @@ def run(
     common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
         console.print(line, highlight=False)
-    started_at = system.now()
-    run_dir = new_run_dir(place.results, started_at, experiment.name)
-    host = read_object(place.host_file)
-    record = manifest.Manifest(
-        run=run_dir.name,
-        status="running",
-        started_at=started_at,
-        ended_at=None,
-        experiment=experiment,
-        versions={
-            **manifest.code_versions(host),
-            "engine": chosen.version,
-            "engines": {one.name: one.version() for one in engines},
-        },
-        host=host,
-        limits=place.limits,
-        servers=snapshots,
-        fairness=common,
-        notes=notes,
-        settings=place.settings,
+    run_dir, record = begin(
+        place,
+        system,
+        experiment.name,
+        experiment,
+        snapshots,
+        common,
+        place.limits,
+        {"engine": chosen.version, "engines": {one.name: one.version() for one in engines}},
+        notes,
     )
-    manifest.write(run_dir, record)
     tools = Tools.of(place, stack, system, console, chosen, engines, stages)
     return Loop(run_dir, record, experiment, order, tools).go([])
 

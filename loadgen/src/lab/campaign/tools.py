@@ -31,7 +31,8 @@ class Place:
     and `cores` are this process' own limits. `dashboards` holds the panels kept with each trial
     (None: keep none), `host_changes` is the folder by which the host is asked for changes (None:
     nobody answers), `undo_log` the file of what is changed now (None: keep none). `settings` are
-    words of make for settings of .env that no server tells of."""
+    words of make for settings of .env that no server tells of, `ports` the source ports of
+    connections (None: nobody can tell)."""
 
     results: Path
     host_file: Path
@@ -41,10 +42,11 @@ class Place:
     host_changes: Path | None = None
     undo_log: Path | None = None
     settings: tuple[str, ...] = ()
+    ports: int | None = None
 
     @property
     def limits(self) -> dict[str, Json]:
-        """This process' own limits, as a manifest has them."""
+        """This process' own limits, as the manifest of a run of trials has them."""
         return {"open_files": self.file_limit, "generator_cores": self.cores}
 
 

@@ -1,0 +1,64 @@
+"""The record of a run while it is measured: its folder, and manifest.json from begin to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab.campaign.tools import Place
+from lab.errors import Interrupted
+from lab.model import Fairness, Json, Snapshot
+from lab.store import manifest
+from lab.store.manifest import Manifest, Of, Status
+from lab.store.records import read_object
+from lab.store.run_dir import new_run_dir
+from lab.system.host import System
+
+
+def begin(
+    place: Place,
+    system: System,
+    name: str,
+    experiment: Of,
+    servers: Mapping[str, Snapshot],
+    fairness: Fairness,
+    limits: Mapping[str, Json],
+    versions: Mapping[str, Json] | None = None,
+    notes: tuple[str, ...] = (),
+) -> tuple[Path, Manifest[Of]]:
+    """The folder of a new run, and its manifest, which is written. `versions` are those besides
+    the code's. Raises LabError."""
+    started_at = system.now()
+    host = read_object(place.host_file)
+    run_dir = new_run_dir(place.results, started_at, name)
+    record = Manifest(
+        run=run_dir.name,
+        status="running",
+        started_at=started_at,
+        ended_at=None,
+        experiment=experiment,
+        versions={**manifest.code_versions(host), **(versions or {})},
+        host=host,
+        limits=limits,
+        servers=servers,
+        fairness=fairness,
+        notes=notes,
+        settings=place.settings,
+    )
+    manifest.write(run_dir, record)
+    return run_dir, record
+
+
+@contextmanager
+def ending(end: Callable[[Status], None]) -> Iterator[None]:
+    """Call `end` with how the run ended, whatever ends it."""
+    status: Status = "failed"
+    try:
+        yield
+        status = "complete"
+    except Interrupted:
+        status = "interrupted"
+        raise
+    finally:
+        end(status)
