@@ -232,9 +232,8 @@ def _executors(argv: Sequence[str], environ: Environ) -> int:
         interrupt_at_once()
         launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
         try:
-            return executors.run(
-                plan, home / "results", home / "host.json", launcher, System(), _console(environ)
-            )
+            place = Place(home / "results", home / "host.json", _file_limit(), cores())
+            return executors.run(plan, place, launcher, System(), _console(environ))
         finally:
             launcher.close()
 

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from lab.campaign.executors import Launcher, Plan, parse, read_line, run
+from lab.campaign.tools import Place
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from support.fakes import FakeSystem
 
@@ -75,7 +76,9 @@ class Ran:
         launcher = Launcher("http://executors:8080", httpx.MockTransport(fake.answer))
         console = Console(file=text, width=width)
         try:
-            run(plan, tmp_path, tmp_path / "host.json", launcher, FakeSystem(), console)
+            run(
+                plan, Place(tmp_path, tmp_path / "host.json", 0, 0), launcher, FakeSystem(), console
+            )
         except LabError as failure:
             self.failure = failure
         self.printed = text.getvalue()

@@ -7,29 +7,29 @@ before the next one starts.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
 
 import httpx
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab.errors import Interrupted, LabError, LabUnreachable, WordError
-from lab.experiments.reading import refuse_unknown
+from lab.campaign.run_record import begin, ending
+from lab.campaign.tools import Place
+from lab.errors import LabError, LabUnreachable, WordError
+from lab.experiments.reading import refuse_unknown, rules
+from lab.experiments.reading.settings import Given, Settings
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import Json
-from lab.store.manifest import code_versions
-from lab.store.records import from_json, read_object, to_json, write_json
-from lab.store.run_dir import check_space, new_run_dir
+from lab.model import Fairness
+from lab.store import manifest
+from lab.store.records import csv_text, from_json, write_text
+from lab.store.run_dir import check_space
 from lab.system.host import System
 
 NAME = "executors"
@@ -124,34 +124,6 @@ class Launch:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The launches of one executor."""
-
-    executor: str
-    bound_ms: int
-    elapsed_ms: MedianOf
-    heap_delta_bytes: MedianOf
-    resident_delta_bytes: MedianOf
-    allocated_bytes: MedianOf
-    platform_threads_peak: int
-    gc_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The keys of manifest.json. `host` is what make read off the machine, as it is."""
-
-    run: str
-    status: Literal["running", "complete", "interrupted", "failed"]
-    started_at: datetime
-    ended_at: datetime | None
-    experiment: Plan
-    versions: Mapping[str, Json]
-    host: Mapping[str, object]
-    format_version: int = 1
-
-
 class Launcher:
     """The container that starts the JVMs. Calls block until the JVM ended; one thread."""
 
@@ -193,12 +165,13 @@ class Launcher:
 def parse(words: Mapping[str, str]) -> Plan:
     """The words of `executors`. Raises WordError."""
     refuse_unknown(words, WORDS, NAME)
-    usual = Plan()
+    given = {word: Given(f"{NAME}: {word}", (text,), True) for word, text in words.items()}
+    settings, usual = Settings(NAME, given), Plan()
     plan = Plan(
-        launches=_number(words, "LAUNCHES", usual.launches, 1000),
-        tasks=_number(words, "TASKS", usual.tasks, 1_000_000),
-        sleep_ms=_sleep_ms(words, usual.sleep_ms),
-        pool_size=_number(words, "POOL", usual.pool_size, 20_000),
+        launches=settings.one("LAUNCHES", rules.number(1, 1000), usual.launches),
+        tasks=settings.one("TASKS", rules.number(1, 1_000_000), usual.tasks),
+        sleep_ms=settings.one("SLEEP", _sleep_ms, usual.sleep_ms),
+        pool_size=settings.one("POOL", rules.number(1, 20_000), usual.pool_size),
     )
     longest = max(plan.bound_ms(executor) for executor in EXECUTORS)
     if longest > MAX_BOUND_MS:
@@ -209,18 +182,14 @@ def parse(words: Mapping[str, str]) -> Plan:
     return plan
 
 
-def run(
-    plan: Plan, results: Path, host_file: Path, launcher: Launcher, system: System, console: Console
-) -> int:
+def run(plan: Plan, place: Place, launcher: Launcher, system: System, console: Console) -> int:
     """Measure, write the run's folder, show the table. Returns the exit code.
 
     Raises LabError; what was measured before is on disk and printed.
     """
-    check_space(results)
+    check_space(place.results)
     launcher.wait(system)
-    host = read_object(host_file)
-    started_at = system.now()
-    run_dir = new_run_dir(results, started_at, NAME)
+    run_dir, record = begin(place, system, NAME, plan, {}, Fairness({}, {}, {}), {})
     order = [executor for _ in range(plan.launches) for executor in EXECUTORS]
     longest_s = sum(plan.bound_ms(executor) for executor in order) / 1000
     console.print(
@@ -228,19 +197,18 @@ def run(
         f"{longest_s:.0f} s and the JVMs' starts, to results/{run_dir.name}",
         highlight=False,
     )
-    versions = code_versions(host)
-    status: Literal["complete", "interrupted", "failed"] = "failed"
-
-    def manifest(now: Literal["running", "complete", "interrupted", "failed"]) -> None:
-        ended_at = None if now == "running" else system.now()
-        record = Manifest(run_dir.name, now, started_at, ended_at, plan, versions, host)
-        write_json(run_dir / "manifest.json", record)
-
-    manifest("running")
     raw = run_dir / "raw" / RAW
     raw.parent.mkdir()
     launches: list[Launch] = []
-    try:
+
+    def end(status: manifest.Status) -> None:
+        manifest.write(run_dir, replace(record, status=status, ended_at=system.now()))
+        if launches:
+            write_text(run_dir / CSV, csv_of(run_dir.name, launches))
+            render(console, launches)
+            console.print(f"results/{run_dir.name}/{CSV}", highlight=False)
+
+    with ending(end):
         for number, executor in enumerate(order, start=1):
             line = launcher.measure(plan, executor)
             launch = read_line(line, launches)
@@ -249,16 +217,6 @@ def run(
             console.print(
                 f"[{number}/{len(order)}] {executor} {launch.elapsed_ms:.1f} ms", highlight=False
             )
-        status = "complete"
-    except Interrupted:
-        status = "interrupted"
-        raise
-    finally:
-        manifest(status)
-        if launches:
-            write_csv(run_dir / CSV, run_dir.name, launches)
-            render(console, summarise(launches))
-            console.print(f"results/{run_dir.name}/{CSV}", highlight=False)
     return 0
 
 
@@ -282,42 +240,20 @@ def append(raw: Path, line: str) -> None:
         os.fsync(file.fileno())
 
 
-def write_csv(path: Path, run_name: str, launches: Sequence[Launch]) -> None:
+def csv_of(run_name: str, launches: Sequence[Launch]) -> str:
     """One row per launch, in the order they ran; bytes and milliseconds."""
     names = [field.name for field in fields(Launch) if field.name != "elapsed_us"]
-    derived = ("elapsed_ms", "heap_delta_bytes", "resident_delta_bytes")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["run", "launch", *names, *derived])
-        for number, launch in enumerate(launches, start=1):
-            cells = [to_json(getattr(launch, name)) for name in (*names, *derived)]
-            texts = [" ".join(cell) if isinstance(cell, list) else cell for cell in cells]
-            writer.writerow([run_name, number, *texts])
+    names += ["elapsed_ms", "heap_delta_bytes", "resident_delta_bytes"]
+    rows = [["run", "launch", *names]]
+    for number, launch in enumerate(launches, start=1):
+        cells = [getattr(launch, name) for name in names]
+        texts = [" ".join(cell) if isinstance(cell, tuple) else str(cell) for cell in cells]
+        rows.append([run_name, str(number), *texts])
+    return csv_text(rows)
 
 
-def summarise(launches: Sequence[Launch]) -> list[Summary]:
-    """One summary per executor that was measured."""
-    summaries = []
-    for executor in EXECUTORS:
-        own = [launch for launch in launches if launch.executor == executor]
-        if own:
-            summaries.append(
-                Summary(
-                    executor=executor,
-                    bound_ms=own[0].bound_ms,
-                    elapsed_ms=median_of([one.elapsed_ms for one in own]),
-                    heap_delta_bytes=median_of([one.heap_delta_bytes for one in own]),
-                    resident_delta_bytes=median_of([one.resident_delta_bytes for one in own]),
-                    allocated_bytes=median_of([one.allocated_bytes for one in own]),
-                    platform_threads_peak=max(one.platform_threads_peak for one in own),
-                    gc_count=sum(one.gc_count for one in own),
-                )
-            )
-    return summaries
-
-
-def render(console: Console, summaries: Sequence[Summary]) -> None:
-    """Print the table, and what its columns mean."""
+def render(console: Console, launches: Sequence[Launch]) -> None:
+    """Print a line for each executor that was measured, and what the columns mean."""
     wide = console.width >= WIDE
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("executor", no_wrap=True)
@@ -329,29 +265,35 @@ def render(console: Console, summaries: Sequence[Summary]) -> None:
     table.add_column("threads", justify="right")
     if wide:
         table.add_column("allocated MiB", justify="right")
-    for one in summaries:
+    intervals, collections = [], []
+    for executor in EXECUTORS:
+        own = [launch for launch in launches if launch.executor == executor]
+        if not own:
+            continue
+        bound_ms, elapsed = own[0].bound_ms, median_of([one.elapsed_ms for one in own])
+        intervals.append(_interval_text(elapsed))
+        collections.append(f"{executor} {sum(one.gc_count for one in own)}")
         table.add_row(
-            one.executor,
-            str(one.bound_ms),
-            _text(one.elapsed_ms, 1),
-            f"{one.elapsed_ms.median / one.bound_ms:.2f}",
-            _text(one.heap_delta_bytes, MIB),
-            _text(one.resident_delta_bytes, MIB),
-            str(one.platform_threads_peak),
-            *([_text(one.allocated_bytes, MIB)] if wide else []),
+            executor,
+            str(bound_ms),
+            _text(elapsed, 1),
+            f"{elapsed.median / bound_ms:.2f}",
+            _text(median_of([one.heap_delta_bytes for one in own]), MIB),
+            _text(median_of([one.resident_delta_bytes for one in own]), MIB),
+            str(max(one.platform_threads_peak for one in own)),
+            *([_text(median_of([one.allocated_bytes for one in own]), MIB)] if wide else []),
         )
     console.print(table)
     legend = [
         "Medians over JVMs. heap +, resident +: the peak over what was there before the tasks, "
         "garbage included. threads: platform threads at the peak. allocated: what the tasks and "
         "their threads took from the heap, to the byte.",
-        *dict.fromkeys(_interval_text(one.elapsed_ms) for one in summaries),
+        *dict.fromkeys(intervals),
     ]
-    if any(one.gc_count for one in summaries):
+    if any(launch.gc_count for launch in launches):
         legend.append(
-            "The collector ran while the tasks did ("
-            + ", ".join(f"{one.executor} {one.gc_count}" for one in summaries)
-            + " times in all): heap + is no more than an upper limit."
+            f"The collector ran while the tasks did ({', '.join(collections)} times in all): "
+            "heap + is no more than an upper limit."
         )
     console.print(Text("\n".join(legend), style="dim"))
 
@@ -374,21 +316,9 @@ def _text(of: MedianOf, unit: int) -> str:
     return f"{number(of.median)} [{number(of.interval.low)}–{number(of.interval.high)}]"
 
 
-def _number(words: Mapping[str, str], key: str, usual: int, most: int) -> int:
-    given = words.get(key)
-    if given is None:
-        return usual
-    if not re.fullmatch(r"[1-9]\d{0,6}", given, re.ASCII) or int(given) > most:
-        raise WordError(f"{NAME}: {key}={given} is not allowed; allowed: 1..{most}")
-    return int(given)
-
-
-def _sleep_ms(words: Mapping[str, str], usual: int) -> int:
-    given = words.get("SLEEP")
-    if given is None:
-        return usual
-    found = _SLEEP.fullmatch(given)
+def _sleep_ms(text: str) -> int:
+    found = _SLEEP.fullmatch(text)
     sleep_ms = int(found[1]) * (1000 if found[2] == "s" else 1) if found else 0
     if not 1 <= sleep_ms <= 60_000:
-        raise WordError(f"{NAME}: SLEEP={given} is not allowed; allowed: 1ms..60s, as 100ms or 2s")
+        raise ValueError(f"{text} is not allowed; allowed: 1ms..60s, as 100ms or 2s")
     return sleep_ms
