@@ -16,10 +16,9 @@ from rich.console import Console
 
 from lab.campaign import executors
 from lab.campaign.density import density
-from lab.campaign.density import rebuild as rebuild_density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
-from lab.campaign.rejudge import compare_verb, parse_compare, parse_report, report_verb
+from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Place
@@ -38,7 +37,6 @@ from lab.experiments.reading import (
 from lab.load.engines.base import cores
 from lab.model.density import Plan as DensityPlan
 from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
-from lab.report.density import is_density
 from lab.store import manifest
 from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
@@ -51,6 +49,7 @@ from lab.system.undo_log import UndoLog
 PLAIN_WIDTH = 120
 Words = Mapping[str, str]
 Environ = Mapping[str, str]
+Verb = Callable[[Sequence[str], Environ], int]
 
 
 def main() -> None:
@@ -72,7 +71,7 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         return 130
 
 
-def _measure(verb: str) -> Callable[[Sequence[str], Environ], int]:
+def _measure(verb: str) -> Verb:
     """A verb that measures what its words ask for."""
 
     def do(argv: Sequence[str], environ: Environ) -> int:
@@ -86,13 +85,9 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
     console = _console(environ)
     if "RESUME" in words:
         run_dir = _resumed(words, environ)
-        if not manifest.is_of_trials(run_dir):
-            return _in_lab(
-                environ,
-                lambda place, stack, system: resume_density(run_dir, place, stack, system, console),
-            )
+        go_on = resume if manifest.is_of_trials(run_dir) else resume_density
         return _in_lab(
-            environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
+            environ, lambda place, stack, system: go_on(run_dir, place, stack, system, console)
         )
     return _start(_of_file(words, environ), environ)
 
@@ -164,17 +159,11 @@ def _resumed(words: Words, environ: Environ) -> Path:
     return find_run_dir(_home(environ) / "results", "RESUME", words["RESUME"])
 
 
-def _report(argv: Sequence[str], environ: Environ) -> int:
-    words, results = read_words(argv, environ), _home(environ) / "results"
-    run_dir = parse_report(words, results)
-    if is_density(run_dir):
-        return rebuild_density(run_dir, _console(environ))
-    return report_verb(words, results, _console(environ))
-
-
-def _compare(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
-    return compare_verb(words, _home(environ) / "results", _console(environ))
+def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
+    """A verb that needs no lab."""
+    return lambda argv, environ: do(
+        read_words(argv, environ), _home(environ) / "results", _console(environ)
+    )
 
 
 def _check(argv: Sequence[str], environ: Environ) -> int:
@@ -258,7 +247,7 @@ def _list_servers(argv: Sequence[str], environ: Environ) -> int:
     return 0
 
 
-def _toxics_verb(verb: str) -> Callable[[Sequence[str], Environ], int]:
+def _toxics_verb(verb: str) -> Verb:
     def do(argv: Sequence[str], environ: Environ) -> int:
         toxic_verbs.run(verb, read_words(argv, environ), environ, sys.stdout)
         return 0
@@ -284,11 +273,11 @@ CHECKS: Mapping[str, Callable[[Words], object]] = {
     "toxic": parse_toxic,
     "toxics-reset": parse_reset,
 }
-VERBS: Mapping[str, Callable[[Sequence[str], Environ], int]] = {
+VERBS: Mapping[str, Verb] = {
     **{verb: _measure(verb) for verb in verbs()},
     "run": _run,
-    "report": _report,
-    "compare": _compare,
+    "report": _of_results(report_verb),
+    "compare": _of_results(compare_verb),
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),

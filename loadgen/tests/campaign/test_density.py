@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lab.campaign.density import density, rebuild, resume
+from lab.campaign.density import density, resume
+from lab.campaign.result_verbs import report_verb
 from lab.campaign.tools import Place
 from lab.cli import do
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
@@ -142,7 +143,8 @@ class Run:
         return resume(run_dir, self.place, self.stack, self.system, console, self.fakes.connect)
 
     def rebuild(self) -> int:
-        return rebuild(self.place.results / RUN, Console(file=self.text, width=120))
+        console = Console(file=self.text, width=120)
+        return report_verb({"RUN": RUN}, self.place.results, console)
 
     @property
     def rows(self) -> list[dict[str, str]]:

@@ -163,7 +163,7 @@ def test_a_snapshot_has_what_an_exporter_tells(outside: Stack, fake_lab: FakeLab
     assert now.jvm_started_ms == 1_000_000
     assert now.settings == {"url": URL}
     assert not outside.snapshot("a").foreign
-    assert outside.traffic_url("my-service", "/x") == f"{URL}/x"
+    assert outside.traffic.url("my-service", "/x") == f"{URL}/x"
     # Nobody asks a management port that it does not have.
     assert ("my-service", 8081) not in fake_lab.asked
 

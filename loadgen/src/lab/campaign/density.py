@@ -148,7 +148,7 @@ def _go(
         report.render(console, rows)
         if rows:
             fairness.render(console, record.fairness)
-            _write_report(run_dir, keep=False)
+            write_report(run_dir, keep=False)
             files = f"{report.NAME}, {markdown.NAME}"
             console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
         if status != "complete":
@@ -170,31 +170,12 @@ def _go(
     return 1 if any(row.heap_per_connection_bytes is None for row in rows) else 0
 
 
-def _write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
-    """REPORT.md from what is on disk, so that it is the same whenever it is made."""
+def write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
+    """REPORT.md from what is on disk, so that it is the same whenever it is made. Returns as
+    `write_derived`; raises LabError where that cannot be read."""
     record = manifest.read_of(run_dir, Plan)
     text = report.text(record, report.read(run_dir / report.NAME))
     return write_derived(run_dir / markdown.NAME, text, keep=keep)
-
-
-def rebuild(run_dir: Path, console: Console) -> int:
-    """`report` of such a run: its REPORT.md again, from density.csv and the manifest.
-
-    Raises LabError where these cannot be read.
-    """
-    rows = report.read(run_dir / report.NAME)
-    changed, kept = _write_report(run_dir, keep=True)
-    valid = sum(row.valid for row in rows)
-    status = manifest.read_of(run_dir, Plan).status
-    lines = [f"results/{run_dir.name}: {len(rows)} launches, {valid} of them valid"]
-    if status != "complete":
-        lines.append(f"the run is {status}, not complete")
-    lines.append(f"{'rebuilt' if changed else 'unchanged, byte for byte'}: {markdown.NAME}")
-    if kept is not None:
-        lines.append(f"what it said before differs, and is kept as {kept}")
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
-    return 0
 
 
 @dataclass(frozen=True, slots=True)

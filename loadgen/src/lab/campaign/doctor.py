@@ -41,7 +41,9 @@ def examine(
     for server in servers:
         yield _ask(lambda server=server: _server(stack, server))  # type: ignore[misc]
     yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
-    yield _ask(lambda: _toxics(stack))
+    yield _ask(
+        lambda: f"toxiproxy up, toxics in force: {'; '.join(stack.toxics().in_force) or 'none'}"
+    )
     yield from _prometheus(stack, servers)
     yield _ask(lambda: _agent(stack))
     yield from _engines(engines)
@@ -75,11 +77,6 @@ def _server(stack: Stack, server: str) -> str:
         f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, "
         f"heap {heap:.0f} MiB, {gc}, pool {settings.get('pool_size') or 'none'}"
     )
-
-
-def _toxics(stack: Stack) -> str:
-    toxics = stack.toxics()
-    return f"toxiproxy up, toxics in force: {'; '.join(toxics.in_force) or 'none'}"
 
 
 def _agent(stack: Stack) -> str:

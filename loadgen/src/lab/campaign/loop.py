@@ -33,7 +33,6 @@ class Loop:
 
     run_dir: Path
     record: manifest.Manifest[Experiment]
-    experiment: Experiment
     order: order.Design
     tools: Tools
     launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
@@ -50,9 +49,9 @@ class Loop:
         left, monotonic = order.left(rows), tools.system.monotonic
         with Trials(tools.console, order.total, len(rows), left, monotonic) as progress:
             runner = Runner(self.run_dir.name, tools.stack, tools.system, progress, tools.undo_log)
-            once = MeasuredOnce(self.run_dir, self.experiment, self._cores, tools, progress)
+            once = MeasuredOnce(self.run_dir, self.record.experiment, self._cores, tools, progress)
             self.preparation = Preparation(
-                self.experiment, tools, progress, runner, once, self.launched
+                self.record.experiment, tools, progress, runner, once, self.launched
             )
             missing = _without_series(self.run_dir)
             for raw in missing:
@@ -95,12 +94,12 @@ class Loop:
         if total is None:
             count = f"at most {self.order.left([])} trials (invalid ones once more), each"
         rate = "closed load"
-        if any(mode == "open" for mode in self.experiment.modes):
-            offered = self.experiment.rate_rps
+        if any(mode == "open" for mode in self.record.experiment.modes):
+            offered = self.record.experiment.rate_rps
             rate = f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"
         scale = ""
-        if self.experiment.scale != 1:
-            scale = f", durations × {self.experiment.scale:g} (a quick look, not a result)"
+        if self.record.experiment.scale != 1:
+            scale = f", durations × {self.record.experiment.scale:g} (a quick look, not a result)"
         progress.say(
             f"{count} of {seconds:.0f} s and warm-up, with {', '.join(self.tools.chosen.engines)}, "
             f"{rate}{scale}, to results/{self.run_dir.name}"
@@ -133,7 +132,7 @@ class Loop:
         return tuple(
             note.removeprefix("warning: ")
             for note in self.record.notes
-            if self.experiment.target and note.startswith(said)
+            if self.record.experiment.target and note.startswith(said)
         )
 
     def _observe(self, raw: Path, progress: Trials) -> None:
@@ -142,10 +141,10 @@ class Loop:
             return
         tools, window_s = self.tools, measured.reading.window_s
         problems = [tools.stages.observe(measured.record, window_s, raw, tools.stack, tools.system)]
-        if tools.dashboards is not None:
+        if tools.place.dashboards is not None:
             problems.append(
                 tools.stages.panels(
-                    measured.record, window_s, raw, tools.dashboards, tools.stack.prometheus
+                    measured.record, window_s, raw, tools.place.dashboards, tools.stack.prometheus
                 )
             )
         for problem in problems:
@@ -162,7 +161,7 @@ class Loop:
         """The derived files of what there is, and what a reader wants first."""
         console = self.tools.console
         derived = derive(self.run_dir, self.tools.all_engines, live=True)
-        foreign = self.experiment.target is not None
+        foreign = self.record.experiment.target is not None
         table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
         verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)

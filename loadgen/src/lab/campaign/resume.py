@@ -58,9 +58,9 @@ def resume(
     )
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
-    tools = Tools.of(place, stack, system, console, chosen, engines, stages)
+    tools = Tools(place, stack, system, console, chosen, engines, stages or Stages())
     launched = still_running(run_dir, rows, snapshots)
-    return Loop(run_dir, record, experiment, order, tools, launched).go(rows)
+    return Loop(run_dir, record, order, tools, launched).go(rows)
 
 
 def check_unfinished(record: Manifest) -> None:

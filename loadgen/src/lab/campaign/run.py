@@ -29,7 +29,7 @@ def new_design(
     cores: int,
 ) -> order.Design:
     """The order of the trials, by the experiment's kind. Raises WordError."""
-    planner = order.Planner(experiment, snapshots, engines, stack.traffic_url, cores)
+    planner = order.Planner(experiment, snapshots, engines, stack.traffic.url, cores)
     return kind_of(experiment).design(planner)
 
 
@@ -66,8 +66,8 @@ def run(
         {"engine": chosen.version, "engines": {one.name: one.version() for one in engines}},
         notes,
     )
-    tools = Tools.of(place, stack, system, console, chosen, engines, stages)
-    return Loop(run_dir, record, experiment, order, tools).go([])
+    tools = Tools(place, stack, system, console, chosen, engines, stages or Stages())
+    return Loop(run_dir, record, order, tools).go([])
 
 
 def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:

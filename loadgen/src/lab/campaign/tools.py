@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -63,42 +63,21 @@ class Stages:
     panels: Callable[..., str | None] = panels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tools:
     """What a campaign works with. `all_engines` are those that raw data may be of."""
 
-    chosen: Chosen
-    all_engines: tuple[Engine, ...]
-    stages: Stages
+    place: Place
     stack: Stack
     system: System
     console: Console
-    dashboards: Path | None
-    conditions: Conditions
-    undo_log: UndoLog
+    chosen: Chosen
+    all_engines: Sequence[Engine]
+    stages: Stages
+    undo_log: UndoLog = field(init=False)
+    conditions: Conditions = field(init=False)
 
-    @classmethod
-    def of(
-        cls,
-        place: Place,
-        stack: Stack,
-        system: System,
-        console: Console,
-        chosen: Chosen,
-        engines: Sequence[Engine],
-        stages: Stages | None,
-    ) -> Tools:
-        """The tools at a place."""
-        undo_log = UndoLog(place.undo_log)
-        host_changes = HostChanges(place.host_changes)
-        return cls(
-            chosen=chosen,
-            all_engines=tuple(engines),
-            stages=stages or Stages(),
-            stack=stack,
-            system=system,
-            console=console,
-            dashboards=place.dashboards,
-            conditions=Conditions(stack, host_changes, system, undo_log=undo_log),
-            undo_log=undo_log,
-        )
+    def __post_init__(self) -> None:
+        self.undo_log = UndoLog(self.place.undo_log)
+        host_changes = HostChanges(self.place.host_changes)
+        self.conditions = Conditions(self.stack, host_changes, self.system, undo_log=self.undo_log)

@@ -56,7 +56,7 @@ class Exporter:
 
     def leased(self, server: str) -> int:
         """Downstream calls under way; 0 where the exporter does not tell."""
-        found = self._samples(server, LEASED)
+        found = self._http.samples(server, _url(server), LEASED)
         return round(found[0].value) if found else 0
 
     def started_s(self, server: str) -> float:
@@ -65,7 +65,7 @@ class Exporter:
 
     def exported(self, server: str) -> Exported:
         """What is told of a foreign service's JVM."""
-        found = self._samples(server, STARTED, JDK, MAX_HEAP, POOL_SIZE)
+        found = self._http.samples(server, _url(server), STARTED, JDK, MAX_HEAP, POOL_SIZE)
         heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]
         pools = [of.value for of in found if of.name == POOL_SIZE]
         jdks = [of.labels.get("version") for of in found if of.name == JDK]
@@ -89,7 +89,7 @@ class Exporter:
     def _by_name(
         self, server: str, *names: str, deadline_s: float = DEADLINE_S
     ) -> dict[str, float]:
-        found = self._samples(server, *names, deadline_s=deadline_s)
+        found = self._http.samples(server, _url(server), *names, deadline_s=deadline_s)
         return {name: self._only(server, found, name) for name in names}
 
     def _only(self, server: str, found: list[Sample], name: str) -> float:
@@ -97,9 +97,6 @@ class Exporter:
             if sample.name == name:
                 return float(sample.value)
         raise LabUnreachable(f"{server}: {_url(server)} has no {name}")
-
-    def _samples(self, server: str, *names: str, deadline_s: float = DEADLINE_S) -> list[Sample]:
-        return self._http.samples(server, _url(server), *names, deadline_s=deadline_s)
 
 
 def _url(server: str) -> str:

@@ -58,11 +58,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"[^\w/-]", lambda found: f"\\\\{found[0]}", text)
 
 
-def _jobs(record: TrialRecord) -> tuple[str, ...]:
-    """What is waited for."""
-    return (*parts.jobs(record), "loadgen")
-
-
 def observe(
     record: TrialRecord, window_s: float, raw: Path, stack: Stack, system: System
 ) -> str | None:
@@ -74,7 +69,8 @@ def observe(
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
     asked = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
     try:
-        late = _wait(record.plan.server, _jobs(record), closes + AFTER_S, stack, system)
+        jobs = (*parts.jobs(record), "loadgen")
+        late = _wait(record.plan.server, jobs, closes + AFTER_S, stack, system)
         step_s = 0 if window_s <= MOST_SAMPLES else -(-window_s // MOST_SAMPLES)
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s

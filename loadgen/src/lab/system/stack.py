@@ -86,10 +86,6 @@ class Stack:
         """Whether it was adopted."""
         return server in self._foreign
 
-    def traffic_url(self, server: str, route: str) -> str:
-        """The URL a load engine asks."""
-        return self.traffic.url(server, route)
-
     def downstream_delay_ms(self) -> float:
         """The delay the downstream says it has. Raises LabUnreachable."""
         answer = self._http.get("downstream", f"{self._urls.downstream}/settings")

@@ -7,12 +7,14 @@ or a symbolic link could lead to outside the run's folder.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from lab.errors import RawDataError
+from lab.store.records import read_object
 
 # The newest: a page is no archive.
 MOST_RUNS = 50
@@ -156,14 +158,11 @@ def _read(folder: Path, files: tuple[str, ...]) -> Run:
     )
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def _manifest(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > LARGEST_MANIFEST:
-            return {}
-        loaded = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_object(path) if path.stat().st_size <= LARGEST_MANIFEST else {}
+    except (OSError, RawDataError):
         return {}
-    return loaded if isinstance(loaded, dict) else {}
 
 
 def _rows(path: Path) -> tuple[int | None, int | None]:

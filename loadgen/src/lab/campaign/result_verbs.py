@@ -8,11 +8,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lab.campaign.density import write_report
 from lab.campaign.derive import derive
 from lab.campaign.sides import WORDS, Pool, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
-from lab.report import comparison
+from lab.model import Row
+from lab.model.density import Plan
+from lab.model.density import Row as Launch
+from lab.report import comparison, density, markdown
 from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
@@ -40,20 +44,34 @@ def report_verb(
     Raises WordError, and LabError where the run cannot be read.
     """
     run_dir = parse_report(words, results)
-    derived = derive(run_dir, engines)
-    valid = sum(row.valid for row in derived.rows)
-    _say(console, f"results/{run_dir.name}: {len(derived.rows)} trials, {valid} of them valid")
-    status = manifest.read(run_dir).status
+    rows: Sequence[Row] | Sequence[Launch]
+    files: Sequence[str]
+    changed: Sequence[str]
+    kept: Sequence[str]
+    unfinished: Sequence[str]
+    if density.is_density(run_dir):
+        is_new, old = write_report(run_dir, keep=True)
+        what, rows, unfinished = "launches", density.read(run_dir / density.NAME), ()
+        files, kept = (markdown.NAME,), ((old,) if old else ())
+        changed = files if is_new else ()
+        status = manifest.read_of(run_dir, Plan).status
+    else:
+        derived = derive(run_dir, engines)
+        what, rows, unfinished = "trials", derived.rows, derived.unfinished
+        files, changed, kept = derived.files, derived.changed, derived.kept
+        status = manifest.read(run_dir).status
+    valid = sum(row.valid for row in rows)
+    _say(console, f"results/{run_dir.name}: {len(rows)} {what}, {valid} of them valid")
     if status != "complete":
         _say(console, f"the run is {status}, not complete")
-    for name in derived.unfinished:
+    for name in unfinished:
         _say(console, f"raw/{name} has no trial.json: that trial never ended, and is left out")
-    unchanged = [name for name in derived.files if name not in derived.changed]
-    if derived.changed:
-        _say(console, f"rebuilt: {', '.join(derived.changed)}")
+    unchanged = [name for name in files if name not in changed]
+    if changed:
+        _say(console, f"rebuilt: {', '.join(changed)}")
     if unchanged:
         _say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
-    for name in derived.kept:
+    for name in kept:
         _say(console, f"what it said before differs, and is kept as {name}")
     return 0
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from lab.campaign.derive import derive
-from lab.campaign.rejudge import compare_verb, report_verb
+from lab.campaign.result_verbs import compare_verb, report_verb
 from lab.errors import LabError, RawDataError, WordError
 from lab.model import Counts, Fairness, Latency, Peak, Row
 from lab.report import table
