@@ -21,7 +21,7 @@ from lab.campaign.doctor import examine
 from lab.campaign.result_verbs import compare_verb, parse_compare, parse_report, report_verb
 from lab.campaign.resume import resume
 from lab.campaign.run import run
-from lab.campaign.tools import Place
+from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, WordError
 from lab.experiments.density import source_ports
 from lab.experiments.kind import Found
@@ -82,31 +82,22 @@ def _measure(verb: str) -> Verb:
 
 def _run(argv: Sequence[str], environ: Environ) -> int:
     words = read_words(argv, environ)
-    console = _console(environ)
     if "RESUME" in words:
         run_dir = _resumed(words, environ)
         go_on = resume if manifest.is_of_trials(run_dir) else resume_density
-        return _in_lab(
-            environ, lambda place, stack, system: go_on(run_dir, place, stack, system, console)
-        )
+        return _in_lab(environ, lambda lab: go_on(run_dir, lab))
     return _start(_of_file(words, environ), environ)
 
 
 def _start(found: Found, environ: Environ) -> int:
     """Measure what was asked for: trials, or density, which has none."""
     plan, notes = found
-    console = _console(environ)
     if isinstance(plan, DensityPlan):
-        return _in_lab(
-            environ,
-            lambda place, stack, system: density(plan, place, stack, system, console),
-        )
-    return _in_lab(
-        environ, lambda place, stack, system: run(plan, place, stack, system, console, notes)
-    )
+        return _in_lab(environ, lambda lab: density(plan, lab))
+    return _in_lab(environ, lambda lab: run(plan, lab, notes))
 
 
-def _in_lab(environ: Environ, do: Callable[[Place, Stack, System], int]) -> int:
+def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home = _home(environ)
     changes = environ.get("LAB_HOST_CHANGES")
@@ -127,12 +118,12 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, System], int]) -> int:
             place = replace(place, undo_log=home / "results" / f".changed.{project}.json")
         system = System(held=held)
         system.catch_signals()
-        stack = Stack(Urls.read(environ))
+        stack, console = Stack(Urls.read(environ)), _console(environ)
         try:
             said = UndoLog(place.undo_log).put_back(stack)
             if said is not None:
-                _console(environ).print(said, highlight=False)
-            return do(place, stack, system)
+                console.print(said, highlight=False)
+            return do(Lab(place, stack, system, console))
         finally:
             stack.close()
 
@@ -217,11 +208,11 @@ def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
     home = _home(environ)
+    place = Place(home / "results", home / "host.json", _file_limit(), cores())
     with _claimed(home):
         interrupt_at_once()
         launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
         try:
-            place = Place(home / "results", home / "host.json", _file_limit(), cores())
             return executors.run(plan, place, launcher, System(), _console(environ))
         finally:
             launcher.close()

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lab.campaign.density import density, resume
 from lab.campaign.result_verbs import report_verb
-from lab.campaign.tools import Place
+from lab.campaign.tools import Lab, Place
 from lab.cli import do
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.density import source_ports
@@ -132,19 +132,19 @@ class Run:
     fakes: Fakes
     text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
 
+    @property
+    def lab(self) -> Lab:
+        return Lab(self.place, self.stack, self.system, Console(file=self.text, width=120))
+
     def run(self, **words: str) -> int:
-        console = Console(file=self.text, width=120)
         whole = plan(**{"LAUNCHES": "1", **words})
-        return density(whole, self.place, self.stack, self.system, console, self.fakes.connect)
+        return density(whole, self.lab, self.fakes.connect)
 
     def resume(self) -> int:
-        console = Console(file=self.text, width=120)
-        run_dir = self.place.results / RUN
-        return resume(run_dir, self.place, self.stack, self.system, console, self.fakes.connect)
+        return resume(self.place.results / RUN, self.lab, self.fakes.connect)
 
     def rebuild(self) -> int:
-        console = Console(file=self.text, width=120)
-        return report_verb({"RUN": RUN}, self.place.results, console)
+        return report_verb({"RUN": RUN}, self.place.results, self.lab.console)
 
     @property
     def rows(self) -> list[dict[str, str]]:

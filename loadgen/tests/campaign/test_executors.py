@@ -76,9 +76,8 @@ class Ran:
         launcher = Launcher("http://executors:8080", httpx.MockTransport(fake.answer))
         console = Console(file=text, width=width)
         try:
-            run(
-                plan, Place(tmp_path, tmp_path / "host.json", 0, 0), launcher, FakeSystem(), console
-            )
+            place = Place(tmp_path, tmp_path / "host.json", 0, 0)
+            run(plan, place, launcher, FakeSystem(), console)
         except LabError as failure:
             self.failure = failure
         self.printed = text.getvalue()

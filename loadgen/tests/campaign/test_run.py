@@ -17,7 +17,7 @@ from lab.campaign.derive import Trial, derive, read_trial
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.sides import read_pools
-from lab.campaign.tools import Place, Stages
+from lab.campaign.tools import Lab, Place, Stages
 from lab.errors import EngineError, Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
@@ -74,9 +74,8 @@ class Bench:
 
     def resume(self) -> int:
         console = Console(file=self.text, width=120)
-        return resume(
-            self.run_dir, self.place, self.stack, self.system, console, [self.engine], self.stages
-        )
+        lab = Lab(self.place, self.stack, self.system, console)
+        return resume(self.run_dir, lab, [self.engine], self.stages)
 
     def run(self, **changes: object) -> int:
         whole = Experiment(
@@ -92,8 +91,8 @@ class Bench:
         )
         experiment = dataclasses.replace(whole, **changes)  # type: ignore[arg-type]
         console = Console(file=self.text, width=120)
-        place, engines = self.place, [self.engine]
-        return run(experiment, place, self.stack, self.system, console, (), engines, self.stages)
+        lab = Lab(self.place, self.stack, self.system, console)
+        return run(experiment, lab, (), [self.engine], self.stages)
 
     def on(self, **facts: object) -> None:
         """A host with these facts; None: not recorded."""

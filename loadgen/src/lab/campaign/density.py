@@ -15,12 +15,10 @@ from datetime import datetime
 from itertools import product
 from pathlib import Path
 
-from rich.console import Console
-
 from lab.campaign.derive import write_derived
 from lab.campaign.resume import check_same_lab, check_unfinished
 from lab.campaign.run_record import begin, ending
-from lab.campaign.tools import Place
+from lab.campaign.tools import Lab, Place
 from lab.errors import LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.model import Identity, Json
@@ -71,24 +69,18 @@ class _Found:
     reasons: tuple[str, ...] = ()
 
 
-def density(
-    plan: Plan,
-    place: Place,
-    stack: Stack,
-    system: System,
-    console: Console,
-    connect: Connect = Connections,
-) -> int:
+def density(plan: Plan, lab: Lab, connect: Connect = Connections) -> int:
     """Run the plan. Returns the exit code: 0, or 1 where a launch gave no figures.
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
+    place, console = lab.place, lab.console
     check_space(place.results)
-    snapshots = {server: stack.snapshot(server) for server in plan.servers}
+    snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     common = compare(snapshots)
     for reason in reasons(common):
         console.print(f"warning: no row will be valid: {reason}", highlight=False)
-    run_dir, record = begin(place, system, plan.name, plan, snapshots, common, _limits(place))
+    run_dir, record = begin(place, lab.system, plan.name, plan, snapshots, common, _limits(place))
     console.print(
         f"{plan.rows} launches with {plan.connections} connections each, every one on a fresh "
         f"JVM, to results/{run_dir.name}",
@@ -99,35 +91,27 @@ def density(
             f"{plan.connections} of the {plan.asked} connections asked for: {plan.why_fewer}",
             highlight=False,
         )
-    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
-    return _go(run_dir, record, launcher, console, [])
+    return _go(run_dir, record, lab, connect, [])
 
 
-def resume(
-    run_dir: Path,
-    place: Place,
-    stack: Stack,
-    system: System,
-    console: Console,
-    connect: Connect = Connections,
-) -> int:
+def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     """Go on with a run that was interrupted, with the launches it had planned; finished ones
     are neither lost nor run again. Returns and raises as `density`, and LabError when there is
     nothing left to do, or the lab is not the one the run began on."""
     record = manifest.read_of(run_dir, Plan)
     plan = record.experiment
     check_unfinished(record)
+    place = lab.place
     check_space(place.results)
-    snapshots = {server: stack.snapshot(server) for server in plan.servers}
+    snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
     rows = list(report.read(run_dir / report.NAME))
-    console.print(
+    lab.console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
     )
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
-    launcher = _Launcher(run_dir.name, plan, stack, system, connect)
-    return _go(run_dir, record, launcher, console, rows)
+    return _go(run_dir, record, lab, connect, rows)
 
 
 def _limits(place: Place) -> dict[str, Json]:
@@ -135,11 +119,10 @@ def _limits(place: Place) -> dict[str, Json]:
     return {"open_files": place.file_limit, "source_ports": place.ports}
 
 
-def _go(
-    run_dir: Path, record: Manifest[Plan], launcher: _Launcher, console: Console, rows: list[Row]
-) -> int:
+def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows: list[Row]) -> int:
     """Every launch that is not in `rows` yet, and the table of all."""
-    plan, now = record.experiment, launcher.system.now
+    plan, console, now = record.experiment, lab.console, lab.system.now
+    launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect)
     done = {(row.launch, row.kind, row.server) for row in rows}
     began, before = now(), len(rows)
 

@@ -6,14 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from lab.campaign.as_measured import as_measured
 from lab.campaign.chosen import choose_engines
 from lab.campaign.derive import derive
 from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
-from lab.campaign.tools import Place, Stages, Tools
+from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
 from lab.load.engines import ENGINES, Engine
@@ -23,16 +21,11 @@ from lab.store import manifest
 from lab.store.manifest import Manifest
 from lab.store.records import read_json, read_object
 from lab.store.run_dir import check_space
-from lab.system.host import System
-from lab.system.stack import Stack
 
 
 def resume(
     run_dir: Path,
-    place: Place,
-    stack: Stack,
-    system: System,
-    console: Console,
+    lab: Lab,
     engines: Sequence[Engine] = ENGINES,
     stages: Stages | None = None,
 ) -> int:
@@ -42,6 +35,7 @@ def resume(
     experiment = record.experiment
     check_unfinished(record)
     chosen = choose_engines(experiment.engines, engines)
+    place, stack, console = lab.place, lab.stack, lab.console
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
     host = read_object(place.host_file)
@@ -58,7 +52,7 @@ def resume(
     )
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
-    tools = Tools(place, stack, system, console, chosen, engines, stages or Stages())
+    tools = Tools(lab, chosen, engines, stages or Stages())
     launched = still_running(run_dir, rows, snapshots)
     return Loop(run_dir, record, order, tools, launched).go(rows)
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Console
-
 from lab.campaign.chosen import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
-from lab.campaign.tools import Place, Stages, Tools
+from lab.campaign.tools import Lab, Stages, Tools
 from lab.experiments import order
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare, reasons
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Fairness, Snapshot
 from lab.store.run_dir import check_space
-from lab.system.host import System
 from lab.system.stack import Stack
 
 
@@ -35,10 +32,7 @@ def new_design(
 
 def run(
     experiment: Experiment,
-    place: Place,
-    stack: Stack,
-    system: System,
-    console: Console,
+    lab: Lab,
     notes: Sequence[str] = (),
     engines: Sequence[Engine] = ENGINES,
     stages: Stages | None = None,
@@ -48,16 +42,17 @@ def run(
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
     chosen = choose_engines(experiment.engines, engines)
+    place, stack = lab.place, lab.stack
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, snapshots, stack))
     common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
-        console.print(line, highlight=False)
+        lab.console.print(line, highlight=False)
     run_dir, record = begin(
         place,
-        system,
+        lab.system,
         experiment.name,
         experiment,
         snapshots,
@@ -66,7 +61,7 @@ def run(
         {"engine": chosen.version, "engines": {one.name: one.version() for one in engines}},
         notes,
     )
-    tools = Tools(place, stack, system, console, chosen, engines, stages or Stages())
+    tools = Tools(lab, chosen, engines, stages or Stages())
     return Loop(run_dir, record, order, tools).go([])
 
 

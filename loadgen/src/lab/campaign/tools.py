@@ -1,9 +1,9 @@
-"""What a run of trials works with: its place on this machine, and the tools that never change."""
+"""What a run works with: its lab, and for a run of trials the tools that never change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -51,6 +51,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Lab:
+    """The lab to measure with. `console` is where the user is told."""
+
+    place: Place
+    stack: Stack
+    system: System
+    console: Console
+
+
+@dataclass(frozen=True, slots=True)
 class Stages:
     """What happens around a trial; the seam for tests, which have no time to warm up a JVM."""
 
@@ -63,21 +73,17 @@ class Stages:
     panels: Callable[..., str | None] = panels
 
 
-@dataclass(slots=True)
 class Tools:
     """What a campaign works with. `all_engines` are those that raw data may be of."""
 
-    place: Place
-    stack: Stack
-    system: System
-    console: Console
-    chosen: Chosen
-    all_engines: Sequence[Engine]
-    stages: Stages
-    undo_log: UndoLog = field(init=False)
-    conditions: Conditions = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.undo_log = UndoLog(self.place.undo_log)
-        host_changes = HostChanges(self.place.host_changes)
-        self.conditions = Conditions(self.stack, host_changes, self.system, undo_log=self.undo_log)
+    def __init__(
+        self, lab: Lab, chosen: Chosen, all_engines: Sequence[Engine], stages: Stages
+    ) -> None:
+        self.place, self.stack = lab.place, lab.stack
+        self.system, self.console = lab.system, lab.console
+        self.chosen = chosen
+        self.all_engines = all_engines
+        self.stages = stages
+        self.undo_log = UndoLog(lab.place.undo_log)
+        host_changes = HostChanges(lab.place.host_changes)
+        self.conditions = Conditions(lab.stack, host_changes, lab.system, undo_log=self.undo_log)

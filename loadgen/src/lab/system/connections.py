@@ -12,6 +12,7 @@ import selectors
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from typing import Self
 
 from lab.model.density import Kind
 
@@ -31,7 +32,7 @@ _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
 
 
 class Connections:
-    """Connections to one server, open until `close`.
+    """Connections to one server. Use as a context: what is left open is closed at its end.
 
     `check` is called every STEP_S at the latest; what it raises ends the opening.
     """
@@ -44,6 +45,12 @@ class Connections:
         self._opening: dict[socket.socket, bytearray] = {}
         self._open: set[socket.socket] = set()
         self.problem: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def open(self) -> int:
