@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.campaign.chosen import choose_engines
 from lab.campaign.derive import Trial, derive, read_trial
+from lab.campaign.engine_choice import choose_engines
 from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.sides import read_pools

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
-from lab.campaign.chosen import choose_engines
 from lab.campaign.derive import derive
+from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from lab.campaign.chosen import choose_engines
+from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
 from lab.campaign.tools import Lab, Stages, Tools

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.campaign.chosen import Chosen
+from lab.campaign.engine_choice import Chosen
 from lab.load.demand import demand_of_foreign, measure_demand
 from lab.load.engines import Engine
 from lab.load.warm import prove_warm, warm_foreign

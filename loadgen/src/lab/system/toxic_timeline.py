@@ -23,6 +23,8 @@ class Timeline:
     Times of steps count from `opens_s`, the start of the window in seconds since the measured run
     began. Toxics are read back before and after each step, so changes of others are seen too.
     After a step that failed no other is made. One thread; call `undo` at the end in any case.
+    `touched` has (proxy, toxic or WHOLE_PROXY) of all that it changes; `times` when it changed
+    anything, taking back included: from, to.
     """
 
     def __init__(
@@ -40,26 +42,16 @@ class Timeline:
         self._due: list[tuple[ToxicStep, ToxicRequest]] = [
             (step, parse_toxic(step.words)) for step in plan.script
         ]
-        self._touched = tuple(dict.fromkeys(concerns(request) for _, request in self._due))
+        self.touched = tuple(dict.fromkeys(concerns(request) for _, request in self._due))
         self._before: ToxicsInForce | None = None
         self._expected: ToxicsInForce | None = None
         self._done: list[ScriptedToxic] = []
-        self._times: list[tuple[datetime, datetime]] = []
+        self.times: list[tuple[datetime, datetime]] = []
 
     @property
     def done(self) -> tuple[ScriptedToxic, ...]:
         """The steps that are over, as they really were."""
         return tuple(self._done)
-
-    @property
-    def touched(self) -> tuple[tuple[str, str], ...]:
-        """(proxy, toxic or WHOLE_PROXY) of all that it changes."""
-        return self._touched
-
-    @property
-    def times(self) -> tuple[tuple[datetime, datetime], ...]:
-        """When it changed anything, taking back included: from, to."""
-        return tuple(self._times)
 
     def tick(self, elapsed_s: float) -> None:
         """Make the steps that are due `elapsed_s` after the measured run began."""
@@ -73,7 +65,7 @@ class Timeline:
                 problem = str(failure)
                 self._due = []
             ended_s = elapsed_s + self._system.monotonic() - began
-            self._times.append((began_at, self._system.now()))
+            self.times.append((began_at, self._system.now()))
             self._done.append(
                 ScriptedToxic(
                     started_s=round(elapsed_s, 3),
@@ -92,9 +84,9 @@ class Timeline:
             return
         began_at = self._system.now()
         others = ", ".join(difference(self._expected, self._toxiproxy.in_force()))
-        after = self._toxiproxy.restore(self._before, self._touched)
-        self._undo_log.toxics_back(self._touched, after)
-        self._times.append((began_at, self._system.now()))
+        after = self._toxiproxy.restore(self._before, self.touched)
+        self._undo_log.toxics_back(self.touched, after)
+        self.times.append((began_at, self._system.now()))
         self._before = None
         if others and self._done and self._done[-1].problem is None:
             self._done[-1] = replace(self._done[-1], problem=f"{BESIDE}: {others}")

@@ -240,7 +240,7 @@ def test_prometheus_learns_which_compose_project_is_this_lab() -> None:
 
 
 def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:
-    assert parse_announcement(TRIAL).expires_s == 900
+    assert parse_announcement(TRIAL)[1] == 900
 
 
 @pytest.mark.parametrize("given", ["0", "fast", "1001", "nan", ""])

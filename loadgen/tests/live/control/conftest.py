@@ -152,7 +152,7 @@ class Scene:
         transport = httpx.MockTransport(self.lab.answer)
         self.bench = Bench((sys.executable, "-c", self._driver), {"PATH": "/bin"}, self.clock)
         control = Control(
-            ControlSettings(self._home, NAMES, 20_000, {"grafana": 3000}),
+            ControlSettings(self._home, 20_000, {"grafana": 3000}),
             self.lab.now,
             self.lab.look,
             Toxiproxy(Http(self.lab.toxiproxy), "http://toxiproxy:8474"),

@@ -45,7 +45,7 @@ from lab.errors import WordError
 from lab.experiments.reading import read_servers
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
-from lab.live.agent.trial import Announcement, Trial, TrialRefused, parse_announcement
+from lab.live.agent.trial import Trial, TrialRefused, parse_announcement
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
 from lab.live.control.api import Control, ControlSettings, Now
@@ -116,15 +116,14 @@ class Agent:
         alive = bool(self._tasks) and not any(task.done() for task in self._tasks)
         return alive and (self.trial is None or self._probe.running)
 
-    async def announce(self, announcement: Announcement) -> None:
+    async def announce(self, trial: Trial, expires_s: float) -> None:
         """Start or refresh a trial. A change of phase alone keeps the probe's stream."""
         async with self._order:
-            trial = announcement.trial
             if not (self._probe.running and trial.same_probe(self.trial)):
                 self._trial = None
                 await self._probe.start(trial)
             self._trial = trial
-            self._until = self._clock.monotonic() + announcement.expires_s
+            self._until = self._clock.monotonic() + expires_s
 
     async def end(self) -> None:
         """End the trial, if one runs."""
@@ -185,10 +184,10 @@ def new_app(
 
     async def announce(request: Request) -> Response:
         try:
-            announcement = parse_announcement(await _json(request))
+            trial, expires_s = parse_announcement(await _json(request))
         except TrialRefused as refusal:
             return JSONResponse({"error": str(refusal)}, 400)
-        await agent.announce(announcement)
+        await agent.announce(trial, expires_s)
         return Response(status_code=204)
 
     async def end(_: Request) -> Response:
@@ -247,7 +246,6 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     control = Control(
         ControlSettings(
             home=home,
-            servers=names,
             file_limit=1_048_576 if most == resource.RLIM_INFINITY else most,
             links={name: port for name, port in ports.items() if name != "control"},
         ),

@@ -64,16 +64,9 @@ class Trial:
         return other is not None and replace(other, phase=self.phase) == self
 
 
-@dataclass(frozen=True, slots=True)
-class Announcement:
-    """A trial, and for how many seconds it holds unless it is announced again."""
-
-    trial: Trial
-    expires_s: float
-
-
-def parse_announcement(body: object) -> Announcement:
-    """The JSON of ``PUT /trial``: the fields of Trial (``probe_rps`` may be left out), and
+def parse_announcement(body: object) -> tuple[Trial, float]:
+    """The trial, and for how many seconds it holds unless it is announced again, from the JSON of
+    ``PUT /trial``: the fields of Trial (``probe_rps`` may be left out), and
     optionally ``expires_s`` (0 < s <= 86400, default 900) after which a trial that nobody
     announced again is dropped.
 
@@ -90,9 +83,7 @@ def parse_announcement(body: object) -> Announcement:
     expires_s = body.get("expires_s", DEFAULT_EXPIRES_S)
     if not _positive(expires_s) or expires_s > LONGEST_EXPIRES_S:
         raise TrialRefused(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
-    return Announcement(
-        Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
-    )
+    return Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
 
 
 def _is_zero(number: object) -> bool:

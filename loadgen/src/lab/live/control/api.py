@@ -79,7 +79,6 @@ class ControlSettings:
     pages: their ports on the host, by name."""
 
     home: Path
-    servers: tuple[str, ...]
     file_limit: int
     links: Mapping[str, int]
 
