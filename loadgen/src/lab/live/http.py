@@ -1,10 +1,16 @@
-"""The HTTP client that the agent and the control page ask the lab's parts with."""
+"""HTTP as the agent and the control page have it in common: their client, and bodies they get."""
 
 from __future__ import annotations
 
-import httpx
+import json
 
+import httpx
+from starlette.requests import Request
+
+from lab.errors import WordError
 from lab.system.http import USER_AGENT
+
+LARGEST_BODY = 10_000
 
 
 def new_client(
@@ -18,3 +24,19 @@ def new_client(
         trust_env=False,
         verify=False,  # noqa: S501 - plain http inside the lab; loading certificates costs CPU
     )
+
+
+async def json_object(request: Request) -> dict[str, object]:
+    """The body as a JSON object of a few kB. Raises WordError."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise WordError(f"the body is too long; allowed: {LARGEST_BODY} bytes")
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        raise WordError("the body is not JSON") from None
+    if not isinstance(parsed, dict):
+        raise WordError("the body is not a JSON object")
+    return parsed

@@ -21,7 +21,6 @@ On the port that is published on the host, the agent also serves the control pag
 from __future__ import annotations
 
 import asyncio
-import json
 import resource
 import signal
 import sys
@@ -45,7 +44,7 @@ from lab.errors import WordError
 from lab.experiments.reading import read_servers
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
-from lab.live.agent.trial import Trial, TrialRefused, parse_announcement
+from lab.live.agent.trial import Trial, parse_announcement
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
 from lab.live.control.api import Control, ControlSettings, Now
@@ -53,12 +52,12 @@ from lab.live.control.bench import Bench
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
+from lab.live.http import json_object
 from lab.system.http import Http
 from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
-LARGEST_BODY = 10_000
 # After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
 GRACE_S = 1
 # The command `lab`: this very program.
@@ -184,8 +183,8 @@ def new_app(
 
     async def announce(request: Request) -> Response:
         try:
-            trial, expires_s = parse_announcement(await _json(request))
-        except TrialRefused as refusal:
+            trial, expires_s = parse_announcement(await json_object(request))
+        except WordError as refusal:
             return JSONResponse({"error": str(refusal)}, 400)
         await agent.announce(trial, expires_s)
         return Response(status_code=204)
@@ -286,14 +285,3 @@ def run(environ: Mapping[str, str], host: str = "0.0.0.0", port: int = PORT) -> 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
     raise SystemExit(0)
-
-
-async def _json(request: Request) -> object:
-    body = await request.body()
-    if len(body) > LARGEST_BODY:
-        raise TrialRefused(f"body of {len(body)} bytes: allowed up to {LARGEST_BODY}")
-    try:
-        parsed: object = json.loads(body)
-    except ValueError as failure:
-        raise TrialRefused(f"not JSON: {failure}") from failure
-    return parsed

@@ -8,19 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
+from lab.errors import WordError
 from lab.model import MODES
 
 PHASES = ("warmup", "measure")
 DEFAULT_EXPIRES_S = 900.0
 LONGEST_EXPIRES_S = 86_400.0
 LONGEST_TEXT = 200
-
-
-class TrialRefused(ValueError):  # noqa: N818 - it is what happens to the request
-    """The announced trial is wrong. The message is one line: field, given, allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +41,43 @@ class Trial:
         for name in ("run", "trial", "server", "route", "engine", "url"):
             text = getattr(self, name)
             if not isinstance(text, str) or not 0 < len(text) <= LONGEST_TEXT:
-                raise TrialRefused(f"{name}={text!r}: allowed text of 1..{LONGEST_TEXT} characters")
+                raise WordError(f"{name}={text!r}: allowed text of 1..{LONGEST_TEXT} characters")
         if self.mode not in MODES:
-            raise TrialRefused(f"mode={self.mode!r}: allowed {', '.join(MODES)}")
+            raise WordError(f"mode={self.mode!r}: allowed {', '.join(MODES)}")
         if self.phase not in PHASES:
-            raise TrialRefused(f"phase={self.phase!r}: allowed {', '.join(PHASES)}")
+            raise WordError(f"phase={self.phase!r}: allowed {', '.join(PHASES)}")
         if type(self.concurrency) is not int or self.concurrency < 1:
-            raise TrialRefused(f"concurrency={self.concurrency!r}: allowed whole numbers from 1")
+            raise WordError(f"concurrency={self.concurrency!r}: allowed whole numbers from 1")
         if self.offered_rps is not None and not _positive(self.offered_rps):
-            raise TrialRefused(f"offered_rps={self.offered_rps!r}: allowed null or above 0")
+            raise WordError(f"offered_rps={self.offered_rps!r}: allowed null or above 0")
         if not (self.probe_rps is None or _is_zero(self.probe_rps) or _positive(self.probe_rps)):
-            raise TrialRefused(f"probe_rps={self.probe_rps!r}: allowed null or from 0")
+            raise WordError(f"probe_rps={self.probe_rps!r}: allowed null or from 0")
         url = urlsplit(self.url)
         if url.scheme != "http" or not url.hostname:
-            raise TrialRefused(f"url={self.url!r}: allowed http://host[:port]/path")
+            raise WordError(f"url={self.url!r}: allowed http://host[:port]/path")
 
     def same_probe(self, other: Trial | None) -> bool:
         """Whether the probe sends the same requests for the other trial: only the phase differs."""
         return other is not None and replace(other, phase=self.phase) == self
 
 
-def parse_announcement(body: object) -> tuple[Trial, float]:
+def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     """The trial, and for how many seconds it holds unless it is announced again, from the JSON of
     ``PUT /trial``: the fields of Trial (``probe_rps`` may be left out), and
     optionally ``expires_s`` (0 < s <= 86400, default 900) after which a trial that nobody
     announced again is dropped.
 
-    Raises TrialRefused, also for unknown and missing fields.
+    Raises WordError, also for unknown and missing fields.
     """
-    if not isinstance(body, Mapping):
-        raise TrialRefused("not a JSON object")
     names = [field.name for field in fields(Trial)]
     unknown = [str(name) for name in body if name not in (*names, "expires_s")]
     missing = [name for name in names if name not in body and name != "probe_rps"]
     if unknown or missing:
         what = f"unknown field {unknown[0]}" if unknown else f"field {missing[0]} is missing"
-        raise TrialRefused(f"{what}: allowed are {', '.join(names)}, expires_s")
+        raise WordError(f"{what}: allowed are {', '.join(names)}, expires_s")
     expires_s = body.get("expires_s", DEFAULT_EXPIRES_S)
     if not _positive(expires_s) or expires_s > LONGEST_EXPIRES_S:
-        raise TrialRefused(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
+        raise WordError(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
     return Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
 
 

@@ -19,7 +19,6 @@ Every change passes `lab.live.control.guard` first.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
@@ -38,6 +37,7 @@ from lab.live.control.bench import Bench
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.control.runs import TYPES, Runs, policy
+from lab.live.http import json_object
 from lab.model.knobs import KNOBS
 from lab.model.routes import ROUTES
 from lab.model.toxic_words import parse_toxic
@@ -45,7 +45,6 @@ from lab.model.toxics import STREAMS, TOXIC_TYPES, Proxy
 from lab.system import lock
 from lab.system.toxiproxy import Toxiproxy
 
-LARGEST_BODY = 10_000
 MOST_WORDS = 20
 LONGEST_WORD = 200
 STATIC = {
@@ -189,7 +188,7 @@ class Control:
         return JSONResponse({"servers": [asdict(one) for one in await self._servers.all()]})
 
     async def _change_server(self, request: Request) -> Response:
-        wanted = await _object(request)
+        wanted = await json_object(request)
         async with self._changing:
             return JSONResponse(
                 asdict(await self._servers.change(request.path_params["name"], wanted))
@@ -200,7 +199,7 @@ class Control:
         return await self._changed(lambda toxiproxy: (toxiproxy.apply(wanted),))
 
     async def _reset_toxics(self, request: Request) -> Response:
-        await _object(request)
+        await json_object(request)
         return await self._changed(lambda toxiproxy: toxiproxy.reset().proxies)
 
     async def _changed(self, change: Callable[[Toxiproxy], tuple[Proxy, ...]]) -> Response:
@@ -229,7 +228,7 @@ class Control:
         return JSONResponse(asdict(self._bench.state), 202)
 
     async def _stop_bench(self, request: Request) -> Response:
-        await _object(request)
+        await json_object(request)
         if not self._bench.stop():
             return JSONResponse({"error": "no bench that was started here is running"}, 409)
         return JSONResponse(asdict(self._bench.state), 202)
@@ -283,25 +282,9 @@ def _proxy(proxy: Proxy) -> dict[str, object]:
     return {**known, "toxics": toxics}
 
 
-async def _object(request: Request) -> dict[str, object]:
-    """The body as a JSON object of a few kB. Raises WordError."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            raise WordError(f"the body is too long; allowed: {LARGEST_BODY} bytes")
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        raise WordError("the body is not JSON") from None
-    if not isinstance(parsed, dict):
-        raise WordError("the body is not a JSON object")
-    return parsed
-
-
 async def _words(request: Request) -> dict[str, str]:
     """The body as the words of a verb. Raises WordError."""
-    body = await _object(request)
+    body = await json_object(request)
     words = body.get("words")
     if set(body) != {"words"} or not isinstance(words, dict) or len(words) > MOST_WORDS:
         raise WordError('the body must be {"words": {"WORD": "value", …}}')
