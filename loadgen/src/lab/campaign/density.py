@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import product
 from pathlib import Path
 
@@ -181,7 +180,31 @@ class _Launcher:
             wrong.append(f"wrong server: {identity.model} answered as {server}")
         if self._identity(server) != identity:
             wrong.append("the JVM restarted during the launch")
-        return self._row(server, kind, number, found, wrong, started_at)
+        before, after = found.before, found.after
+        heap_each = resident_each = None
+        if before is not None and after is not None:
+            heap_each = (after.heap_bytes - before.heap_bytes) / found.opened
+            resident_each = (after.resident_bytes - before.resident_bytes) / found.opened
+        why = [why for why in (self.plan.why_fewer, found.why_fewer) if why is not None]
+        return Row(
+            run=self.run,
+            server=server,
+            kind=kind,
+            launch=number,
+            asked=self.plan.asked,
+            opened=found.opened,
+            why_fewer="; ".join(why) or None,
+            heap_before_bytes=before.heap_bytes if before else None,
+            heap_after_bytes=after.heap_bytes if after else None,
+            resident_before_bytes=before.resident_bytes if before else None,
+            resident_after_bytes=after.resident_bytes if after else None,
+            heap_per_connection_bytes=heap_each,
+            resident_per_connection_bytes=resident_each,
+            valid=not wrong,
+            invalid_reasons="; ".join(wrong),
+            started_at=started_at,
+            ended_at=self.system.now(),
+        )
 
     def _identity(self, server: str) -> Identity | None:
         try:
@@ -252,38 +275,3 @@ class _Launcher:
         self.stack.management.collect_garbage(server)
         heap_bytes = self.stack.management.collect_garbage(server)
         return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes)
-
-    def _row(
-        self,
-        server: str,
-        kind: Kind,
-        number: int,
-        found: _Found,
-        wrong: list[str],
-        started_at: datetime,
-    ) -> Row:
-        before, after = found.before, found.after
-        heap_each = resident_each = None
-        if before is not None and after is not None:
-            heap_each = (after.heap_bytes - before.heap_bytes) / found.opened
-            resident_each = (after.resident_bytes - before.resident_bytes) / found.opened
-        why = [why for why in (self.plan.why_fewer, found.why_fewer) if why is not None]
-        return Row(
-            run=self.run,
-            server=server,
-            kind=kind,
-            launch=number,
-            asked=self.plan.asked,
-            opened=found.opened,
-            why_fewer="; ".join(why) or None,
-            heap_before_bytes=before.heap_bytes if before else None,
-            heap_after_bytes=after.heap_bytes if after else None,
-            resident_before_bytes=before.resident_bytes if before else None,
-            resident_after_bytes=after.resident_bytes if after else None,
-            heap_per_connection_bytes=heap_each,
-            resident_per_connection_bytes=resident_each,
-            valid=not wrong,
-            invalid_reasons="; ".join(wrong),
-            started_at=started_at,
-            ended_at=self.system.now(),
-        )

@@ -80,9 +80,8 @@ def run(
             _told(urls.agent, http)
 
 
-def render(proxies: Sequence[Proxy], since: Since | None = None) -> str:
+def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
     """A table of plain lines: one per toxic, or one per proxy without any."""
-    since = since or NOBODY_KNOWS
     rows = [COLUMNS]
     for proxy in proxies:
         state = "up" if proxy.enabled else "DOWN"
