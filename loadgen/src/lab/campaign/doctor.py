@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +40,7 @@ def examine(
 ) -> Iterator[Finding]:
     """Every check, as it is done."""
     for server in servers:
-        yield _ask(lambda server=server: _server(stack, server))  # type: ignore[misc]
+        yield _ask(partial(_server, stack, server))
     yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
     yield _ask(
         lambda: f"toxiproxy up, toxics in force: {'; '.join(stack.toxics().in_force) or 'none'}"

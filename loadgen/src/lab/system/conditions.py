@@ -7,8 +7,9 @@ two steps: first `at_start`, which a JVM must be started with, then all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from lab.errors import LabError, LabUnreachable
 from lab.model import AS_IT_IS, Condition
@@ -103,11 +104,10 @@ class Conditions:
     def restore(self) -> list[str]:
         """Put everything back as it was found, also after an interrupt. Returns a line for each
         part that could not be put back."""
-        parts: list[Callable[[], None]] = [lambda: self._bring_generator(None, self._unhurried)]
-        parts += [lambda: self._bring_toxics(())]
-        parts += [
-            lambda server=server: self._put_back(server, self._unhurried)  # type: ignore[misc]
-            for server in list(self._servers)
+        parts = [
+            partial(self._bring_generator, None, self._unhurried),
+            partial(self._bring_toxics, ()),
+            *(partial(self._put_back, server, self._unhurried) for server in self._servers),
         ]
         problems = []
         for part in parts:

@@ -60,7 +60,9 @@ class Process:
         if self._status is None:
             pid, status, usage = os.wait4(self._child.pid, os.WNOHANG)
             if pid:
-                self._ended(status, usage.ru_utime + usage.ru_stime)
+                self._status = os.waitstatus_to_exitcode(status)
+                self._child.returncode = self._status
+                self._cpu_s = usage.ru_utime + usage.ru_stime
         return self._status
 
     def cpu_s(self) -> float:
@@ -113,11 +115,6 @@ class Process:
             until = time.monotonic() + GRACE_S
             while self.poll() is None and time.monotonic() < until:
                 time.sleep(0.02)
-
-    def _ended(self, status: int, cpu_s: float) -> None:
-        self._status = os.waitstatus_to_exitcode(status)
-        self._child.returncode = self._status
-        self._cpu_s = cpu_s
 
 
 class Clock:

@@ -13,7 +13,7 @@ import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.live.clock import Clock
 
@@ -30,13 +30,13 @@ class BenchState:
     """The bench started last. ``status`` is None where it has not ended, or none was ever started.
     Times are in seconds since 1970."""
 
-    running: bool
-    stopping: bool
-    words: tuple[str, ...]
-    started_at: float | None
-    ended_at: float | None
-    status: int | None
-    output: tuple[str, ...]
+    running: bool = False
+    stopping: bool = False
+    words: tuple[str, ...] = ()
+    started_at: float | None = None
+    ended_at: float | None = None
+    status: int | None = None
+    output: tuple[str, ...] = ()
 
 
 class Bench:
@@ -51,11 +51,9 @@ class Bench:
         self._clock = clock
         self._child: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._words: tuple[str, ...] = ()
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._started_at: float | None = None
-        self._ended_at: float | None = None
-        self._stopping = False
+        # Without what `state` reads off the process.
+        self._state = BenchState()
 
     @property
     def running(self) -> bool:
@@ -66,12 +64,10 @@ class Bench:
     def state(self) -> BenchState:
         """The state, for the page."""
         running = self.running
-        return BenchState(
+        return replace(
+            self._state,
             running=running,
-            stopping=running and self._stopping,
-            words=self._words,
-            started_at=self._started_at,
-            ended_at=self._ended_at,
+            stopping=running and self._state.stopping,
             status=None if running or self._child is None else self._child.returncode,
             output=tuple(self._lines),
         )
@@ -93,16 +89,16 @@ class Bench:
             env=self._environ,
             start_new_session=True,
         )
-        self._child, self._words, self._stopping = child, given, False
+        self._child = child
         self._lines.clear()
-        self._started_at, self._ended_at = self._clock.wall(), None
+        self._state = BenchState(words=given, started_at=self._clock.wall())
         self._reader = asyncio.create_task(self._read(child), name="bench")
 
     def stop(self) -> bool:
         """Ask the bench to end; False where none runs. Asking twice changes nothing."""
         if not self.running or self._child is None:
             return False
-        self._stopping = True
+        self._state = replace(self._state, stopping=True)
         with suppress(ProcessLookupError):
             self._child.send_signal(signal.SIGINT)
         return True
@@ -127,4 +123,4 @@ class Bench:
         if rest.strip():
             self._lines.append(rest.rstrip())
         await child.wait()
-        self._ended_at = self._clock.wall()
+        self._state = replace(self._state, ended_at=self._clock.wall())

@@ -11,8 +11,8 @@ import httpx
 from lab.errors import LabUnreachable, WordError
 from lab.live.http import new_client
 from lab.model.knobs import KNOBS, check_knob
+from lab.system.management import PORT
 
-MANAGEMENT_PORT = 8081
 DEADLINE_S = 5.0
 
 
@@ -47,7 +47,7 @@ class Servers:
         if server not in self.names:
             raise WordError(f"{server!r} is not a server; allowed: {', '.join(self.names)}")
         if not wanted:
-            raise WordError(f"nothing to change; allowed: {_names()}")
+            raise WordError(f"nothing to change; allowed: {', '.join(k.name for k in KNOBS)}")
         try:
             for name, value in wanted.items():
                 check_knob(name, value)
@@ -77,12 +77,8 @@ class Servers:
             return ServerKnobs(server, {}, str(failure))
 
 
-def _names() -> str:
-    return ", ".join(knob.name for knob in KNOBS)
-
-
 def _url(server: str) -> str:
-    return f"http://{server}:{MANAGEMENT_PORT}/settings"
+    return f"http://{server}:{PORT}/settings"
 
 
 def _values(server: str, body: object) -> ServerKnobs:
