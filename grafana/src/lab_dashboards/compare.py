@@ -15,8 +15,8 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models import dashboard as model
 
 from lab_dashboards.boards import COMPARE, EPOCH_S, FIRST_MINUTE
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, time_series
-from lab_dashboards.parts import finish, new_dashboard, with_rows
+from lab_dashboards.panels import Line, time_series
+from lab_dashboards.parts import finish, new_dashboard
 from lab_dashboards.variables import asked
 
 MEASURED = "trial:lab_trial_info:timestamp"
@@ -117,7 +117,7 @@ def compare() -> model.Dashboard:
         for variable in side.variables():
             board = board.with_variable(variable)
     rows = {"What clients see": clients(), "What the server does": server()}
-    return finish(with_rows(board, rows), [])
+    return finish(board, rows)
 
 
 def both(
@@ -136,8 +136,7 @@ def both(
         drawn += [side.line(expr, name) for expr, name in lines]
         if limit:
             drawn.append(side.line(*limit, dashed=True))
-    step = SLOW_JOBS if slow else None
-    return time_series(title, description, unit, drawn, width=THIRD, min_step=step)
+    return time_series(title, description, unit, *drawn, every_second=not slow)
 
 
 def p95(phase: str) -> str:
