@@ -11,7 +11,8 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -108,6 +109,33 @@ def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
         for line in lines:
             packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
     part.replace(path)
+
+
+@contextmanager
+def packed_lines(path: Path) -> Iterator[Iterator[Any]]:
+    """The values of a file of `write_packed_lines`, read one by one. What goes wrong in reading
+    one, or with its value in the block, is a RawDataError that names its line."""
+    number = 0
+
+    def values(file: Iterable[str]) -> Iterator[Any]:
+        nonlocal number
+        for text in file:
+            number += 1
+            yield json.loads(text)
+
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield values(file)
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
+        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
+
+
+def header_of(path: Path, lines: Iterator[Any], version: int) -> dict[str, Any]:
+    """The first of the `lines` of a file whose header tells its format. Raises RawDataError."""
+    header = next(lines, None)
+    if not isinstance(header, dict) or header.get("format") != version:
+        raise RawDataError(path, 1, "is not of a format this version reads")
+    return header
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
