@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -190,6 +190,8 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
     """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
     RawDataError."""
     hints = get_type_hints(kind)
+    optional = {name for name, hint in hints.items() if type(None) in get_args(hint)}
+    rows = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -197,30 +199,17 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
             if wrong:
                 problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
                 raise RawDataError(path, 1, problem)
-            return tuple(_row(path, reader.line_num, kind, hints, cells) for cells in reader)
+            for cells in reader:
+                if None in cells or None in cells.values():
+                    raise RawDataError(path, reader.line_num, "has not a cell for each column")
+                known = {name: text for name, text in cells.items() if text or name not in optional}
+                values = dict.fromkeys(optional) | known
+                rows.append(msgspec.convert(values, kind, strict=False))
     except OSError as failure:
         raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except msgspec.ValidationError as failure:
+        problem = f"is not a row of {path.name}: {failure}"
+        raise RawDataError(path, reader.line_num, problem) from None
     except (csv.Error, UnicodeDecodeError) as failure:
         raise RawDataError(path, None, f"is not CSV: {failure}") from None
-
-
-def _row(
-    path: Path, line: int, kind: type[T], hints: Mapping[str, Any], cells: Mapping[str, str | None]
-) -> T:
-    try:
-        return kind(**{name: _cell_value(hints[name], text) for name, text in cells.items()})
-    except (KeyError, TypeError, ValueError) as failure:
-        raise RawDataError(path, line, f"is not a row of {path.name}: {failure}") from None
-
-
-def _cell_value(hint: Any, text: str | None) -> Any:
-    if text is None:
-        raise ValueError("it is cut off")
-    if not text and type(None) in get_args(hint):
-        return None
-    if get_origin(hint) is Literal:
-        return text
-    kind = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
-    if kind is bool:
-        return {"true": True, "false": False}[text]
-    return datetime.fromisoformat(text) if kind is datetime else kind(text)
+    return tuple(rows)
