@@ -60,11 +60,6 @@ class SeenTrial:
         return parse(self.record.plan.route)
 
     @property
-    def path(self) -> str:
-        """The route without its query: the label `route`."""
-        return self.call.route.path
-
-    @property
     def rps(self) -> float:
         """Answers per second without errors: a refusal comes faster than any work."""
         return goodput(self.reading)
