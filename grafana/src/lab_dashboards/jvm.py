@@ -105,8 +105,7 @@ def collection() -> list[Panel]:
         time_series(
             "Mean pause",
             "Mean length of the collections within the window, by collector; 0 when there was "
-            "none. The longest pause is longer than the mean; requests in flight all wait for "
-            "it.",
+            "none. The longest pause is longer than the mean; requests in flight all wait for it.",
             "s",
             Line(
                 f"rate(jvm_gc_collection_seconds_sum{window}) "

@@ -23,10 +23,9 @@ def calls() -> list[Panel]:
         ),
         time_series(
             "Time of a downstream call",
-            "p95 of a call as the server sees it (5 s window): waiting for a connection "
-            "(pending), and the call itself. The delay that is set and the toxics are the least "
-            "it can take. Failed calls are in it: quick failures lower it (see Timeouts and "
-            "failed calls).",
+            "p95 of a call as the server sees it (5 s window): waiting for a connection (pending), "
+            "and the call itself. The delay that is set and the toxics are the least it can take. "
+            "Failed calls are in it: quick failures lower it (see Timeouts and failed calls).",
             "s",
             per_server("server_phase:lab_downstream_call_seconds:p95_5s", "{{phase}}"),
             Line(
@@ -131,9 +130,8 @@ def around() -> list[Panel]:
         ),
         time_series(
             "Probe",
-            "Probe requests sent and not answered, and those per second that were not sent "
-            "because too many were out. Skipped above 0: the live client-side latency is too "
-            "low.",
+            "Probe requests sent and not answered, and those per second that were not sent because "
+            "too many were out. Skipped above 0: the live client-side latency is too low.",
             "short",
             Line(
                 or_zero(f"sum by (server) (lab_probe_in_flight{{{SERVER}}})", server="no probe"),

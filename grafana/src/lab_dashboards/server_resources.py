@@ -21,10 +21,9 @@ def threads() -> list[Panel]:
         ),
         time_series(
             "Carrier threads",
-            "Virtual threads on a carrier now, those ready to run that wait for one, and how "
-            "many carriers the scheduler wants. Mounted at that number with a queue that stays: "
-            "the work needs more CPU than there are carriers. 0 in models without virtual "
-            "threads.",
+            "Virtual threads on a carrier now, those ready to run that wait for one, and how many "
+            "carriers the scheduler wants. Mounted at that number with a queue that stays: the "
+            "work needs more CPU than there are carriers. 0 in models without virtual threads.",
             "short",
             per_server("lab_virtual_thread_scheduler_mounted", "mounted"),
             per_server("lab_virtual_thread_scheduler_queued", "queued"),
