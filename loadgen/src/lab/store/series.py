@@ -53,7 +53,7 @@ def load(raw: Path) -> Observation:
             # A target's series were scraped together: one tuple of times serves them all.
             times = known.setdefault(times, times)
             found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
-    return Observation((opens / 1000, closes / 1000), tuple(found))
+        return Observation((opens / 1000, closes / 1000), tuple(found))
 
 
 def load_or_none(raw: Path) -> Observation | None:
