@@ -40,43 +40,28 @@ CONTROL_PAGE = "http://localhost:9464/"
 def links(here: Board) -> list[dashboard.DashboardLink]:
     """The links of ``here`` to the others. Time and variables go along, except to and from
     Compare, whose times are not those of the others."""
-    found = [_link(here, there) for there in BOARDS if there is not here]
+    found = []
+    for there in BOARDS:
+        if there is not here:
+            along = COMPARE not in (here, there)
+            link = _link(there.title, f"/d/{there.uid}", there.tooltip, "dashboard")
+            found.append(link.keep_time(along).include_vars(along))
     if here is COMPARE:
-        found += [_span(name, seconds) for name, seconds in COMPARE_SPANS_S.items()]
-    return [*found, _control_page()]
+        start_ms = EPOCH_S * 1000
+        for name, seconds in COMPARE_SPANS_S.items():
+            url = f"/d/{COMPARE.uid}?from={start_ms}&to={start_ms + seconds * 1000}"
+            tooltip = f"Show the first {name} of both trials"
+            found.append(_link(f"First {name}", url, tooltip, "bolt").include_vars(True))
+    tooltip = "Toxics, knobs and benches, with sliders and buttons"
+    control = _link("Control page", CONTROL_PAGE, tooltip, "external link").target_blank(True)
+    return [*found, control]
 
 
-def _control_page() -> dashboard.DashboardLink:
+def _link(title: str, url: str, tooltip: str, icon: str) -> dashboard.DashboardLink:
     return (
-        dashboard.DashboardLink("Control page")
+        dashboard.DashboardLink(title)
         .type(model.DashboardLinkType.LINK)
-        .url(CONTROL_PAGE)
-        .tooltip("Toxics, knobs and benches, with sliders and buttons")
-        .icon("external link")
-        .target_blank(True)
-    )
-
-
-def _link(here: Board, there: Board) -> dashboard.DashboardLink:
-    own_time = COMPARE in (here, there)
-    return (
-        dashboard.DashboardLink(there.title)
-        .type(model.DashboardLinkType.LINK)
-        .url(f"/d/{there.uid}")
-        .tooltip(there.tooltip)
-        .icon("dashboard")
-        .keep_time(not own_time)
-        .include_vars(not own_time)
-    )
-
-
-def _span(name: str, seconds: int) -> dashboard.DashboardLink:
-    start_ms = EPOCH_S * 1000
-    return (
-        dashboard.DashboardLink(f"First {name}")
-        .type(model.DashboardLinkType.LINK)
-        .url(f"/d/{COMPARE.uid}?from={start_ms}&to={start_ms + seconds * 1000}")
-        .tooltip(f"Show the first {name} of both trials")
-        .icon("bolt")
-        .include_vars(True)
+        .url(url)
+        .tooltip(tooltip)
+        .icon(icon)
     )

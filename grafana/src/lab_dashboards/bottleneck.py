@@ -6,7 +6,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import BOTTLENECK
-from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks, with_rows
+from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.path_resources import around, behind, calls
 from lab_dashboards.server_resources import cpu_and_memory, sockets, threads
 from lab_dashboards.variables import server_variable
@@ -28,4 +28,4 @@ def bottleneck() -> Dashboard:
         "Toxiproxy and downstream": behind(),
         "Generator and host": around(),
     }
-    return finish(with_rows(board, rows), [trial_marks(), toxic_marks()])
+    return finish(board, rows, trial_marks(), toxic_marks())

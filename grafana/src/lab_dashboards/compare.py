@@ -15,8 +15,8 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models import dashboard as model
 
 from lab_dashboards.boards import COMPARE, EPOCH_S, FIRST_MINUTE
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, time_series
-from lab_dashboards.parts import finish, new_dashboard, with_rows
+from lab_dashboards.panels import Line, time_series
+from lab_dashboards.parts import finish, new_dashboard
 from lab_dashboards.variables import asked
 
 MEASURED = "trial:lab_trial_info:timestamp"
@@ -42,43 +42,27 @@ class Side:
         side, big = self.name, self.name.upper()
         of_run = f'{MEASURED}{{run="$run_{side}"}}'
         of_trial = f'{MEASURED}{{run="$run_{side}", trial="$trial_{side}"}}'
-        shown = (
-            asked(
-                f"run_{side}",
-                f"query_result(max by (run) (last_over_time({MEASURED}{ALL_TIME})))",
-                '/run="([^"]+)"/',
-                sort=model.VariableSort.ALPHABETICAL_DESC,
-            )
-            .label(f"{big}: run")
-            .description(f"Run of trial {big}; the newest is the first."),
-            asked(
-                f"trial_{side}",
-                f"query_result(max by (trial) (last_over_time({of_run}{ALL_TIME})))",
-                '/trial="([^"]+)"/',
-                sort=SORTS[side],
-            )
-            .label(f"{big}: trial")
-            .description(f"Trial {big} of that run: number, server, mode and connections."),
-        )
-        follow = (
-            *(
-                asked(
-                    f"{label}_{side}",
-                    f"query_result(max by ({label}) (last_over_time({of_trial}{ALL_TIME})))",
-                    f'/{label}="([^"]+)"/',
-                )
-                for label in ("server", "route")
+        run = self._label("run", MEASURED, sort=model.VariableSort.ALPHABETICAL_DESC)
+        trial = self._label("trial", of_run, sort=SORTS[side])
+        # Seconds; without a trial 0, which shows nothing instead of an error.
+        start = f"min(min_over_time({of_trial}{ALL_TIME}))"
+        shift_query = f"query_result(floor({EPOCH_S} - {start}) or vector(0))"
+        shift = asked(f"shift_{side}", shift_query, "/ (-?[0-9]+) /")
+        follow = (self._label("server", of_trial), self._label("route", of_trial), shift)
+        return [
+            run.label(f"{big}: run").description(f"Run of trial {big}; the newest is the first."),
+            trial.label(f"{big}: trial").description(
+                f"Trial {big} of that run: number, server, mode and connections."
             ),
-            # Seconds; without a trial 0, which shows nothing instead of an error.
-            asked(
-                f"shift_{side}",
-                f"query_result(floor({EPOCH_S} - min(min_over_time({of_trial}{ALL_TIME}))) "
-                "or vector(0))",
-                "/ (-?[0-9]+) /",
-            ),
-        )
-        hidden = model.VariableHide.HIDE_VARIABLE
-        return [*shown, *(variable.hide(hidden) for variable in follow)]
+            *(variable.hide(model.VariableHide.HIDE_VARIABLE) for variable in follow),
+        ]
+
+    def _label(
+        self, name: str, series: str, sort: model.VariableSort = model.VariableSort.DISABLED
+    ) -> dashboard.QueryVariable:
+        """A label of the measured trials among these series."""
+        query = f"query_result(max by ({name}) (last_over_time({series}{ALL_TIME})))"
+        return asked(f"{name}_{self.name}", query, f'/{name}="([^"]+)"/', sort=sort)
 
     def line(self, expr: str, legend: str = "", *, dashed: bool = False) -> Line:
         """``expr`` of this trial, drawn while it was measured. ``@`` in it stands for the
@@ -117,15 +101,14 @@ def compare() -> model.Dashboard:
         for variable in side.variables():
             board = board.with_variable(variable)
     rows = {"What clients see": clients(), "What the server does": server()}
-    return finish(with_rows(board, rows), [])
+    return finish(board, rows)
 
 
 def both(
     title: str,
     description: str,
     unit: str,
-    lines: tuple[tuple[str, str], ...],
-    *,
+    *lines: tuple[str, str],
     limit: tuple[str, str] | None = None,
     slow: bool = False,
 ) -> Panel:
@@ -136,8 +119,7 @@ def both(
         drawn += [side.line(expr, name) for expr, name in lines]
         if limit:
             drawn.append(side.line(*limit, dashed=True))
-    step = SLOW_JOBS if slow else None
-    return time_series(title, description, unit, drawn, width=THIRD, min_step=step)
+    return time_series(title, description, unit, *drawn, every_second=not slow)
 
 
 def p95(phase: str) -> str:
@@ -154,7 +136,7 @@ def clients() -> list[Panel]:
             "Requests per second the server ended (any outcome, probe included), and dashed "
             "what an open trial offered; a closed one offers nothing.",
             "reqps",
-            (("server_route:lab_http_requests:rate5s{SERVER, ROUTE}@", "achieved"),),
+            ("server_route:lab_http_requests:rate5s{SERVER, ROUTE}@", "achieved"),
             limit=("lab_trial_offered_rps{SERVER, ROUTE}@", "offered"),
         ),
         both(
@@ -162,43 +144,38 @@ def clients() -> list[Panel]:
             "Latency that the probe saw, from when each request was meant to be sent (10 s "
             f"window: the first seconds still hold the warm-up). {FAILED}",
             "s",
-            (("server_route:lab_probe_latency_seconds:p95_10s{SERVER, ROUTE}@", "client"),),
+            ("server_route:lab_probe_latency_seconds:p95_10s{SERVER, ROUTE}@", "client"),
         ),
         both(
             "Server-side p95",
             "From hand-over to the answer, 5 s window. Less than the client's: the wait is "
             f"before the server's own code. {FAILED}",
             "s",
-            ((p95("total"), "total"),),
+            (p95("total"), "total"),
         ),
         both(
             "p95 of queue",
             f"Wait for a thread, 5 s window: what a full pool or a busy scheduler costs. {FAILED}",
             "s",
-            ((p95("queue"), "queue"),),
+            (p95("queue"), "queue"),
         ),
         both(
             "p95 of service",
             f"The work itself, 5 s window, the downstream's delay included. {FAILED}",
             "s",
-            ((p95("service"), "service"),),
+            (p95("service"), "service"),
         ),
         both(
             "Errors",
             "Per second: requests that the server ended otherwise than ok, and probe requests "
             "that failed at the client.",
             "reqps",
-            (
-                (
-                    'sum(server_route_outcome:lab_http_requests:rate5s{outcome!="ok", '
-                    "SERVER, ROUTE}@)",
-                    "answered",
-                ),
-                (
-                    'sum(server_route_outcome:lab_probe_requests:rate10s{outcome!="ok", '
-                    "SERVER, ROUTE}@)",
-                    "probe",
-                ),
+            *(
+                (f'sum(server_route_outcome:{series}{{outcome!="ok", SERVER, ROUTE}}@)', name)
+                for series, name in (
+                    ("lab_http_requests:rate5s", "answered"),
+                    ("lab_probe_requests:rate10s", "probe"),
+                )
             ),
         ),
     ]
@@ -212,14 +189,14 @@ def server() -> list[Panel]:
             "Requests begun and not yet answered; dashed the trial's connections, which bound "
             "them.",
             "short",
-            (("lab_http_requests_in_flight{SERVER, ROUTE}@", "in flight"),),
+            ("lab_http_requests_in_flight{SERVER, ROUTE}@", "in flight"),
             limit=("lab_trial_concurrency{SERVER, ROUTE}@", "connections"),
         ),
         both(
             "Server CPU",
             "CPU in use by the server's container: 100 % is one CPU; dashed what it may use.",
             "percentunit",
-            (("server:container_cpu_usage:rate10s{SERVER}@", ""),),
+            ("server:container_cpu_usage:rate10s{SERVER}@", ""),
             limit=("server:container_spec_cpu_limit:max{SERVER}@", "limit"),
             slow=True,
         ),
@@ -228,14 +205,14 @@ def server() -> list[Panel]:
             "CPU in use by the driver and its load engine: 100 % is one CPU. Unequal here, and "
             "the trials were not loaded alike.",
             "percentunit",
-            (('service:container_cpu_usage:rate10s{service="driver"}@', "driver"),),
+            ('service:container_cpu_usage:rate10s{service="driver"}@', "driver"),
             slow=True,
         ),
         both(
             "Heap",
             "Heap in use, and dashed the most that the JVM may take for it.",
             "bytes",
-            (("server:jvm_memory_heap_used_bytes:sum{SERVER}@", "used"),),
+            ("server:jvm_memory_heap_used_bytes:sum{SERVER}@", "used"),
             limit=('jvm_memory_max_bytes{area="heap", SERVER}@', "limit"),
             slow=True,
         ),
@@ -243,7 +220,7 @@ def server() -> list[Panel]:
             "Time in garbage collection",
             "Share of the time that collections took, 10 s window.",
             "percentunit",
-            (("server:jvm_gc_collection_seconds:rate10s{SERVER}@", ""),),
+            ("server:jvm_gc_collection_seconds:rate10s{SERVER}@", ""),
             slow=True,
         ),
         both(
@@ -251,7 +228,7 @@ def server() -> list[Panel]:
             "p99 of how much later than its set delay the downstream answered, 10 s window: "
             "unequal, and the trials met another downstream.",
             "s",
-            (("downstream:lab_downstream_lag_seconds:p99_10s@", "p99"),),
+            ("downstream:lab_downstream_lag_seconds:p99_10s@", "p99"),
             slow=True,
         ),
     ]

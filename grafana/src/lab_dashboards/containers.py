@@ -6,8 +6,8 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import CONTAINERS
-from lab_dashboards.panels import HALF, SLOW_JOBS, THIRD, Line, time_series
-from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks, with_rows
+from lab_dashboards.panels import HALF, Line, time_series
+from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import service_variable
 
 SERVICE = 'service=~"$service"'
@@ -21,7 +21,12 @@ def containers() -> Dashboard:
         "them. Everything shares one machine: what one takes, another lacks.",
     ).with_variable(service_variable())
     rows = {"CPU": cpu(), "Memory": memory(), "Network": network()}
-    return finish(with_rows(board, rows), [trial_marks(".+"), toxic_marks()])
+    return finish(board, rows, trial_marks(".+"), toxic_marks())
+
+
+def per_service(metric: str) -> Line:
+    """A metric of each chosen service."""
+    return Line(f"{metric}{{{SERVICE}}}", "{{service}}")
 
 
 def cpu() -> list[Panel]:
@@ -32,41 +37,23 @@ def cpu() -> list[Panel]:
             "CPU in use by each service: 100 % is one CPU. The dashed line is what the machine "
             "has, and host what anybody uses of it, the lab or not.",
             "percentunit",
-            [
-                Line(f"service:container_cpu_usage:rate10s{{{SERVICE}}}", "{{service}}"),
-                Line("machine:host_cpu_usage:ratio10s * machine:machine_cpu_cores:max", "host"),
-                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_service("service:container_cpu_usage:rate10s"),
+            Line("machine:host_cpu_usage:ratio10s * machine:machine_cpu_cores:max", "host"),
+            Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
             "Throttled periods",
             "Share of the scheduler's periods in which a CPU quota stopped the service; 0 "
             "without a quota.",
             "percentunit",
-            [
-                Line(
-                    f"service:container_cpu_cfs_throttled_periods:ratio10s{{{SERVICE}}}",
-                    "{{service}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_service("service:container_cpu_cfs_throttled_periods:ratio10s"),
         ),
         time_series(
             "Throttled time",
             "Seconds per second that a CPU quota stopped the service's threads, summed over "
             "them: above 100 % when several were stopped at once. 0 without a quota.",
             "percentunit",
-            [
-                Line(
-                    f"service:container_cpu_cfs_throttled_seconds:rate10s{{{SERVICE}}}",
-                    "{{service}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_service("service:container_cpu_cfs_throttled_seconds:rate10s"),
         ),
     ]
 
@@ -79,38 +66,30 @@ def memory() -> list[Panel]:
             "Working set of each service: what its containers hold that the kernel cannot "
             "simply drop.",
             "bytes",
-            [Line(f"service:container_memory_working_set_bytes:sum{{{SERVICE}}}", "{{service}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_service("service:container_memory_working_set_bytes:sum"),
         ),
         time_series(
             "Anonymous memory",
             "Resident memory that no file stands behind (heap, stacks), for each service: it "
             "cannot be dropped at all.",
             "bytes",
-            [Line(f"sum by (service) (container_memory_rss{{{SERVICE}}})", "{{service}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(f"sum by (service) (container_memory_rss{{{SERVICE}}})", "{{service}}"),
         ),
         time_series(
             "Memory limit used",
             "Working set of each container as a share of its limit; at 100 % the kernel kills "
             "it. Beside it what all of the lab holds of the machine's memory.",
             "percentunit",
-            [
-                Line(
-                    f"max by (service) (container_memory_working_set_bytes{{{SERVICE}}} "
-                    f"/ (container_spec_memory_limit_bytes{{{SERVICE}}} > 0))",
-                    "{{service}}",
-                ),
-                Line(
-                    "sum(service:container_memory_working_set_bytes:sum) "
-                    "/ machine:machine_memory_bytes:max",
-                    "the lab, of the machine",
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f"max by (service) (container_memory_working_set_bytes{{{SERVICE}}} "
+                f"/ (container_spec_memory_limit_bytes{{{SERVICE}}} > 0))",
+                "{{service}}",
+            ),
+            Line(
+                "sum(service:container_memory_working_set_bytes:sum) "
+                "/ machine:machine_memory_bytes:max",
+                "the lab, of the machine",
+            ),
         ),
     ]
 
@@ -122,36 +101,29 @@ def network() -> list[Panel]:
             "Received",
             "Bytes per second into each service, all of its containers.",
             "Bps",
-            [Line(f"service:container_network_receive_bytes:rate10s{{{SERVICE}}}", "{{service}}")],
+            per_service("service:container_network_receive_bytes:rate10s"),
             width=HALF,
-            min_step=SLOW_JOBS,
         ),
         time_series(
             "Sent",
             "Bytes per second out of each service, all of its containers.",
             "Bps",
-            [Line(f"service:container_network_transmit_bytes:rate10s{{{SERVICE}}}", "{{service}}")],
+            per_service("service:container_network_transmit_bytes:rate10s"),
             width=HALF,
-            min_step=SLOW_JOBS,
         ),
         time_series(
             "Packets dropped",
             "Packets per second that the containers' interfaces dropped, in and out: a queue of "
             "the kernel was full. 0 is what to expect.",
             "pps",
-            [
+            *(
                 Line(
-                    "sum by (service) (rate(container_network_receive_packets_dropped_total"
+                    f"sum by (service) (rate(container_network_{way}_packets_dropped_total"
                     f"{{{SERVICE}}}[$__rate_interval]))",
-                    "{{service}} in",
-                ),
-                Line(
-                    "sum by (service) (rate(container_network_transmit_packets_dropped_total"
-                    f"{{{SERVICE}}}[$__rate_interval]))",
-                    "{{service}} out",
-                ),
-            ],
+                    f"{{{{service}}}} {name}",
+                )
+                for way, name in (("receive", "in"), ("transmit", "out"))
+            ),
             width=HALF,
-            min_step=SLOW_JOBS,
         ),
     ]

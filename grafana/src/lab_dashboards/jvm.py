@@ -7,11 +7,10 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import JVM
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, time_series
-from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks, with_rows
+from lab_dashboards.panels import SERVER, Line, per_server, time_series
+from lab_dashboards.parts import finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.variables import server_variable
 
-SERVER = 'server=~"$server"'
 # Pools with a "usage after collection" are the collected ones: the heap, whatever the collector.
 HEAP_POOLS = "on (server, pool) jvm_memory_pool_collection_used_bytes"
 
@@ -24,7 +23,7 @@ def jvm() -> Dashboard:
         "compiler that is still busy means the JVM is not warm.",
     ).with_variable(server_variable())
     rows = {"Memory": memory(), "Garbage collection": collection(), "Threads and code": threads()}
-    return finish(with_rows(board, rows), [trial_marks(), toxic_marks()])
+    return finish(board, rows, trial_marks(), toxic_marks())
 
 
 def memory() -> list[Panel]:
@@ -35,33 +34,19 @@ def memory() -> list[Panel]:
             "Heap in use, what the JVM has taken for it (committed), and its limit. A saw tooth "
             "is normal: it falls at each collection.",
             "bytes",
-            [
-                Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
-                Line(
-                    f'jvm_memory_committed_bytes{{area="heap", {SERVER}}}', "{{server}} committed"
-                ),
-                Line(
-                    f'jvm_memory_max_bytes{{area="heap", {SERVER}}}',
-                    "{{server}} limit",
-                    dashed=True,
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server:jvm_memory_heap_used_bytes:sum", "used"),
+            per_server("jvm_memory_committed_bytes", "committed", 'area="heap"'),
+            per_server("jvm_memory_max_bytes", "limit", 'area="heap"', dashed=True),
         ),
         time_series(
             "Heap pools",
             "In use, for each pool of the heap: new objects, survivors of collections, old "
             "objects. An old pool that only grows is what ends in a full collection.",
             "bytes",
-            [
-                Line(
-                    f"jvm_memory_pool_used_bytes{{{SERVER}}} and {HEAP_POOLS}",
-                    "{{server}} {{pool}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f"jvm_memory_pool_used_bytes{{{SERVER}}} and {HEAP_POOLS}",
+                "{{server}} {{pool}}",
+            ),
         ),
         time_series(
             "Heap after collection",
@@ -69,47 +54,32 @@ def memory() -> list[Panel]:
             "that the old generation holds now, dead or alive. Beside it what each pool held "
             "after its own last collection; of an old pool that may be long ago, or never (0).",
             "bytes",
-            [
-                Line(
-                    f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
-                    "{{server}} left in all",
-                ),
-                Line(f"jvm_memory_pool_collection_used_bytes{{{SERVER}}}", "{{server}} {{pool}}"),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server:jvm_memory_heap_after_collection_bytes:sum", "left in all"),
+            per_server("jvm_memory_pool_collection_used_bytes", "{{pool}}"),
         ),
         time_series(
             "Memory beside the heap",
             "In use for classes (Metaspace, class space) and for compiled code (CodeHeap). It "
             "grows while the JVM warms up, then stays.",
             "bytes",
-            [
-                Line(
-                    f"jvm_memory_pool_used_bytes{{{SERVER}}} unless {HEAP_POOLS}",
-                    "{{server}} {{pool}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f"jvm_memory_pool_used_bytes{{{SERVER}}} unless {HEAP_POOLS}",
+                "{{server}} {{pool}}",
+            ),
         ),
         time_series(
             "Buffers",
             "Memory of NIO buffers outside the heap, direct and mapped: what sockets and files "
             "are read into.",
             "bytes",
-            [Line(f"jvm_buffer_pool_used_bytes{{{SERVER}}}", "{{server}} {{pool}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("jvm_buffer_pool_used_bytes", "{{pool}}"),
         ),
         time_series(
             "Resident memory",
             "What the process holds of the machine's memory: heap touched so far, stacks, "
             "buffers, code and the JVM's own. A heap once used stays resident.",
             "bytes",
-            [Line(f'process_resident_memory_bytes{{job="jvm", {SERVER}}}', "{{server}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("process_resident_memory_bytes", "", 'job="jvm"'),
         ),
     ]
 
@@ -123,35 +93,26 @@ def collection() -> list[Panel]:
             "Share of the time that collections took (10 s window): seconds per second, 100 % "
             "is nothing but collecting.",
             "percentunit",
-            [Line(f"server:jvm_gc_collection_seconds:rate10s{{{SERVER}}}", "{{server}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server:jvm_gc_collection_seconds:rate10s"),
         ),
         time_series(
             "Collections",
             "Collections per second, by collector. Many young ones: much is allocated. Any old "
             "one of G1 or Serial: the whole heap was stopped for.",
             "cps",
-            [Line(f"rate(jvm_gc_collection_seconds_count{window})", "{{server}} {{gc}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(f"rate(jvm_gc_collection_seconds_count{window})", "{{server}} {{gc}}"),
         ),
         time_series(
             "Mean pause",
             "Mean length of the collections within the window, by collector; 0 when there was "
-            "none. The longest pause is longer than the mean; requests in flight all wait for "
-            "it.",
+            "none. The longest pause is longer than the mean; requests in flight all wait for it.",
             "s",
-            [
-                Line(
-                    f"rate(jvm_gc_collection_seconds_sum{window}) "
-                    f"/ (rate(jvm_gc_collection_seconds_count{window}) > 0) "
-                    f"or 0 * rate(jvm_gc_collection_seconds_count{window})",
-                    "{{server}} {{gc}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f"rate(jvm_gc_collection_seconds_sum{window}) "
+                f"/ (rate(jvm_gc_collection_seconds_count{window}) > 0) "
+                f"or 0 * rate(jvm_gc_collection_seconds_count{window})",
+                "{{server}} {{gc}}",
+            ),
         ),
     ]
 
@@ -164,79 +125,50 @@ def threads() -> list[Panel]:
             "Threads of the operating system now, and the most there were since the JVM "
             "started. Virtual threads are not among them.",
             "short",
-            [
-                Line(f"jvm_threads_current{{{SERVER}}}", "{{server}} now"),
-                Line(f"jvm_threads_peak{{{SERVER}}}", "{{server}} peak"),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("jvm_threads_current", "now"),
+            per_server("jvm_threads_peak", "peak"),
         ),
         time_series(
             "Platform threads by state",
             "What they do: RUNNABLE also counts those in a system call, a socket read for "
             "instance; BLOCKED wait for a monitor, which is contention.",
             "short",
-            [
-                Line(
-                    f'jvm_threads_state{{state!~"NEW|TERMINATED|UNKNOWN", {SERVER}}}',
-                    "{{server}} {{state}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("jvm_threads_state", "{{state}}", 'state!~"NEW|TERMINATED|UNKNOWN"'),
         ),
         time_series(
             "Virtual threads' scheduler",
             "Virtual threads on a carrier, those that wait for one, the carriers there are, and "
             "the number wanted. 0 in models that start no virtual thread.",
             "short",
-            [
-                Line(f"lab_virtual_thread_scheduler_mounted{{{SERVER}}}", "{{server}} mounted"),
-                Line(f"lab_virtual_thread_scheduler_queued{{{SERVER}}}", "{{server}} queued"),
-                Line(f"lab_virtual_thread_scheduler_pool_size{{{SERVER}}}", "{{server}} carriers"),
-                Line(
-                    f"lab_virtual_thread_scheduler_parallelism{{{SERVER}}}",
-                    "{{server}} parallelism",
-                    dashed=True,
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("lab_virtual_thread_scheduler_mounted", "mounted"),
+            per_server("lab_virtual_thread_scheduler_queued", "queued"),
+            per_server("lab_virtual_thread_scheduler_pool_size", "carriers"),
+            per_server("lab_virtual_thread_scheduler_parallelism", "parallelism", dashed=True),
         ),
         time_series(
             "JIT compilation",
             "Seconds of compilation per second, all compiler threads: 100 % is one of them busy "
             "all the time. Near 0 and steady: the JVM is warm.",
             "percentunit",
-            [
-                Line(
-                    f"rate(jvm_compilation_time_seconds_total{{{SERVER}}}[$__rate_interval])",
-                    "{{server}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f"rate(jvm_compilation_time_seconds_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}}",
+            ),
         ),
         time_series(
             "Classes",
             "Classes loaded now. Still rising under load: code runs for the first time.",
             "short",
-            [Line(f"jvm_classes_currently_loaded{{{SERVER}}}", "{{server}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("jvm_classes_currently_loaded"),
         ),
         time_series(
             "CPU of the process",
             "CPU in use by the JVM as it counts itself (100 % is one CPU): requests, "
             "collections and compiler together.",
             "percentunit",
-            [
-                Line(
-                    f'rate(process_cpu_seconds_total{{job="jvm", {SERVER}}}[$__rate_interval])',
-                    "{{server}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                f'rate(process_cpu_seconds_total{{job="jvm", {SERVER}}}[$__rate_interval])',
+                "{{server}}",
+            ),
         ),
     ]

@@ -3,16 +3,16 @@ network does meanwhile."""
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.builders.dashboard import Row
+from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import LAB
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, or_zero, time_series
+from lab_dashboards.panels import HALF, SERVER, THIRD, Line, or_zero, per_server, time_series
 from lab_dashboards.parts import LIVE, finish, new_dashboard, toxic_marks, trial_marks
+from lab_dashboards.server_resources import heap
 from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
-SERVER = 'server=~"$server"'
 P95 = "server_route_phase:lab_http_request_seconds:p95_5s"
 
 
@@ -27,186 +27,150 @@ def lab() -> Dashboard:
         .refresh(LIVE)
         .with_variable(server_variable())
         .with_variable(route_variable())
-        .with_row(Row("Load and latency"))
-        .with_panel(
-            time_series(
-                "Throughput",
-                "Requests per second the server ended (any outcome, probe included: about 20/s), "
-                "beside what an open trial offers. Below the dashed line the server does not "
-                "keep up. A closed trial offers nothing.",
-                "reqps",
-                [
-                    Line(f"server_route:lab_http_requests:rate5s{{{AT}}}", "{{server}} achieved"),
-                    Line(f"lab_trial_offered_rps{{{AT}}}", "{{server}} offered", dashed=True),
-                ],
-            )
-        )
-        .with_panel(
-            time_series(
-                "p95 latency: client beside server",
-                "Client: a Poisson probe of about 20 requests/s, timed from when each was meant "
-                "to be sent (10 s window). Server: from hand-over to the executor to the answer "
-                "(total), split into waiting for a thread (queue) and work (service), 5 s "
-                "window. Client far above total: the wait is before the server's own code, in "
-                "the accept queue or on the wire. Failed answers are in all of them, and quick "
-                "failures lower a p95: see Errors by kind.",
-                "s",
-                [
-                    Line(
-                        f"server_route:lab_probe_latency_seconds:p95_10s{{{AT}}}",
-                        "{{server}} client (probe)",
-                    ),
-                    *(
-                        Line(f'{P95}{{phase="{phase}", {AT}}}', f"{{{{server}}}} server {phase}")
-                        for phase in ("total", "queue", "service")
-                    ),
-                ],
-            )
-        )
-        .with_panel(
-            time_series(
-                "Errors by kind",
-                "Per second: requests the server ended otherwise than ok, probe requests that "
-                "failed at the client, downstream calls that failed (timeout, refused, error), "
-                "and connections the kernel dropped at the server's full accept queue.",
-                "reqps",
-                [
-                    Line(
-                        f'server_route_outcome:lab_http_requests:rate5s{{outcome!="ok", {AT}}}',
-                        "{{server}} answered: {{outcome}}",
-                    ),
-                    Line(
-                        or_zero(
-                            "server_route_outcome:lab_probe_requests:rate10s"
-                            f'{{outcome!="ok", {AT}}}',
-                            server="no probe",
-                        ),
-                        "{{server}} probe: {{outcome}}",
-                    ),
-                    Line(
-                        f'server_outcome:lab_downstream_calls:rate5s{{outcome!="ok", {SERVER}}}',
-                        "{{server}} downstream call: {{outcome}}",
-                    ),
-                    Line(
-                        f"rate(lab_kernel_listen_overflows_total{{{SERVER}}}[$__rate_interval])",
-                        "{{server}} accept queue overflow",
-                    ),
-                ],
-            )
-        )
-        .with_panel(
-            time_series(
-                "Requests in flight",
-                "Requests begun and not yet answered; those handed over and still waiting for a "
-                "worker thread (models with a pool); and the trial's connections, which bound "
-                "the sum of the two.",
-                "short",
-                [
-                    Line(f"lab_http_requests_in_flight{{{AT}}}", "{{server}} in flight"),
-                    Line(f"lab_worker_pool_queue_depth{{{SERVER}}}", "{{server}} queued"),
-                    Line(f"lab_trial_concurrency{{{AT}}}", "{{server}} connections", dashed=True),
-                ],
-            )
-        )
-        .with_row(Row("The way to the downstream"))
-        .with_panel(
-            time_series(
-                "Delay set on the way",
-                "What a call of the downstream should take at least: the delay the downstream is "
-                "set to, and the mean that the latency toxics of both streams add.",
-                "s",
-                [
-                    Line("lab_downstream_delay_seconds", "downstream delay", dashed=True),
-                    Line("lab_toxics_added_latency_seconds", "added by toxics of {{proxy}}"),
-                ],
-                width=THIRD,
-                min_step=SLOW_JOBS,
-            )
-        )
-        .with_panel(
-            time_series(
-                "Toxics in force",
-                "Number of toxics on each proxy, and their attributes in Toxiproxy's units: "
-                "latency, jitter, delay of slow_close and timeout in ms; rate in KB/s; sizes "
-                "and bytes in bytes; delay of slicer in us. A proxy that is down shows as 0 up.",
-                "none",
-                [
-                    Line("lab_toxics_in_force", "{{proxy}}: toxics"),
-                    Line("lab_toxiproxy_proxy_enabled", "{{proxy}}: up"),
-                    Line(
-                        or_zero('lab_toxic_attribute{attribute!="toxicity"}', toxic="no toxic"),
-                        "{{toxic}} {{stream}} {{attribute}}",
-                    ),
-                ],
-                width=THIRD,
-            )
-        )
-        .with_panel(
-            time_series(
-                "Downstream lag",
-                "How much later than its set delay the downstream answers: p99 and mean. Above "
-                "a few milliseconds the downstream itself limits what is measured.",
-                "s",
-                [
-                    Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
-                    Line(
-                        "sum(rate(lab_downstream_lag_seconds_sum[$__rate_interval])) / "
-                        "sum(rate(lab_downstream_lag_seconds_count[$__rate_interval]))",
-                        "mean",
-                    ),
-                ],
-                width=THIRD,
-                min_step=SLOW_JOBS,
-            )
-        )
-        .with_row(Row("Memory and CPU"))
-        .with_panel(
-            time_series(
-                "Heap",
-                "Heap in use, what collections leave of it (after GC: the survivors of the last "
-                "young one, and all that the old generation holds now, dead or alive), and its "
-                "limit.",
-                "bytes",
-                [
-                    Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
-                    Line(
-                        f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
-                        "{{server}} after GC",
-                    ),
-                    Line(
-                        f'jvm_memory_max_bytes{{area="heap", {SERVER}}}',
-                        "{{server}} limit",
-                        dashed=True,
-                    ),
-                ],
-                width=THIRD,
-                min_step=SLOW_JOBS,
-            )
-        )
-        .with_panel(
-            time_series(
-                "CPU per container",
-                "CPU in use by each service, all of its containers: 100 % is one CPU. The "
-                "dashed line is what the machine has.",
-                "percentunit",
-                [
-                    Line("service:container_cpu_usage:rate10s", "{{service}}"),
-                    Line("machine:machine_cpu_cores:max", "machine", dashed=True),
-                ],
-                width=THIRD,
-                min_step=SLOW_JOBS,
-            )
-        )
-        .with_panel(
-            time_series(
-                "Memory per container",
-                "Working set of each service: what its containers hold that the kernel cannot "
-                "simply drop.",
-                "bytes",
-                [Line("service:container_memory_working_set_bytes:sum", "{{service}}")],
-                width=THIRD,
-                min_step=SLOW_JOBS,
-            )
-        )
     )
-    return finish(board, [trial_marks(), toxic_marks()])
+    rows = {
+        "Load and latency": load(),
+        "The way to the downstream": way(),
+        "Memory and CPU": memory_and_cpu(),
+    }
+    return finish(board, rows, trial_marks(), toxic_marks())
+
+
+def load() -> list[Panel]:
+    """What is asked, and what is answered."""
+    return [
+        time_series(
+            "Throughput",
+            "Requests per second the server ended (any outcome, probe included: about 20/s), "
+            "beside what an open trial offers. Below the dashed line the server does not "
+            "keep up. A closed trial offers nothing.",
+            "reqps",
+            Line(f"server_route:lab_http_requests:rate5s{{{AT}}}", "{{server}} achieved"),
+            Line(f"lab_trial_offered_rps{{{AT}}}", "{{server}} offered", dashed=True),
+            width=HALF,
+            every_second=True,
+        ),
+        time_series(
+            "p95 latency: client beside server",
+            "Client: a Poisson probe of about 20 requests/s, timed from when each was meant "
+            "to be sent (10 s window). Server: from hand-over to the executor to the answer "
+            "(total), split into waiting for a thread (queue) and work (service), 5 s "
+            "window. Client far above total: the wait is before the server's own code, in "
+            "the accept queue or on the wire. Failed answers are in all of them, and quick "
+            "failures lower a p95: see Errors by kind.",
+            "s",
+            Line(
+                f"server_route:lab_probe_latency_seconds:p95_10s{{{AT}}}",
+                "{{server}} client (probe)",
+            ),
+            *(
+                Line(f'{P95}{{phase="{phase}", {AT}}}', f"{{{{server}}}} server {phase}")
+                for phase in ("total", "queue", "service")
+            ),
+            width=HALF,
+            every_second=True,
+        ),
+        time_series(
+            "Errors by kind",
+            "Per second: requests the server ended otherwise than ok, probe requests that "
+            "failed at the client, downstream calls that failed (timeout, refused, error), "
+            "and connections the kernel dropped at the server's full accept queue.",
+            "reqps",
+            Line(
+                f'server_route_outcome:lab_http_requests:rate5s{{outcome!="ok", {AT}}}',
+                "{{server}} answered: {{outcome}}",
+            ),
+            Line(
+                or_zero(
+                    f'server_route_outcome:lab_probe_requests:rate10s{{outcome!="ok", {AT}}}',
+                    server="no probe",
+                ),
+                "{{server}} probe: {{outcome}}",
+            ),
+            per_server(
+                "server_outcome:lab_downstream_calls:rate5s",
+                "downstream call: {{outcome}}",
+                'outcome!="ok"',
+            ),
+            Line(
+                f"rate(lab_kernel_listen_overflows_total{{{SERVER}}}[$__rate_interval])",
+                "{{server}} accept queue overflow",
+            ),
+            width=HALF,
+            every_second=True,
+        ),
+        time_series(
+            "Requests in flight",
+            "Requests begun and not yet answered; those handed over and still waiting for a "
+            "worker thread (models with a pool); and the trial's connections, which bound "
+            "the sum of the two.",
+            "short",
+            Line(f"lab_http_requests_in_flight{{{AT}}}", "{{server}} in flight"),
+            per_server("lab_worker_pool_queue_depth", "queued"),
+            Line(f"lab_trial_concurrency{{{AT}}}", "{{server}} connections", dashed=True),
+            width=HALF,
+            every_second=True,
+        ),
+    ]
+
+
+def way() -> list[Panel]:
+    """Delay, toxics, and whether the downstream keeps up."""
+    return [
+        time_series(
+            "Delay set on the way",
+            "What a call of the downstream should take at least: the delay the downstream is "
+            "set to, and the mean that the latency toxics of both streams add.",
+            "s",
+            Line("lab_downstream_delay_seconds", "downstream delay", dashed=True),
+            Line("lab_toxics_added_latency_seconds", "added by toxics of {{proxy}}"),
+        ),
+        time_series(
+            "Toxics in force",
+            "Number of toxics on each proxy, and their attributes in Toxiproxy's units: "
+            "latency, jitter, delay of slow_close and timeout in ms; rate in KB/s; sizes "
+            "and bytes in bytes; delay of slicer in us. A proxy that is down shows as 0 up.",
+            "none",
+            Line("lab_toxics_in_force", "{{proxy}}: toxics"),
+            Line("lab_toxiproxy_proxy_enabled", "{{proxy}}: up"),
+            Line(
+                or_zero('lab_toxic_attribute{attribute!="toxicity"}', toxic="no toxic"),
+                "{{toxic}} {{stream}} {{attribute}}",
+            ),
+            every_second=True,
+        ),
+        time_series(
+            "Downstream lag",
+            "How much later than its set delay the downstream answers: p99 and mean. Above "
+            "a few milliseconds the downstream itself limits what is measured.",
+            "s",
+            Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
+            Line(
+                "sum(rate(lab_downstream_lag_seconds_sum[$__rate_interval])) / "
+                "sum(rate(lab_downstream_lag_seconds_count[$__rate_interval]))",
+                "mean",
+            ),
+        ),
+    ]
+
+
+def memory_and_cpu() -> list[Panel]:
+    """What servers and services take of the machine."""
+    return [
+        heap(THIRD),
+        time_series(
+            "CPU per container",
+            "CPU in use by each service, all of its containers: 100 % is one CPU. The "
+            "dashed line is what the machine has.",
+            "percentunit",
+            Line("service:container_cpu_usage:rate10s", "{{service}}"),
+            Line("machine:machine_cpu_cores:max", "machine", dashed=True),
+        ),
+        time_series(
+            "Memory per container",
+            "Working set of each service: what its containers hold that the kernel cannot "
+            "simply drop.",
+            "bytes",
+            Line("service:container_memory_working_set_bytes:sum", "{{service}}"),
+        ),
+    ]

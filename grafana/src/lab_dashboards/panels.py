@@ -6,7 +6,6 @@ format is the classic one: file provisioning of Grafana 11 to 13 takes it as it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grafana_foundation_sdk.builders import common, prometheus, timeseries
@@ -18,8 +17,10 @@ DATA_SOURCE = model.DataSourceRef(type_val="prometheus", uid="prometheus")
 # $__rate_interval is built on the query's own Min step, not on the panel's Min interval.
 SLOW_JOBS = "2s"
 # The grid is 24 wide.
-HALF, THIRD, QUARTER = 12, 8, 6
+HALF, THIRD = 12, 8
 HEIGHT = 9
+# The series of the servers that are chosen on top of the page.
+SERVER = 'server=~"$server"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,12 @@ class Line:
         return style
 
 
+def per_server(metric: str, legend: str = "", labels: str = "", *, dashed: bool = False) -> Line:
+    """A metric of each chosen server; ``labels`` are matchers beside that of the server."""
+    matchers = f"{labels}, {SERVER}" if labels else SERVER
+    return Line(f"{metric}{{{matchers}}}", f"{{{{server}}}} {legend}".rstrip(), dashed)
+
+
 def or_zero(expr: str, **labels: str) -> str:
     """``expr``, or one 0 with these labels where it has no series: "nothing" drawn as 0. Only
     for what is a count of events; a limit or a latency that is absent is not 0."""
@@ -58,15 +65,14 @@ def time_series(
     title: str,
     description: str,
     unit: str,
-    lines: Sequence[Line],
-    *,
-    width: int = HALF,
-    min_step: str | None = None,
+    *lines: Line,
+    width: int = THIRD,
+    every_second: bool = False,
     wide_range: bool = False,
 ) -> timeseries.Panel:
     """A time series panel; ``unit`` is Grafana's name of it. Queries get the refs A, B, C …
 
-    ``min_step`` is the slowest scrape of what is asked, where that is not every second.
+    ``every_second`` is for series that are all scraped every second, unlike those of SLOW_JOBS.
     ``wide_range`` is for a limit that stands far above what is used: the axis is logarithmic
     above 1 (and linear below, so that 0 is on it).
     """
@@ -112,7 +118,7 @@ def time_series(
             .range()
             .datasource(DATA_SOURCE)
         )
-        panel = panel.with_target(query.interval(min_step) if min_step else query)
+        panel = panel.with_target(query if every_second else query.interval(SLOW_JOBS))
         style = line.style()
         if style:
             panel = panel.override_by_query(ref, style)

@@ -73,19 +73,14 @@ def new_dashboard(board: Board, description: str) -> dashboard.Dashboard:
     )
 
 
-def with_rows(
-    board: dashboard.Dashboard, rows: Mapping[str, Sequence[timeseries.Panel]]
-) -> dashboard.Dashboard:
-    """The dashboard with its panels, below the titles of their rows."""
+def finish(
+    board: dashboard.Dashboard, rows: Mapping[str, Sequence[timeseries.Panel]], *marks: Mark
+) -> model.Dashboard:
+    """The dashboard with the panels of its rows, an id on each, and the marks in place."""
     for title, panels in rows.items():
         board = board.with_row(dashboard.Row(title))
         for panel in panels:
             board = board.with_panel(panel)
-    return board
-
-
-def finish(board: dashboard.Dashboard, marks: Sequence[Mark]) -> model.Dashboard:
-    """The dashboard with ids on its panels and the marks in place."""
     built = board.build()
     built.annotations = model.AnnotationContainer(list_val=[*marks])
     for number, panel in enumerate(built.panels or (), start=1):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.timeseries import Panel
 
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, or_zero, time_series
-
-SERVER = 'server=~"$server"'
+from lab_dashboards.panels import SERVER, Line, or_zero, per_server, time_series
 
 
 def calls() -> list[Panel]:
@@ -18,56 +16,43 @@ def calls() -> list[Panel]:
             "(SERVER_DOWNSTREAM_CONNECTIONS). Leased at the cap with calls pending: the pool is "
             "the limit. Logarithmic.",
             "short",
-            [
-                Line(f"lab_downstream_connections_leased{{{SERVER}}}", "{{server}} leased"),
-                Line(f"lab_downstream_connections_pending{{{SERVER}}}", "{{server}} pending"),
-                Line(f"lab_downstream_connections_cap{{{SERVER}}}", "{{server}} cap", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("lab_downstream_connections_leased", "leased"),
+            per_server("lab_downstream_connections_pending", "pending"),
+            per_server("lab_downstream_connections_cap", "cap", dashed=True),
             wide_range=True,
         ),
         time_series(
             "Time of a downstream call",
-            "p95 of a call as the server sees it (5 s window): waiting for a connection "
-            "(pending), and the call itself. The delay that is set and the toxics are the least "
-            "it can take. Failed calls are in it: quick failures lower it (see Timeouts and "
-            "failed calls).",
+            "p95 of a call as the server sees it (5 s window): waiting for a connection (pending), "
+            "and the call itself. The delay that is set and the toxics are the least it can take. "
+            "Failed calls are in it: quick failures lower it (see Timeouts and failed calls).",
             "s",
-            [
-                Line(
-                    f"server_phase:lab_downstream_call_seconds:p95_5s{{{SERVER}}}",
-                    "{{server}} {{phase}}",
-                ),
-                Line(
-                    "sum(lab_downstream_delay_seconds) + sum(lab_toxics_added_latency_seconds)",
-                    "delay set and toxics",
-                    dashed=True,
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server_phase:lab_downstream_call_seconds:p95_5s", "{{phase}}"),
+            Line(
+                "sum(lab_downstream_delay_seconds) + sum(lab_toxics_added_latency_seconds)",
+                "delay set and toxics",
+                dashed=True,
+            ),
         ),
         time_series(
             "Timeouts and failed calls",
             "Per second: downstream calls that timed out, were refused or failed, and probe "
             "requests that the client gave up. Timeouts set an end to latency, not to the load.",
             "reqps",
-            [
-                Line(
-                    f'server_outcome:lab_downstream_calls:rate5s{{outcome!="ok", {SERVER}}}',
-                    "{{server}} downstream call: {{outcome}}",
+            per_server(
+                "server_outcome:lab_downstream_calls:rate5s",
+                "downstream call: {{outcome}}",
+                'outcome!="ok"',
+            ),
+            Line(
+                or_zero(
+                    "sum by (server) (server_route_outcome:lab_probe_requests:rate10s"
+                    f'{{outcome="timeout", {SERVER}}})',
+                    server="no probe",
                 ),
-                Line(
-                    or_zero(
-                        "sum by (server) (server_route_outcome:lab_probe_requests:rate10s"
-                        f'{{outcome="timeout", {SERVER}}})',
-                        server="no probe",
-                    ),
-                    "{{server}} probe: timeout",
-                ),
-            ],
-            width=THIRD,
+                "{{server}} probe: timeout",
+            ),
+            every_second=True,
         ),
     ]
 
@@ -80,64 +65,46 @@ def behind() -> list[Panel]:
             "CPU in use by the two (100 % is one CPU). Near the machine's share they limit what "
             "is measured, not the server.",
             "percentunit",
-            [
-                Line(
-                    'service:container_cpu_usage:rate10s{service=~"toxiproxy|downstream"}',
-                    "{{service}}",
-                ),
-                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                'service:container_cpu_usage:rate10s{service=~"toxiproxy|downstream"}',
+                "{{service}}",
+            ),
+            Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
             "Traffic of Toxiproxy",
             "Bytes per second in and out of Toxiproxy's container, all connections. (Its own "
             "byte counters move only when a connection closes.)",
             "Bps",
-            [
-                Line('service:container_network_receive_bytes:rate10s{service="toxiproxy"}', "in"),
-                Line(
-                    'service:container_network_transmit_bytes:rate10s{service="toxiproxy"}', "out"
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line('service:container_network_receive_bytes:rate10s{service="toxiproxy"}', "in"),
+            Line('service:container_network_transmit_bytes:rate10s{service="toxiproxy"}', "out"),
         ),
         time_series(
             "Goroutines of Toxiproxy",
             "About five for each connection without toxics, two more for each toxic: how much "
             "the proxy has to schedule.",
             "short",
-            [Line('go_goroutines{job="toxiproxy"}', "goroutines")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line('go_goroutines{job="toxiproxy"}', "goroutines"),
         ),
         time_series(
             "Calls in the downstream",
             "Requests the downstream holds now, each for its set delay.",
             "short",
-            [Line("lab_downstream_in_flight", "in flight")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line("lab_downstream_in_flight", "in flight"),
         ),
         time_series(
             "Rate of the downstream",
             "Requests per second the downstream took, from all servers: what really got "
             "through, beside what clients were answered.",
             "reqps",
-            [Line("rate(lab_downstream_requests_total[$__rate_interval])", "requests")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line("rate(lab_downstream_requests_total[$__rate_interval])", "requests"),
         ),
         time_series(
             "Downstream lag",
             "p99 of how much later than its set delay the downstream answers (10 s window). "
             "Above a few milliseconds the downstream itself limits what is measured.",
             "s",
-            [Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
         ),
     ]
 
@@ -151,58 +118,45 @@ def around() -> list[Panel]:
             "(100 % is one CPU). An engine at its share of the machine sends late: then the "
             "generator is the limit and the trial is no measurement of the server.",
             "percentunit",
-            [
-                Line(
-                    or_zero(
-                        'service:container_cpu_usage:rate10s{service="driver"}',
-                        service="no driver",
-                    ),
-                    "{{service}}",
+            Line(
+                or_zero(
+                    'service:container_cpu_usage:rate10s{service="driver"}',
+                    service="no driver",
                 ),
-                Line('service:container_cpu_usage:rate10s{service="loadgen"}', "agent"),
-                Line("machine:machine_cpu_cores:max", "machine", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+                "{{service}}",
+            ),
+            Line('service:container_cpu_usage:rate10s{service="loadgen"}', "agent"),
+            Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
             "Probe",
-            "Probe requests sent and not answered, and those per second that were not sent "
-            "because too many were out. Skipped above 0: the live client-side latency is too "
-            "low.",
+            "Probe requests sent and not answered, and those per second that were not sent because "
+            "too many were out. Skipped above 0: the live client-side latency is too low.",
             "short",
-            [
-                Line(
-                    or_zero(
-                        f"sum by (server) (lab_probe_in_flight{{{SERVER}}})", server="no probe"
-                    ),
-                    "{{server}} in flight",
+            Line(
+                or_zero(f"sum by (server) (lab_probe_in_flight{{{SERVER}}})", server="no probe"),
+                "{{server}} in flight",
+            ),
+            Line(
+                or_zero(
+                    "sum by (server) "
+                    f"(rate(lab_probe_skipped_total{{{SERVER}}}[$__rate_interval]))",
+                    server="no probe",
                 ),
-                Line(
-                    or_zero(
-                        "sum by (server) "
-                        f"(rate(lab_probe_skipped_total{{{SERVER}}}[$__rate_interval]))",
-                        server="no probe",
-                    ),
-                    "{{server}} skipped per second",
-                ),
-            ],
-            width=THIRD,
+                "{{server}} skipped per second",
+            ),
+            every_second=True,
         ),
         time_series(
             "Host CPU",
             "Share of the machine's CPUs in use by anybody, and by the lab's containers alone. "
             "At 100 % every latency holds a wait for the CPU; the gap is somebody else's work.",
             "percentunit",
-            [
-                Line("machine:host_cpu_usage:ratio10s", "host"),
-                Line(
-                    "sum(service:container_cpu_usage:rate10s) / machine:machine_cpu_cores:max",
-                    "the lab",
-                ),
-                Line("vector(1)", "all CPUs", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line("machine:host_cpu_usage:ratio10s", "host"),
+            Line(
+                "sum(service:container_cpu_usage:rate10s) / machine:machine_cpu_cores:max",
+                "the lab",
+            ),
+            Line("vector(1)", "all CPUs", dashed=True),
         ),
     ]

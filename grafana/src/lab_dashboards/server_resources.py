@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.timeseries import Panel
 
-from lab_dashboards.panels import SLOW_JOBS, THIRD, Line, time_series
-
-SERVER = 'server=~"$server"'
+from lab_dashboards.panels import HALF, SERVER, Line, per_server, time_series
 
 
 def threads() -> list[Panel]:
@@ -17,61 +15,43 @@ def threads() -> list[Panel]:
             "Workers with a request, requests that wait for one, and the pool's size. Active at "
             "the size with a queue that stays: the pool is the limit. Only models with a pool.",
             "short",
-            [
-                Line(f"lab_worker_pool_active{{{SERVER}}}", "{{server}} active"),
-                Line(f"lab_worker_pool_queue_depth{{{SERVER}}}", "{{server}} queued"),
-                Line(f"lab_worker_pool_size{{{SERVER}}}", "{{server}} size", dashed=True),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("lab_worker_pool_active", "active"),
+            per_server("lab_worker_pool_queue_depth", "queued"),
+            per_server("lab_worker_pool_size", "size", dashed=True),
         ),
         time_series(
             "Carrier threads",
-            "Virtual threads on a carrier now, those ready to run that wait for one, and how "
-            "many carriers the scheduler wants. Mounted at that number with a queue that stays: "
-            "the work needs more CPU than there are carriers. 0 in models without virtual "
-            "threads.",
+            "Virtual threads on a carrier now, those ready to run that wait for one, and how many "
+            "carriers the scheduler wants. Mounted at that number with a queue that stays: the "
+            "work needs more CPU than there are carriers. 0 in models without virtual threads.",
             "short",
-            [
-                Line(f"lab_virtual_thread_scheduler_mounted{{{SERVER}}}", "{{server}} mounted"),
-                Line(f"lab_virtual_thread_scheduler_queued{{{SERVER}}}", "{{server}} queued"),
-                Line(
-                    f"lab_virtual_thread_scheduler_parallelism{{{SERVER}}}",
-                    "{{server}} parallelism",
-                    dashed=True,
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("lab_virtual_thread_scheduler_mounted", "mounted"),
+            per_server("lab_virtual_thread_scheduler_queued", "queued"),
+            per_server("lab_virtual_thread_scheduler_parallelism", "parallelism", dashed=True),
         ),
         time_series(
             "Event loops",
             "Share of the time that each loop's thread was at work (5 s window). At 100 % the "
             "loop is the limit, whatever other CPUs do. Only models with loops.",
             "percentunit",
-            [
-                Line(
-                    f"server_loop:lab_event_loop_busy_seconds:rate5s{{{SERVER}}}",
-                    "{{server}} {{loop}} busy",
-                )
-            ],
-            width=THIRD,
+            per_server("server_loop:lab_event_loop_busy_seconds:rate5s", "{{loop}} busy"),
+            every_second=True,
         ),
         time_series(
             "Event loop queue",
             "Tasks handed to a loop that wait for their turn. Growing: the loop does not keep "
             "up. Only models that count them.",
             "short",
-            [Line(f"lab_event_loop_queue_depth{{{SERVER}}}", "{{server}} {{loop}} queued")],
-            width=THIRD,
+            per_server("lab_event_loop_queue_depth", "{{loop}} queued"),
+            every_second=True,
         ),
         time_series(
             "Requests in flight",
             "Requests begun and not yet answered, over all routes. With a delay of 200 ms, 5 "
             "requests/s for each of these is all there can be (Little's law).",
             "short",
-            [Line(f"sum by (server) (lab_http_requests_in_flight{{{SERVER}}})", "{{server}}")],
-            width=THIRD,
+            Line(f"sum by (server) (lab_http_requests_in_flight{{{SERVER}}})", "{{server}}"),
+            every_second=True,
         ),
         time_series(
             "Wait for a thread",
@@ -79,14 +59,12 @@ def threads() -> list[Panel]:
             "the longest of all routes: what a full pool or a busy scheduler costs. Failed answers "
             "are in it: quick failures lower it.",
             "s",
-            [
-                Line(
-                    "max by (server) (server_route_phase:lab_http_request_seconds:p95_5s"
-                    f'{{phase="queue", {SERVER}}})',
-                    "{{server}} queue p95",
-                )
-            ],
-            width=THIRD,
+            Line(
+                "max by (server) (server_route_phase:lab_http_request_seconds:p95_5s"
+                f'{{phase="queue", {SERVER}}})',
+                "{{server}} queue p95",
+            ),
+            every_second=True,
         ),
     ]
 
@@ -99,16 +77,8 @@ def cpu_and_memory() -> list[Panel]:
             "CPU in use by the server's container (100 % is one CPU), and what it may use: its "
             "quota (SERVER_CPUS), or the machine. A CPU set narrower than that is not seen here.",
             "percentunit",
-            [
-                Line(f"server:container_cpu_usage:rate10s{{{SERVER}}}", "{{server}}"),
-                Line(
-                    f"server:container_spec_cpu_limit:max{{{SERVER}}}",
-                    "{{server}} limit",
-                    dashed=True,
-                ),
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server:container_cpu_usage:rate10s"),
+            per_server("server:container_spec_cpu_limit:max", "limit", dashed=True),
         ),
         time_series(
             "CPU throttling",
@@ -116,64 +86,53 @@ def cpu_and_memory() -> list[Panel]:
             "a few percent the quota is felt in latency before the average reaches it. 0 "
             "without a quota.",
             "percentunit",
-            [
-                Line(
-                    "label_replace(service:container_cpu_cfs_throttled_periods:ratio10s"
-                    '{service=~"$server"}, "server", "$1", "service", "(.+)") '
-                    f"and on (server) server:container_cpu_usage:rate10s{{{SERVER}}}",
-                    "{{server}}",
-                )
-            ],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            Line(
+                "label_replace(service:container_cpu_cfs_throttled_periods:ratio10s"
+                '{service=~"$server"}, "server", "$1", "service", "(.+)") '
+                f"and on (server) server:container_cpu_usage:rate10s{{{SERVER}}}",
+                "{{server}}",
+            ),
         ),
         time_series(
             "Time in garbage collection",
             "Share of the time that collections took (10 s window). Above 5 % to 10 % memory "
             "costs throughput; near 100 % the heap is too small for what is live.",
             "percentunit",
-            [Line(f"server:jvm_gc_collection_seconds:rate10s{{{SERVER}}}", "{{server}}")],
-            width=THIRD,
-            min_step=SLOW_JOBS,
+            per_server("server:jvm_gc_collection_seconds:rate10s"),
         ),
-        time_series(
-            "Heap",
-            "Heap in use, what collections leave of it (after GC: the survivors of the last young "
-            "one, and all that the old generation holds now, dead or alive), and its limit. After "
-            "GC near the limit, with much time in collections: memory is the bottleneck.",
-            "bytes",
-            [
-                Line(f"server:jvm_memory_heap_used_bytes:sum{{{SERVER}}}", "{{server}} used"),
-                Line(
-                    f"server:jvm_memory_heap_after_collection_bytes:sum{{{SERVER}}}",
-                    "{{server}} after GC",
-                ),
-                Line(
-                    f'jvm_memory_max_bytes{{area="heap", {SERVER}}}',
-                    "{{server}} limit",
-                    dashed=True,
-                ),
-            ],
-            min_step=SLOW_JOBS,
+        heap(
+            HALF,
+            "After GC near the limit, with much time in collections: memory is the bottleneck.",
         ),
         time_series(
             "Memory of the server's container",
             "Resident memory of the JVM: heap, threads' stacks, buffers, code; and the limit of "
             "its container, beyond which the kernel kills it.",
             "bytes",
-            [
-                Line(
-                    f'process_resident_memory_bytes{{job="jvm", {SERVER}}}', "{{server}} resident"
-                ),
-                Line(
-                    'max by (service) (container_spec_memory_limit_bytes{service=~"$server"} > 0)',
-                    "{{service}} limit",
-                    dashed=True,
-                ),
-            ],
-            min_step=SLOW_JOBS,
+            per_server("process_resident_memory_bytes", "resident", 'job="jvm"'),
+            Line(
+                'max by (service) (container_spec_memory_limit_bytes{service=~"$server"} > 0)',
+                "{{service}} limit",
+                dashed=True,
+            ),
+            width=HALF,
         ),
     ]
+
+
+def heap(width: int, reading: str = "") -> Panel:
+    """The heap, and how to read it."""
+    return time_series(
+        "Heap",
+        "Heap in use, what collections leave of it (after GC: the survivors of the last young "
+        "one, and all that the old generation holds now, dead or alive), and its limit. "
+        f"{reading}".rstrip(),
+        "bytes",
+        per_server("server:jvm_memory_heap_used_bytes:sum", "used"),
+        per_server("server:jvm_memory_heap_after_collection_bytes:sum", "after GC"),
+        per_server("jvm_memory_max_bytes", "limit", 'area="heap"', dashed=True),
+        width=width,
+    )
 
 
 def sockets() -> list[Panel]:
@@ -185,14 +144,16 @@ def sockets() -> list[Panel]:
             "(overflows), all SYNs it dropped (drops), and TCP segments sent again. A client "
             "notices a dropped SYN as a wait of 1 s, 3 s, 7 s.",
             "cps",
-            [
+            *(
                 Line(f"rate(lab_kernel_{name}_total{{{SERVER}}}[$__rate_interval])", legend)
                 for name, legend in (
                     ("listen_overflows", "{{server}} overflows"),
                     ("listen_drops", "{{server}} drops"),
                     ("tcp_retransmits", "{{server}} retransmits"),
                 )
-            ],
+            ),
+            width=HALF,
+            every_second=True,
         ),
         time_series(
             "Accept queue length",
@@ -200,20 +161,20 @@ def sockets() -> list[Panel]:
             "BACKLOG the queue is full, and the next ones are overflows. A queue that lasts means "
             "that whoever accepts is too busy to.",
             "short",
-            [Line(f"lab_kernel_accept_queue_length{{{SERVER}}}", "{{server}} waiting")],
+            per_server("lab_kernel_accept_queue_length", "waiting"),
+            width=HALF,
+            every_second=True,
         ),
         time_series(
             "File descriptors",
             "Open descriptors and the most a process may have (NOFILE). A server holds one per "
             "client and one per downstream call; Toxiproxy two per connection. Logarithmic.",
             "short",
-            [
-                Line(f'process_open_fds{{job="jvm", {SERVER}}}', "{{server}} open"),
-                Line('process_open_fds{job=~"toxiproxy|downstream"}', "{{job}} open"),
-                Line('min(process_max_fds{job=~"jvm|toxiproxy|downstream"})', "limit", dashed=True),
-            ],
-            min_step=SLOW_JOBS,
+            per_server("process_open_fds", "open", 'job="jvm"'),
+            Line('process_open_fds{job=~"toxiproxy|downstream"}', "{{job}} open"),
+            Line('min(process_max_fds{job=~"jvm|toxiproxy|downstream"})', "limit", dashed=True),
             wide_range=True,
+            width=HALF,
         ),
         time_series(
             "Ports",
@@ -221,11 +182,11 @@ def sockets() -> list[Panel]:
             "TIME_WAIT. One address pair has 55,536 ports here (10000 to 65535): TIME_WAIT near "
             "that number means calls open and close a connection each. Logarithmic.",
             "short",
-            [
-                Line(f"lab_kernel_tcp_sockets_in_use{{{SERVER}}}", "{{server}} in use"),
-                Line(f"lab_kernel_tcp_time_wait{{{SERVER}}}", "{{server}} TIME_WAIT"),
-                Line("vector(65535 - 10000 + 1)", "ports of one address pair", dashed=True),
-            ],
+            per_server("lab_kernel_tcp_sockets_in_use", "in use"),
+            per_server("lab_kernel_tcp_time_wait", "TIME_WAIT"),
+            Line("vector(65535 - 10000 + 1)", "ports of one address pair", dashed=True),
             wide_range=True,
+            width=HALF,
+            every_second=True,
         ),
     ]

@@ -60,8 +60,8 @@ class Bench:
     measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     observe: Callable[..., str | None] = lambda *_: None
 
-    def warm(self, server: str, *_: object) -> Warmth:
-        self.warmed.append(server)
+    def warm(self, plan: TrialPlan, *_: object) -> Warmth:
+        self.warmed.append(plan.server)
         return self.warmth
 
     def light_load(self, plan: TrialPlan, *_: object) -> Demand | None:
@@ -293,8 +293,8 @@ IN_FORCE = "downstream/latency latency jitter=0 latency=300 stream=downstream to
 def test_a_toxic_that_comes_between_trials_makes_those_after_it_invalid(
     ready: Bench, fake_lab: FakeLab
 ) -> None:
-    def warm(server: str, *_: object) -> Warmth:
-        if server == "b":
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        if plan.server == "b":
             fake_lab.toxics.append(LATENCY)
         return WARM
 
@@ -331,8 +331,8 @@ def test_a_knob_turned_between_trials_makes_those_after_it_invalid(
 def without_knobs(ready: Bench, fake_lab: FakeLab) -> None:
     """A knob turned before the run is gone with the first fresh JVM."""
 
-    def warm(server: str, *_: object) -> Warmth:
-        fake_lab.pool_sizes[server] = 200
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        fake_lab.pool_sizes[plan.server] = 200
         return WARM
 
     fake_lab.pool_sizes["a"] = 20
@@ -910,8 +910,8 @@ def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(
 ) -> None:
     warm: list[tuple[object, int]] = []
 
-    def seen(server: str, *_: object) -> Warmth:
-        warm.append((fake_lab.pool_sizes[server], len(fake_lab.toxics)))
+    def seen(plan: TrialPlan, *_: object) -> Warmth:
+        warm.append((fake_lab.pool_sizes[plan.server], len(fake_lab.toxics)))
         return WARM
 
     ready.warm = seen  # type: ignore[method-assign]
@@ -978,8 +978,8 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
 
     seen: list[object] = []
 
-    def warm(server: str, url: str, route: str, connections: int, *_: object) -> Warmth:
-        seen.append((connections, fake_lab.identities[server].start_time_ms))
+    def warm(plan: TrialPlan, connections: int, *_: object) -> Warmth:
+        seen.append((connections, fake_lab.identities[plan.server].start_time_ms))
         return WARM
 
     ready.warm = warm  # type: ignore[method-assign]

@@ -275,9 +275,8 @@ def test_a_path_is_taken_as_it_is_in_queries() -> None:
 
 
 def warm_up(stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path) -> Warmth:
-    return warm_foreign(
-        "my-service", f"{URL}/x", "/x", 100, engine, stack, system, raw, 2, lambda _: None
-    )
+    of = plan("closed", server="my-service", url=f"{URL}/x", route="/x")
+    return warm_foreign(of, 100, engine, stack, system, raw, lambda _: None)
 
 
 def test_warm_is_proven_by_the_compiler_and_what_the_engine_saw(

@@ -204,11 +204,8 @@ def test_too_few_samples(lab: Lab) -> None:
 
 def test_a_jvm_that_was_never_warm(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 0.15 * at
-    url = "http://a:8080/downstream"
-    lab.warmth = prove_warm(
-        "a", url, "/downstream", 100, lab.engine, lab.stack, lab.system, lab.raw.parent / "w", 2,
-        lambda _: None,
-    )  # fmt: skip
+    raw = lab.raw.parent / "w"
+    lab.warmth = prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, lambda _: None)
     assert "cold JVM: not steady within 60 s" in lab.reason()
 
 

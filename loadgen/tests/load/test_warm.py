@@ -8,7 +8,7 @@ from lab.errors import Interrupted
 from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, prove_warm, steady
 from lab.model import WarmCycle, Warmth
 from lab.system.stack import Stack
-from support.fakes import FakeEngine, FakeLab, FakeSystem
+from support.fakes import FakeEngine, FakeLab, FakeSystem, plan
 
 
 @pytest.fixture
@@ -23,8 +23,7 @@ def warm_up(
         if seen is not None:
             seen.append(elapsed_s)
 
-    url = "http://a:8080/downstream"
-    return prove_warm("a", url, "/downstream", 100, engine, stack, system, raw, 2, progress)
+    return prove_warm(plan(), 100, engine, stack, system, raw, progress)
 
 
 def test_a_jvm_that_stands_still_takes_three_cycles(

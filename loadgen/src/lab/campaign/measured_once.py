@@ -47,15 +47,12 @@ class MeasuredOnce:
             if self.experiment.target:
                 warm, what = stages.warm_foreign, "warming up"
             self._warm[key] = warm(
-                plan.server,
-                plan.url,
-                plan.route,
+                plan,
                 min(most, WARM_CONNECTIONS),
                 engine,
                 self.tools.stack,
                 self.tools.system,
                 self.run_dir / "warm-up",
-                plan.cores,
                 lambda elapsed_s: self.progress.phase(plan, f"{what}, {elapsed_s:.0f} s"),
             )
         return self._warm[key]

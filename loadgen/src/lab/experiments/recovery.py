@@ -14,7 +14,7 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
-from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import Second, answers
 from lab.load.measure import RECORD
 from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
@@ -68,7 +68,7 @@ def recoveries(
     """
     limits = [one.started_s for one in disturbances[1:]] + [window[1]]
     calm = whole_seconds(window[0], disturbances[0].started_s)
-    before = Spectrum.of(seconds[at] for at in calm if at in seconds)
+    before = Histogram.sum_of(seconds[at] for at in calm if at in seconds)
     per_second = before.count / len(calm) if calm else 0.0
     if per_second < needed_samples(P95):
         raise ValueError(
@@ -79,10 +79,10 @@ def recoveries(
     limit_ms = calm_ms * (1 + steady.tolerance)
 
     late_s = max(PAUSE_S, (limit_ms - calm_ms) / 1000)
-    p95_ms = {at: Spectrum.of([one]).at_ms(P95) for at, one in seconds.items()}
+    p95_ms = {at: one.at_ms(P95) for at, one in seconds.items()}
 
     def held(on_end: range) -> bool:
-        answered = sum(seconds[at].buckets.total() for at in on_end if at in seconds)
+        answered = sum(seconds[at].count for at in on_end if at in seconds)
         return answered >= (CALM_KEPT_UP * len(on_end) - late_s) * per_second
 
     def as_before(first: int) -> bool:
@@ -110,7 +110,7 @@ def check_calm(
 ) -> None:
     """Raises ValueError where the server does not keep up with the load in the calm (from, to)."""
     calm = whole_seconds(*calm_s)
-    answered = sum(seconds[at].buckets.total() for at in calm if at in seconds)
+    answered = sum(seconds[at].count for at in calm if at in seconds)
     if answered < CALM_KEPT_UP * (offered_rps or 0) * len(calm):
         raise ValueError(
             f"{answered / max(1, len(calm)):.0f} of {offered_rps} req/s were answered before the "

@@ -90,13 +90,19 @@ def predict(
 ) -> Prediction:
     """The bounds of one trial. `path` is a valid route, with its query. `host_cores` is how many
     CPUs the machine has that server, generator, proxy and downstream share."""
-    if snapshot.foreign:
-        return _predict_foreign(concurrency, offered_rps, snapshot, demand, host_cores)
-    call = parse(path)
-    r0_ms = response_time_ms(call, snapshot)
     bounds = []
     if offered_rps is not None:
         bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
+    if snapshot.foreign:
+        bounds += _of_foreign(concurrency, snapshot, demand, host_cores)
+        bounds.sort(key=lambda bound: bound.rps)
+        expected_ms = None
+        if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
+            r0_ms = demand.r0_ms or 0.0 if demand else 0.0
+            expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
+        return Prediction(tuple(bounds), (), expected_ms, demand)
+    call = parse(path)
+    r0_ms = response_time_ms(call, snapshot)
     for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms):
         if count and busy_ms:
             rps = count * 1000 / busy_ms
@@ -112,38 +118,26 @@ def predict(
     return Prediction(tuple(bounds), caveats, expected_ms, demand)
 
 
-def _predict_foreign(
-    concurrency: int,
-    offered_rps: int | None,
-    snapshot: Snapshot,
-    demand: Demand | None,
-    host_cores: int | None,
-) -> Prediction:
-    """The bounds for a service that is not the lab's. All but the offered rate are estimates: R0,
-    which includes computing, and CPU time are measured, and the service's limits are not known."""
-    bounds = []
-    if offered_rps is not None:
-        bounds.append(Bound(OFFERED, offered_rps, f"{offered_rps} req/s offered"))
-    r0_ms = demand.r0_ms or 0.0 if demand else 0.0
+def _of_foreign(
+    concurrency: int, snapshot: Snapshot, demand: Demand | None, host_cores: int | None
+) -> Iterator[Bound]:
+    """The bounds for a service that is not the lab's. All are estimates: R0, which includes
+    computing, and CPU time are measured, and the service's limits are not known."""
+    if demand is None:
+        return
     pool = snapshot.exported.pool_size if snapshot.exported else None
     for resource, count in (("connections", concurrency), ("worker pool", pool)):
-        if count and r0_ms and _holds_r0(demand):
-            formula = f"{count} / {r0_ms / 1000:.3g} s"
-            bounds.append(Bound(resource, count * 1000 / r0_ms, formula, estimate=True))
-    if demand is not None and demand.host_cpu_s and host_cores:
-        formula = f"{host_cores:g} / {demand.host_cpu_s * 1000:.3g} ms"
-        bounds.append(Bound("host CPU", host_cores / demand.host_cpu_s, formula, estimate=True))
-    bounds.sort(key=lambda bound: bound.rps)
-    expected_ms = None
-    if offered_rps is None and bounds:  # One connection's mean tells nothing about an open load.
-        expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
-    return Prediction(tuple(bounds), (), expected_ms, demand)
+        if count and demand.r0_ms and _holds_r0(demand):
+            formula = f"{count} / {demand.r0_ms / 1000:.3g} s"
+            yield Bound(resource, count * 1000 / demand.r0_ms, formula, estimate=True)
+    # It does not tell how many CPUs it may use.
+    yield from _estimates(demand, None, host_cores, None)
 
 
-def _holds_r0(demand: Demand | None) -> bool:
+def _holds_r0(demand: Demand) -> bool:
     """Whether count / R0 tells what to expect. It does not where even the light load fell far below
     it and no cost of a request explains that: then nobody knows what limits."""
-    if demand is None or not demand.r0_ms or demand.light_rps is None or demand.host_cpu_s:
+    if not demand.r0_ms or demand.light_rps is None or demand.host_cpu_s:
         return True
     return demand.light_rps >= HELD * demand.connections * 1000 / demand.r0_ms
 
@@ -158,7 +152,7 @@ def _cpus(snapshot: Snapshot, condition: Condition) -> float:
 
 
 def _estimates(
-    demand: Demand, cpus: float, host_cores: int | None, busy_only: int | None
+    demand: Demand, cpus: float | None, host_cores: int | None, busy_only: int | None
 ) -> Iterator[Bound]:
     """m/D for the CPUs, and N/D for the `busy_only` connections of a route that does not wait."""
     for resource, count, each_s in (

@@ -112,15 +112,9 @@ def facts(snapshot: Snapshot) -> dict[str, Json]:
     if identity is None:
         known = {"jdk": exported.jdk, "max_heap_bytes": exported.max_heap_bytes} if exported else {}
         return {**snapshot.settings, **{k: v for k, v in known.items() if v is not None}}
-    return {
-        **snapshot.settings,
-        "version": identity.version,
-        "jdk": identity.jdk,
-        "cpus": identity.cpus,
-        "max_heap_bytes": identity.max_heap_bytes,
-        "gc": list(identity.gc),
-        "jvm_flags": list(identity.jvm_flags),
-    }
+    read = {name: getattr(identity, name) for name in (*_BUILD, *_JVM)}
+    lists = {name: list(value) for name, value in read.items() if isinstance(value, tuple)}
+    return {**snapshot.settings, **read, **lists}
 
 
 def kind_of(name: str) -> Kind:

@@ -112,10 +112,15 @@ def measure_demand(
             closed = _read(plan, stack, system)
             whole = not running.ended
     except LabUnreachable:
-        settled(plan.server, stack, system)
-        return None
+        whole = False
     settled(plan.server, stack, system)
-    return demand_of(connections, (first, idle), (opened, closed), host_cores) if whole else None
+    if not whole:
+        return None
+    answered = closed.work.requests - opened.work.requests
+    failed = closed.work.failed - opened.work.failed
+    if answered < LEAST_REQUESTS or not 0 <= failed <= MOST_FAILED * answered:
+        return None
+    return _cost(connections, answered, (first, idle), (opened, closed), host_cores)
 
 
 def demand_of_foreign(
@@ -197,21 +202,6 @@ def _cpu_s(server: str, stack: Stack) -> float | None:
         return None
 
 
-def demand_of(
-    connections: int,
-    idle: tuple[_Reading, _Reading],
-    light: tuple[_Reading, _Reading],
-    host_cores: int | None,
-) -> Demand | None:
-    """The demand by the counters before and after the idle time, and within the light load."""
-    before, after = light
-    answered = after.work.requests - before.work.requests
-    failed = after.work.failed - before.work.failed
-    if answered < LEAST_REQUESTS or not 0 <= failed <= MOST_FAILED * answered:
-        return None
-    return _cost(connections, answered, idle, light, host_cores)
-
-
 def _cost(
     connections: int,
     answered: float,
@@ -219,9 +209,10 @@ def _cost(
     light: tuple[_Edge, _Edge],
     host_cores: int | None,
 ) -> Demand:
-    """The cost of each request answered between the edges of `light`."""
+    """The cost of each request answered between the edges of `light`; `idle` are the edges of the
+    idle time."""
     length_s = light[1].at_s - light[0].at_s
-    server_s = _less(_server_share(*light), _server_share(*idle))
+    server_s = _less(_server_cpus(*light), _server_cpus(*idle))
     host_share = _less(_host_share(*light), _host_share(*idle))
     host_s = None if host_share is None or host_cores is None else host_share * host_cores
     if host_s is not None and server_s is not None and host_s < server_s:
@@ -239,7 +230,7 @@ def _each(cpus: float | None, least: float, length_s: float, requests: float) ->
     return None if cpus is None or cpus < least else cpus * length_s / requests
 
 
-def _server_share(before: _Edge, after: _Edge) -> float | None:
+def _server_cpus(before: _Edge, after: _Edge) -> float | None:
     """CPU seconds per second, of the server's process."""
     if before.cpu_s is None or after.cpu_s is None or after.cpu_s < before.cpu_s:
         return None

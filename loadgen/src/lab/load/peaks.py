@@ -31,12 +31,9 @@ class Peaks:
         self._raw = raw
         self._due: list[tuple[float, float]] = []
         if spike is not None:
-            starts = range(spike.calm_s, spike.total_s, spike.calm_s + spike.peak_s)
-            self._due = [
-                (opens_s + start, opens_s + start + spike.peak_s)
-                for start in starts
-                if start < spike.total_s - spike.calm_s
-            ]
+            last_s, every_s = spike.total_s - spike.calm_s, spike.calm_s + spike.peak_s
+            starts = (opens_s + at for at in range(spike.calm_s, last_s, every_s))
+            self._due = [(start, start + spike.peak_s) for start in starts]
         self._run: EngineRun | None = None
         self._started_s = 0.0
         self._done: list[Peak] = []

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
-from lab.load.engine_run import EngineRun, scratch
+from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
 from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
@@ -43,6 +43,7 @@ SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
 OUTPUT = "warm-up.txt"
+RESTARTED = "its JVM restarted meanwhile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,51 +56,44 @@ class _Reading:
 
 
 def prove_warm(
-    server: str,
-    url: str,
-    route: str,
-    concurrency: int,
+    plan: TrialPlan,
+    connections: int,
     engine: Engine,
     stack: Stack,
     system: System,
     raw: Path,
-    cores: int,
     progress: Callable[[float], None],
 ) -> Warmth:
-    """Load the route with `concurrency` connections until it is steady, at most MAX_WARM_S.
+    """Load the plan's route with so many connections until it is steady, at most MAX_WARM_S.
 
     `raw` is a folder for the engine's files; it is gone afterwards. `progress` is called every
     STEP_S with the seconds since the load began. Returns when the server has answered every
     request. Raises EngineError where the engine cannot be started, and Interrupted. The engine is
     ended in any case.
     """
-    plan = _plan(server, url, route, concurrency, engine, cores)
+    load = closed_load(plan, "warm-up", connections, round(2 * MAX_WARM_S))
     cycles: list[WarmCycle] = []
-    with scratch(raw), EngineRun(system, engine.schedule(plan, raw).argv, raw / OUTPUT) as run:
-        problem = _until_steady(plan, run, stack, system, cycles, progress)
+    with scratch(raw), EngineRun(system, engine.schedule(load, raw).argv, raw / OUTPUT) as run:
+        problem = _until_steady(load, run, stack, system, cycles, progress)
         if run.ended:
             problem = f"its load ended by itself: {last_line(raw / OUTPUT, 'it said nothing')}"
-    settled(server, stack, system)
+    settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
 
 def warm_foreign(
-    server: str,
-    url: str,
-    route: str,
-    concurrency: int,
+    plan: TrialPlan,
+    connections: int,
     engine: Engine,
     stack: Stack,
     system: System,
     raw: Path,
-    cores: int,
     progress: Callable[[float], None],
 ) -> Warmth:
     """As prove_warm, for a service that is not the lab's. Each cycle is a load of its own, and its
     rate and median come from the engine. Without a JMX exporter nobody tells the JIT compile time,
     and nothing can be proven: the service is loaded for FIXED_WARM_S, and the warmth says so."""
-    plan = _plan(server, url, route, concurrency, engine, cores)
-    began_s = system.monotonic()
+    server, began_s = plan.server, system.monotonic()
 
     def load(seconds: float) -> Short[tuple[float, float | None]] | str:
         return short_load(
@@ -107,7 +101,7 @@ def warm_foreign(
             engine,
             system,
             raw,
-            concurrency,
+            connections,
             round(seconds),
             lambda: (system.monotonic(), _compiled_s(server, stack)),
             lambda: progress(system.monotonic() - began_s),
@@ -122,7 +116,7 @@ def warm_foreign(
         settled(server, stack, system)
         return Warmth(False, (), why, provable=False)
     cycles: list[WarmCycle] = []
-    problem = _until_steady_in_cycles(load, cycles, began_s, concurrency)
+    problem = _until_steady_in_cycles(load, cycles, began_s, connections)
     settled(server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -131,7 +125,7 @@ def _until_steady_in_cycles(
     load: Callable[[float], Short[tuple[float, float | None]] | str],
     cycles: list[WarmCycle],
     began_s: float,
-    concurrency: int,
+    connections: int,
 ) -> str | None:
     """Load in cycles, adding to `cycles`. None once they are steady, else why they never were."""
     while True:
@@ -142,21 +136,14 @@ def _until_steady_in_cycles(
         if before is None or after is None:
             return "its JMX exporter stopped answering meanwhile"
         if after < before:
-            return "its JVM restarted meanwhile"
-        latency = done.reading.raw
-        cycles.append(
-            WarmCycle(
-                at_s=round(at_s - began_s, 3),
-                length_s=round(at_s - from_s, 3),
-                rps=round(done.reading.achieved_rps, 3),
-                p50_ms=round(latency.p50_ms, 3) if latency else None,
-                jit_share=round((after - before) / (at_s - from_s), 4),
-            )
-        )
-        if steady(cycles, concurrency):
+            return RESTARTED
+        p50_ms = done.reading.raw.p50_ms if done.reading.raw else None
+        rps = done.reading.achieved_rps
+        cycles.append(_cycle(began_s, (from_s, at_s), rps, p50_ms, after - before))
+        if steady(cycles, connections):
             return None
         if at_s - began_s >= MAX_WARM_S:
-            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
+            return _not_steady(cycles)
 
 
 def _compiled_s(server: str, stack: Stack) -> float | None:
@@ -164,26 +151,6 @@ def _compiled_s(server: str, stack: Stack) -> float | None:
         return stack.exporter.compilation_s(server)
     except LabUnreachable:
         return None
-
-
-def _plan(
-    server: str, url: str, route: str, concurrency: int, engine: Engine, cores: int
-) -> TrialPlan:
-    """The load of a warm-up."""
-    return TrialPlan(
-        trial="warm-up",
-        server=server,
-        url=url,
-        route=route,
-        engine=engine.name,
-        mode="closed",
-        concurrency=concurrency,
-        offered_rps=None,
-        predicted_rps=None,
-        duration_s=round(2 * MAX_WARM_S),
-        warmup_s=None,
-        cores=cores,
-    )
 
 
 def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
@@ -217,9 +184,9 @@ def _until_steady(
         due_s = elapsed_s + CYCLE_S
         reading = _read(plan, stack, system)
         if last is not None and reading is not None:
-            cycle = _cycle(last, reading, began_s)
+            cycle = _between(last, reading, began_s)
             if cycle is None:
-                return "its JVM restarted meanwhile"
+                return RESTARTED
             cycles.append(cycle)
             if steady(cycles, plan.concurrency):
                 return None
@@ -227,7 +194,7 @@ def _until_steady(
                 return f"nothing was answered for {elapsed_s:.0f} s"
         last = reading or last
         if elapsed_s >= MAX_WARM_S:
-            return f"not steady within {MAX_WARM_S:.0f} s: {_tail(cycles)}"
+            return _not_steady(cycles)
     return None
 
 
@@ -235,16 +202,13 @@ def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
     """None while the server does not answer. If it comes back, that cycle is longer."""
     try:
         at_s = system.monotonic()
-        return _Reading(
-            at_s,
-            stack.exporter.compilation_s(plan.server),
-            stack.management.work(plan.server, plan.route),
-        )
+        compilation_s = stack.exporter.compilation_s(plan.server)
+        return _Reading(at_s, compilation_s, stack.management.work(plan.server, plan.route))
     except LabUnreachable:
         return None
 
 
-def _cycle(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | None:
+def _between(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | None:
     """The cycle between two readings; None where a counter started again from 0."""
     compiled_s = after.compilation_s - before.compilation_s
     answered = after.work.requests - before.work.requests
@@ -254,23 +218,34 @@ def _cycle(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | Non
     earlier = dict(before.work.buckets)
     buckets = [(le, count - earlier.get(le, 0.0)) for le, count in after.work.buckets]
     p50_s = bucket_quantile(buckets, 0.5)
-    length_s = after.at_s - before.at_s
+    p50_ms = None if p50_s is None else p50_s * 1000
+    rps = answered / (after.at_s - before.at_s)
+    return _cycle(began_s, (before.at_s, after.at_s), rps, p50_ms, compiled_s)
+
+
+def _cycle(
+    began_s: float,
+    edges: tuple[float, float],
+    rps: float,
+    p50_ms: float | None,
+    compiled_s: float,
+) -> WarmCycle:
+    length_s = edges[1] - edges[0]
     return WarmCycle(
-        at_s=round(after.at_s - began_s, 3),
+        at_s=round(edges[1] - began_s, 3),
         length_s=round(length_s, 3),
-        rps=round(answered / length_s, 3),
-        p50_ms=None if p50_s is None else round(p50_s * 1000, 3),
+        rps=round(rps, 3),
+        p50_ms=None if p50_ms is None else round(p50_ms, 3),
         jit_share=round(compiled_s / length_s, 4),
     )
 
 
-def _tail(cycles: Sequence[WarmCycle]) -> str:
-    """The last cycles, for people."""
-    if not cycles:
-        return "the server told nothing of itself"
-    return "; ".join(
+def _not_steady(cycles: Sequence[WarmCycle]) -> str:
+    """Why the cycles are not steady: the last of them."""
+    tail = "; ".join(
         f"{cycle.rps:.0f} req/s, p50 "
         f"{'unknown' if cycle.p50_ms is None else f'{cycle.p50_ms:.0f} ms'}, "
         f"JIT {cycle.jit_share:.0%}"
         for cycle in cycles[-STEADY_CYCLES:]
     )
+    return f"not steady within {MAX_WARM_S:.0f} s: {tail or 'the server told nothing of itself'}"

@@ -49,10 +49,9 @@ class Window:
             return Usage(process.cpu_s(), None, None, None)
         # The counters were read slightly beside the edges. The rate per second is kept.
         scale = window_s / (closed.at_s - opened.at_s)
-        shares = None
+        shares = wait_s = slices = throttled_s = None
         if opened.host is not None and closed.host is not None:
             shares = closed.host.shares_since(opened.host)
-        wait_s = slices = throttled_s = None
         if opened.turns is not None and closed.turns is not None:
             wait_s = (closed.turns.wait_s - opened.turns.wait_s) * scale
             slices = round((closed.turns.slices - opened.turns.slices) * scale)

@@ -7,66 +7,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from lab.model import Judgement, Measurement, Row, Verdict
+from lab.model import (
+    Counts,
+    Judgement,
+    Latency,
+    Measurement,
+    Reading,
+    Row,
+    TrialPlan,
+    Verdict,
+)
 from lab.store.records import append_row, cell, csv_text, read_rows
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
+T = TypeVar("T")
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
 def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> Row:
     """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
-    plan = record.plan
-    corrected = reading.corrected if reading else None
-    raw = reading.raw if reading else None
-    counts = reading.counts if reading else None
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
     return Row(
         run=run,
-        trial=plan.trial,
-        server=plan.server,
-        route=plan.route,
-        engine=plan.engine,
-        mode=plan.mode,
-        concurrency=plan.concurrency,
-        offered_rps=plan.offered_rps,
-        predicted_rps=plan.predicted_rps,
-        achieved_rps=reading.achieved_rps if reading else None,
-        p50_ms=corrected.p50_ms if corrected else None,
-        p95_ms=corrected.p95_ms if corrected else None,
-        p99_ms=corrected.p99_ms if corrected else None,
-        max_ms=corrected.max_ms if corrected else None,
-        raw_p50_ms=raw.p50_ms if raw else None,
-        raw_p95_ms=raw.p95_ms if raw else None,
-        raw_p99_ms=raw.p99_ms if raw else None,
-        raw_max_ms=raw.max_ms if raw else None,
-        sent=counts.sent if counts else None,
-        ok=counts.ok if counts else None,
-        http_errors=counts.http_errors if counts else None,
-        socket_errors=counts.socket_errors if counts else None,
-        timeouts=counts.timeouts if counts else None,
-        unfinished=counts.unfinished if counts else None,
+        **_columns(TrialPlan, record.plan),
+        **_columns(Reading, reading),
+        **_columns(Counts, reading.counts if reading else None),
+        **_columns(Latency, reading.corrected if reading else None),
+        **_columns(Latency, reading.raw if reading else None, "raw_"),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         bottleneck=verdict.bottleneck,
         confidence=verdict.confidence,
         started_at=started_at,
         ended_at=ended_at,
-        window_s=reading.window_s if reading else None,
-        accounted_s=counts.accounted_s if counts else None,
-        launch=plan.launch,
-        arm=plan.arm,
         expected_rps=record.bounds[0].rps if record.bounds else None,
         # No prediction covers peaks or a script of toxics.
         expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
         binding=record.bounds[0].resource if record.bounds else None,
-        window_ok=reading.window_ok if reading else None,
-        window_http_errors=reading.window_http_errors if reading else None,
     )
+
+
+def _columns(kind: type[T], record: T | None, prefix: str = "") -> dict[str, Any]:
+    """The columns that are called like the fields of a record, with its values: None without it."""
+    return {
+        prefix + name: None if record is None else getattr(record, name)
+        for name in get_type_hints(kind)
+        if prefix + name in Row.columns()
+    }
 
 
 def append(path: Path, row: Row) -> None:

@@ -6,15 +6,13 @@ variables; every other line is one panel. Times of samples are in ms from the wi
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.errors import RawDataError
 from lab.model import PanelAnswers, PanelLine, Panels
+from lab.store.records import header_of, packed_lines
 
 NAME = "panels.jsonl.gz"
 FORMAT = 1
@@ -27,23 +25,13 @@ def load(raw: Path) -> Panels | None:
     path = raw / NAME
     if not path.exists():
         return None
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            header = json.loads(next(file, "null"))
-            number = 1
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise RawDataError(path, 1, "is not of a format this version reads")
-            found = []
-            for text in file:
-                number += 1
-                found.append(_panel(json.loads(text)))
+    with packed_lines(path) as lines:
+        header = header_of(path, lines, FORMAT)
         opens, closes = header["window"]
+        panels = tuple(map(_panel, lines))
         return Panels(
-            header["dashboard"], (closes - opens) / 1000, header["step_ms"] / 1000, tuple(found)
+            header["dashboard"], (closes - opens) / 1000, header["step_ms"] / 1000, panels
         )
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
-        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
 
 
 def _panel(told: Mapping[str, Any]) -> PanelAnswers:

@@ -11,10 +11,11 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -110,6 +111,33 @@ def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
     part.replace(path)
 
 
+@contextmanager
+def packed_lines(path: Path) -> Iterator[Iterator[Any]]:
+    """The values of a file of `write_packed_lines`, read one by one. What goes wrong in reading
+    one, or with its value in the block, is a RawDataError that names its line."""
+    number = 0
+
+    def values(file: Iterable[str]) -> Iterator[Any]:
+        nonlocal number
+        for text in file:
+            number += 1
+            yield json.loads(text)
+
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield values(file)
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
+        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
+
+
+def header_of(path: Path, lines: Iterator[Any], version: int) -> dict[str, Any]:
+    """The first of the `lines` of a file whose header tells its format. Raises RawDataError."""
+    header = next(lines, None)
+    if not isinstance(header, dict) or header.get("format") != version:
+        raise RawDataError(path, 1, "is not of a format this version reads")
+    return header
+
+
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
     """Add one CSV row (to a new file: the header too) in one write, flushed to disk."""
     text = csv_text([cells] if path.exists() else [columns, cells])
@@ -162,6 +190,8 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
     """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
     RawDataError."""
     hints = get_type_hints(kind)
+    optional = {name for name, hint in hints.items() if type(None) in get_args(hint)}
+    rows = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -169,30 +199,17 @@ def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
             if wrong:
                 problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
                 raise RawDataError(path, 1, problem)
-            return tuple(_row(path, reader.line_num, kind, hints, cells) for cells in reader)
+            for cells in reader:
+                if None in cells or None in cells.values():
+                    raise RawDataError(path, reader.line_num, "has not a cell for each column")
+                known = {name: text for name, text in cells.items() if text or name not in optional}
+                values = dict.fromkeys(optional) | known
+                rows.append(msgspec.convert(values, kind, strict=False))
     except OSError as failure:
         raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    except msgspec.ValidationError as failure:
+        problem = f"is not a row of {path.name}: {failure}"
+        raise RawDataError(path, reader.line_num, problem) from None
     except (csv.Error, UnicodeDecodeError) as failure:
         raise RawDataError(path, None, f"is not CSV: {failure}") from None
-
-
-def _row(
-    path: Path, line: int, kind: type[T], hints: Mapping[str, Any], cells: Mapping[str, str | None]
-) -> T:
-    try:
-        return kind(**{name: _cell_value(hints[name], text) for name, text in cells.items()})
-    except (KeyError, TypeError, ValueError) as failure:
-        raise RawDataError(path, line, f"is not a row of {path.name}: {failure}") from None
-
-
-def _cell_value(hint: Any, text: str | None) -> Any:
-    if text is None:
-        raise ValueError("it is cut off")
-    if not text and type(None) in get_args(hint):
-        return None
-    if get_origin(hint) is Literal:
-        return text
-    kind = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
-    if kind is bool:
-        return {"true": True, "false": False}[text]
-    return datetime.fromisoformat(text) if kind is datetime else kind(text)
+    return tuple(rows)

@@ -6,15 +6,12 @@ its labels, its samples' times (ms since 1970) and values.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.errors import RawDataError
 from lab.model import Observation, Series
-from lab.store.records import write_packed_lines
+from lab.store.records import header_of, packed_lines, write_packed_lines
 
 NAME = "series.jsonl.gz"
 FORMAT = 1
@@ -47,26 +44,16 @@ def write(
 def load(raw: Path) -> Observation:
     """The observation in a trial's raw folder. Raises RawDataError."""
     path = raw / NAME
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            header = json.loads(next(file, "null"))
-            number = 1
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise RawDataError(path, 1, "is not of a format this version reads")
-            known: dict[tuple[float, ...], tuple[float, ...]] = {}
-            found = []
-            for text in file:
-                number += 1
-                line = json.loads(text)
-                times = tuple(at / 1000 for at in line["t"])
-                # A target's series were scraped together: one tuple of times serves them all.
-                times = known.setdefault(times, times)
-                found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
-        opens, closes = header["window"]
+    known: dict[tuple[float, ...], tuple[float, ...]] = {}
+    found = []
+    with packed_lines(path) as lines:
+        opens, closes = header_of(path, lines, FORMAT)["window"]
+        for line in lines:
+            times = tuple(at / 1000 for at in line["t"])
+            # A target's series were scraped together: one tuple of times serves them all.
+            times = known.setdefault(times, times)
+            found.append(Series(line["labels"], times, tuple(map(float, line["v"]))))
         return Observation((opens / 1000, closes / 1000), tuple(found))
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
-        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
 
 
 def load_or_none(raw: Path) -> Observation | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError
-from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS, DATABASE, OUTPUT, SUMMARY, Oha
 from lab.load.engines.oha_tickets import missing
 from lab.model import Reading, TrialPlan, error_share, good_share
@@ -121,7 +121,7 @@ def played(
     run_s: float,
     issued: Callable[[float], float],
     fate: Callable[[int], str] = lambda ticket: "answered",
-) -> tuple[list[Answer], dict[str, int], Spectrum]:
+) -> tuple[list[Answer], dict[str, int], Histogram]:
     """What oha stores of a run: every ticket is taken up in order by the first connection that is
     free, and answered TOOK_S later; `issued` is when one that was due at a moment was issued,
     `fate` whether it was answered, failed or hung. And the corrected latencies of all that was
@@ -144,7 +144,7 @@ def played(
         rows.append((at, start, end, 200))
         if end >= 2:
             truth.add(round((end - due) * 1e6))
-    return rows, {text: n for text, n in errors.items() if n}, Spectrum.of([truth])
+    return rows, {text: n for text, n in errors.items() if n}, truth
 
 
 def read_back(

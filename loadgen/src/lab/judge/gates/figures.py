@@ -19,7 +19,8 @@ NO_ANSWER = "nothing was answered in the measured window"
 
 def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the figures of a window with answers cannot be right."""
-    yield from _successes(reading)
+    if answered(reading)[0] == 0:
+        yield NO_SUCCESS
     yield from _littles_law(record, reading)
     yield from _bound(record, reading)
 
@@ -31,12 +32,6 @@ def samples(reading: Reading, asked: bool) -> Iterator[str]:
         yield NO_ANSWER
     elif reading.samples < MIN_SAMPLES:
         yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
-
-
-def _successes(reading: Reading) -> Iterator[str]:
-    ok, _ = answered(reading)
-    if ok == 0:
-        yield NO_SUCCESS
 
 
 def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:

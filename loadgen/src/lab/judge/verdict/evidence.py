@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
 from lab.judge.predict import response_time_ms
@@ -21,6 +22,7 @@ from lab.model import (
 )
 from lab.model.routes import RouteCall, foreign, parse
 
+T = TypeVar("T")
 # Rounding, and the edges of a window, may put the rate this far above N / R0, where R0 was
 # measured.
 MOST_OF_R0 = 1.05
@@ -58,11 +60,6 @@ class SeenTrial:
         if self.record.before.foreign:
             return foreign(self.record.plan.route)
         return parse(self.record.plan.route)
-
-    @property
-    def path(self) -> str:
-        """The route without its query: the label `route`."""
-        return self.call.route.path
 
     @property
     def rps(self) -> float:
@@ -206,9 +203,9 @@ class SeenTrial:
         return [value] if opens - 2 <= at <= closes + 2 else []
 
 
-def kept(*evidence: Evidence | None) -> tuple[Evidence, ...]:
-    """The evidence that is known."""
-    return tuple(one for one in evidence if one is not None)
+def kept(*found: T | None) -> tuple[T, ...]:
+    """What is known of it."""
+    return tuple(one for one in found if one is not None)
 
 
 def value(evidence: Evidence | None) -> float | None:

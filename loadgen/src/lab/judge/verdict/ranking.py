@@ -8,12 +8,12 @@ would be a defect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from lab.judge.gates import parts
 from lab.judge.gates.generator import overloaded
 from lab.judge.verdict import downstream, foreign, machine, server_limits, threads
-from lab.judge.verdict.evidence import SeenTrial
+from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import HIGH, NONE, UNKNOWN, Judgement, Measurement, Observation, Standing, Verdict
 
 # A suspect is named from this score on.
@@ -110,7 +110,7 @@ def _verdict(
         for job in parts.jobs(measurement.record)
         if not observation.covers(job)
     )
-    found = [one for one in (ask(seen) for ask in _STANDINGS) if one is not None]
+    found = kept(*(ask(seen) for ask in _STANDINGS))
     # Of equal scores the first counts, which is the inner resource.
     ranked = tuple(sorted(found, key=lambda one: -one.score))
     name, confidence, sentence = _named(seen, ranked)
@@ -126,14 +126,11 @@ def _verdict(
         missing = (*missing, *unknown)
         # The rate alone proves that an open load had all it can have. A closed load also needs an
         # R0, which must not be measured on a machine as full as this one.
-        sure = name == NONE and (measurement.record.plan.mode == "open" or not _any_full(ranked))
+        full = any(one.score >= HIGH for one in ranked)
+        sure = name == NONE and (measurement.record.plan.mode == "open" or not full)
         if (unknown or name == NONE) and not sure:
             confidence = min(confidence, DOUBTED)
     return Verdict(name, round(confidence, 2), sentence, ranked, missing)
-
-
-def _any_full(ranked: Sequence[Standing]) -> bool:
-    return any(one.score >= HIGH for one in ranked)
 
 
 def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:

@@ -151,16 +151,12 @@ def accept_queue(seen: SeenTrial) -> Standing | None:
 
 def file_descriptors(seen: SeenTrial) -> Standing | None:
     """The open files of the server, the proxy and the downstream, each against its own limit."""
-    found = [
-        one
-        for one in (
-            _none_left(seen),
-            _descriptors(seen, "the server", job="jvm", server=seen.server),
-            _descriptors(seen, "Toxiproxy", job="toxiproxy"),
-            _descriptors(seen, "the downstream", job="downstream"),
-        )
-        if one is not None
-    ]
+    found = kept(
+        _none_left(seen),
+        _descriptors(seen, "the server", job="jvm", server=seen.server),
+        _descriptors(seen, "Toxiproxy", job="toxiproxy"),
+        _descriptors(seen, "the downstream", job="downstream"),
+    )
     return max(found, key=lambda one: one.score, default=None)
 
 

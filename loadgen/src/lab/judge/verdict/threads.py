@@ -40,7 +40,7 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         return None
     if queued is None and foreign:
         queued = seen.waiting_beside(active)
-    request = {**mine, "route": seen.path}
+    request = {**mine, "route": seen.call.route.path}
     wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
     held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
     used = max(0.0, min(1.0, active.value / size.value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lab.model import LEAST_BEYOND, Curve, Latency
@@ -33,26 +33,20 @@ class Histogram:
         self.sum_us += value_us * count
         self.max_us = max(self.max_us, value_us)
 
-
-@dataclass(frozen=True, slots=True)
-class Spectrum:
-    """Several histograms added up."""
-
-    buckets: Mapping[int, int]
-    count: int
-    sum_us: int
-    max_us: int
-
     @classmethod
-    def of(cls, histograms: Iterable[Histogram]) -> Spectrum:
-        """The sum of the histograms."""
-        buckets: Counter[int] = Counter()
-        sum_us = max_us = 0
-        for histogram in histograms:
-            buckets.update(histogram.buckets)
-            sum_us += histogram.sum_us
-            max_us = max(max_us, histogram.max_us)
-        return cls(buckets, buckets.total(), sum_us, max_us)
+    def sum_of(cls, histograms: Iterable[Histogram]) -> Histogram:
+        """Several histograms added up."""
+        whole = cls()
+        for one in histograms:
+            whole.buckets.update(one.buckets)
+            whole.sum_us += one.sum_us
+            whole.max_us = max(whole.max_us, one.max_us)
+        return whole
+
+    @property
+    def count(self) -> int:
+        """How many latencies there are."""
+        return self.buckets.total()
 
     def at_ms(self, percentile: float) -> float:
         """The smallest value, in ms, that this share (0..1) of all values does not exceed."""
@@ -62,7 +56,7 @@ class Spectrum:
             seen += self.buckets[value]
             if seen >= rank:
                 return min(value, self.max_us) / 1000
-        raise ValueError("an empty spectrum has no percentiles")
+        raise ValueError("an empty histogram has no percentiles")
 
     def curve(self) -> Curve | None:
         """Every value by its rank; None where there are too few values for a curve."""
@@ -70,17 +64,18 @@ class Spectrum:
 
     def _ranks(self) -> Iterator[tuple[float, float]]:
         seen = 0
+        count = self.count
         for value in sorted(self.buckets):
             # A value's rank is that of the first answer that took so long.
-            yield seen / self.count, min(value, self.max_us) / 1000
+            yield seen / count, min(value, self.max_us) / 1000
             seen += self.buckets[value]
-        if self.count > LEAST_BEYOND:
+        if count > LEAST_BEYOND:
             # The last value holds from its rank to the end of the curve.
-            last = 1 - LEAST_BEYOND / self.count
+            last = 1 - LEAST_BEYOND / count
             yield last, self.at_ms(last)
 
     def latency(self) -> Latency | None:
-        """The percentiles; None where the spectrum is empty."""
+        """The percentiles; None where there is none."""
         if self.count == 0:
             return None
         return Latency(

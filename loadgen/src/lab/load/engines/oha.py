@@ -20,11 +20,10 @@ The SQLite file holds about 100 bytes per request. It is condensed to one histog
 
 from __future__ import annotations
 
-import gzip
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,10 +37,10 @@ from lab.load.engines.base import (
     first_line,
     last_line,
 )
-from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha_tickets import Answer, missing
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
-from lab.store.records import write_packed_lines
+from lab.store.records import packed_lines, write_packed_lines
 
 OUTPUT = "oha.out"
 SUMMARY = "oha.json"
@@ -99,7 +98,7 @@ class Oha:
         database = raw / DATABASE
         if not database.exists():
             return
-        errors = _errors(raw / SUMMARY)
+        _, errors = _summary(raw / SUMMARY)
         aborted = errors.pop(_DEADLINE, 0)
         try:
             with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
@@ -122,12 +121,11 @@ class Oha:
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The condensed answers of the window, and the error counts of the run."""
         schedule = self.schedule(plan, raw)
-        summary = _summary(raw / SUMMARY)
-        errors = _errors(raw / SUMMARY)
-        seconds = list(_read(raw / ANSWERS))
+        run_s, errors = _summary(raw / SUMMARY)
+        seconds = answers(raw)
         window = _window(schedule, seconds)
-        raw_spectrum = Spectrum.of(second.raw for second in window)
-        corrected = Spectrum.of(second.corrected for second in window)
+        uncorrected = Histogram.sum_of(second.raw for second in window)
+        corrected = Histogram.sum_of(second.corrected for second in window)
         lag_us = sum(second.lag_us for second in window)
         ok, http_errors = _answers(seconds)
         window_ok, window_http_errors = _answers(window)
@@ -138,10 +136,10 @@ class Oha:
         parts = (ok, http_errors, socket_errors, timeouts)
         return Reading(
             window_s=schedule.window_s,
-            samples=raw_spectrum.count,
-            achieved_rps=raw_spectrum.count / schedule.window_s,
+            samples=uncorrected.count,
+            achieved_rps=uncorrected.count / schedule.window_s,
             corrected=corrected.latency() if plan.mode == "open" else None,
-            raw=raw_spectrum.latency(),
+            raw=uncorrected.latency(),
             counts=Counts(
                 sent=None if unfinished is None else sum(parts) + unfinished,
                 ok=ok,
@@ -149,7 +147,7 @@ class Oha:
                 socket_errors=socket_errors,
                 timeouts=timeouts,
                 unfinished=unfinished,
-                accounted_s=summary,
+                accounted_s=run_s,
             ),
             window_ok=window_ok,
             window_http_errors=window_http_errors,
@@ -159,11 +157,11 @@ class Oha:
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         """Of the condensed answers of the window."""
-        window = _window(self.schedule(plan, raw), _read(raw / ANSWERS))
-        corrected = Spectrum.of(second.corrected for second in window)
+        window = _window(self.schedule(plan, raw), answers(raw))
+        corrected = Histogram.sum_of(second.corrected for second in window)
         return Curves(
             corrected=corrected.curve() if plan.mode == "open" else None,
-            raw=Spectrum.of(second.raw for second in window).curve(),
+            raw=Histogram.sum_of(second.raw for second in window).curve(),
         )
 
 
@@ -187,7 +185,21 @@ def answers(raw: Path) -> tuple[Second, ...]:
 
     Seconds count from the start of the run, warm-up included. Raises RawDataError.
     """
-    return tuple(_read(raw / ANSWERS))
+    path = raw / ANSWERS
+    with packed_lines(path) as lines:
+        head = next(lines, None)
+        if head != _HEAD:
+            raise RawDataError(path, 1, f"unknown format {head}")
+        return tuple(
+            Second(
+                second=line["second"],
+                statuses=Counter({int(k): n for k, n in line["statuses"].items()}),
+                raw=_unpacked(line["raw"]),
+                corrected=_unpacked(line["corrected"]),
+                lag_us=line["lag"],
+            )
+            for line in lines
+        )
 
 
 @dataclass(slots=True)
@@ -246,56 +258,21 @@ def _packed(histogram: Histogram) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> Iterator[Second]:
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
-                line = json.loads(text)
-                if number == 1:
-                    if line != _HEAD:
-                        raise RawDataError(path, 1, f"unknown format {line}")
-                    continue
-                yield Second(
-                    second=line["second"],
-                    statuses=Counter({int(k): n for k, n in line["statuses"].items()}),
-                    raw=_unpacked(line["raw"]),
-                    corrected=_unpacked(line["corrected"]),
-                    lag_us=line["lag"],
-                )
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
-        where = number + 1 if isinstance(failure, EOFError) else number or None
-        raise RawDataError(path, where, f"cannot be read: {failure}") from None
-    if number == 0:
-        raise RawDataError(path, None, "is empty")
-
-
 def _unpacked(packed: Mapping[str, Any]) -> Histogram:
     return Histogram(Counter(dict(packed["buckets"])), packed["sum"], packed["max"])
 
 
-def _load(path: Path) -> Mapping[str, Any]:
+def _summary(path: Path) -> tuple[float, dict[str, int]]:
+    """How long the run took in seconds, and its errors by their text."""
     try:
-        loaded = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(path.read_text(encoding="utf-8"))
+        errors = {str(text): int(n) for text, n in said["errorDistribution"].items()}
+        return float(said["summary"]["total"]), errors
     except OSError:
         words = last_line(path.with_name(OUTPUT), "and said nothing")
         raise RawDataError(path, None, f"oha wrote no result: {words}") from None
     except json.JSONDecodeError as failure:
         raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
-    if not isinstance(loaded, dict):
-        raise RawDataError(path, 1, "is not what oha writes")
-    return loaded
-
-
-def _summary(path: Path) -> float:
-    try:
-        return float(_load(path)["summary"]["total"])
-    except (KeyError, TypeError, ValueError):
-        raise RawDataError(path, None, "has no summary.total") from None
-
-
-def _errors(path: Path) -> dict[str, int]:
-    try:
-        return {str(k): int(n) for k, n in _load(path)["errorDistribution"].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise RawDataError(path, None, "has no errorDistribution") from None
+        problem = "has no summary.total, or no errorDistribution"
+        raise RawDataError(path, None, problem) from None

@@ -27,7 +27,7 @@ from lab.load.engines.base import (
     first_line,
     threads_for,
 )
-from lab.load.engines.histogram import Histogram, Spectrum
+from lab.load.engines.histogram import Histogram
 from lab.load.engines.wrk_text import Failures, lines_of
 from lab.model import Curves, Mode, Reading, TrialPlan
 
@@ -71,10 +71,10 @@ class Wrk:
         counts = said.failures.counts(said.requests, run_s)
         return Reading(
             window_s=run_s,
-            samples=said.spectrum.count,
+            samples=said.latencies.count,
             achieved_rps=said.requests * 1e6 / said.run_us,
             corrected=None,
-            raw=said.spectrum.latency(),
+            raw=said.latencies.latency(),
             counts=counts,
             window_ok=counts.ok,
             window_http_errors=counts.http_errors,
@@ -83,16 +83,16 @@ class Wrk:
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         """Of the whole printed histogram."""
-        return Curves(None, parse(raw / OUTPUT, plan.concurrency).spectrum.curve())
+        return Curves(None, parse(raw / OUTPUT, plan.concurrency).latencies.curve())
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The figures that one run of wrk printed, its spectrum without the phantoms."""
+    """The figures that one run of wrk printed, its histogram without the phantoms."""
 
     run_us: int
     requests: int
-    spectrum: Spectrum
+    latencies: Histogram
     failures: Failures
 
 
@@ -120,13 +120,12 @@ def parse(path: Path, connections: int) -> Said:
         if count < 0:
             raise RawDataError(path, None, f"no histogram of wrk: {count} of {value} us")
         histogram.add(value, count)
-    spectrum = Spectrum.of([histogram])
     # The histogram leaves out only requests that took longer than the timeout.
-    if not requests - failures.timeouts <= spectrum.count <= requests:
+    if not requests - failures.timeouts <= histogram.count <= requests:
         raise RawDataError(
-            path, None, f"{spectrum.count} latencies of {requests} requests: no run of wrk"
+            path, None, f"{histogram.count} latencies of {requests} requests: no run of wrk"
         )
-    return Said(run_us, requests, spectrum, failures)
+    return Said(run_us, requests, histogram, failures)
 
 
 def without_phantoms(
