@@ -182,13 +182,13 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
     if figures:
         folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
-        for path, content in (
-            (folder / f"{name}.svg", svg.encode()),
-            (folder / f"{name}.png", page.png(svg)),
-        ):
-            if not path.is_file() or path.read_bytes() != content:
-                write_bytes(path, content)
-                changed = True
+        drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
+        if picture.is_file() and drawing.is_file() and drawing.read_bytes() == svg.encode():
+            continue
+        write_bytes(picture, page.png(svg))
+        # Last: what was interrupted is made again.
+        write_bytes(drawing, svg.encode())
+        changed = True
     return changed
 
 

@@ -13,6 +13,7 @@ from lab.report import words
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
+from lab.report.page.script import packed
 from lab.report.page.units import number
 from lab.report.table import NOTHING, milliseconds
 from lab.report.words import Content
@@ -23,6 +24,8 @@ NO_PANELS = (
     "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
     "there is nothing to draw over time."
 )
+# The page of 100 trials would be 1 MB larger if these tables were not packed.
+IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +146,14 @@ def _standings(of: Verdict | None, row: Row) -> str:
             for each in one.evidence
         ]
         header = ("resource", "what", "value", "query or file")
-        evidence = table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,))
+        evidence = packed(
+            table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,))
+        )
         parts.append(folded(f"{len(rows)} resources, ranked", table_of, is_open=False))
         if seen:
-            parts.append(folded(f"Their evidence, {len(seen)} numbers", evidence, is_open=False))
+            parts.append(
+                folded(f"Their evidence, {len(seen)} numbers", evidence + IN_FILE, is_open=False)
+            )
     parts.append(bullets(of.missing))
     return "".join(parts)
 
