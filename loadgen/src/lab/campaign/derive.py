@@ -24,7 +24,7 @@ from lab.load.measure import RECORD, folders, measure
 from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
 from lab.report import comparison, markdown, page
 from lab.report.verdicts import Said
-from lab.report.words import Content
+from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels
 from lab.store.records import json_text, write_bytes, write_text
 from lab.store.series import load_or_none
@@ -64,10 +64,7 @@ class Derived:
     @property
     def lines(self) -> tuple[str, ...]:
         """The findings, for people."""
-        return tuple(
-            f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
-            for one in self.findings
-        )
+        return tuple(map(finding, self.findings))
 
 
 def read_trial(

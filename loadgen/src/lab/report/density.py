@@ -12,13 +12,13 @@ from rich.text import Text
 
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
-from lab.report import words
+from lab.report import fairness, words
 from lab.report.markdown import table
+from lab.report.table import NOTHING
 from lab.store.manifest import Manifest
-from lab.store.records import append_row, cell, read_rows, time_text
+from lab.store.records import append_row, cell, read_rows
 
 NAME = "density.csv"
-NOTHING = "–"
 HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
 LEGEND = (
     "Memory per connection: (with all of them - with none) / connections, median of fresh "
@@ -105,16 +105,17 @@ def _above(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    ended = time_text(of.ended_at) if of.ended_at else "not told"
-    yield (
-        f"memory per open connection: {len(rows)} launches, {sum(row.valid for row in rows)} of "
-        f"them valid, from {time_text(of.started_at)} to {ended}"
-    )
+    valid = sum(row.valid for row in rows)
+    told = f"{len(rows)} launches, {valid} of them valid, {words.times(of)}"
+    yield f"memory per open connection: {told}"
     yield f"servers: {', '.join(plan.servers)}"
     yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}"
     each = "JVM" if plan.launches == 1 else "JVMs"
     yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
-    yield from words.made_with(of)
+    for name, value in words.made_with(of):
+        yield f"{name}: {value}"
+    for line, _ in fairness.lines(of.fairness):
+        yield line
 
 
 def _again(of: Manifest, plan: Plan) -> Iterator[str]:

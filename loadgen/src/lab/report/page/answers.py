@@ -193,12 +193,7 @@ def came_out(of: Content) -> str:
     parts = []
     if of.findings:
         parts.append("<h3>Findings</h3>")
-        parts.append(
-            bullets(
-                f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
-                for one in of.findings
-            )
-        )
+        parts.append(bullets(map(words.finding, of.findings)))
     parts.append(_limited(of))
     if of.comparisons:
         parts.append("<h3>Comparisons</h3>")
@@ -223,21 +218,8 @@ def _comparison(of: Comparison) -> str:
     )
     parts = []
     if of.cells:
-        names = texts.cell_names([cell.cell for cell in of.cells])
-        rows = [
-            (
-                names[cell.cell],
-                texts.metric_text(cell.metric),
-                texts.median_text(cell.a, cell.metric),
-                texts.median_text(cell.b, cell.metric),
-                *texts.ratio_texts(cell),
-                cell.answer,
-            )
-            for cell in of.cells
-        ]
-        header = ("load", "of", "A", "B", "B/A", "interval", "B is")
         label = f"{of.b} against {of.a}"
-        parts.append(table(label, header, rows, names=2, marks=_MARKS))
+        parts.append(table(label, texts.HEADER, texts.rows(of), names=2, marks=_MARKS))
     parts.append(bullets(texts.beside(of)))
     surely = counts["faster"] + counts["slower"] + counts["no difference"]
     return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST_CELLS)

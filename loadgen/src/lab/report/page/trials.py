@@ -15,7 +15,7 @@ from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
-from lab.report.table import NOTHING, milliseconds
+from lab.report.table import NOTHING, with_unit
 from lab.report.words import Content
 from lab.store.records import time_text
 
@@ -65,7 +65,9 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
         f"<h3>{inline(number)} · {inline(console.lane(row))} · {inline(row.mode)}, "
         f"{row.concurrency:,} connections{offered}</h3>{verdict}"
     )
-    summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
+    count = len(of.judgement.notes)
+    notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
+    summary = f'{title}<span class="soft">{inline(_result(row) + notes)}</span>'
     parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
     if drawn:
         parts += [_panels(drawn), _picture(row.trial)]
@@ -97,20 +99,14 @@ def _picture(trial: str) -> str:
     )
 
 
-def _result(of: Shown) -> str:
-    row, count = of.row, len(of.judgement.notes)
-    notes = "" if not count else f", {count} note{'s' if count > 1 else ''}"
-    return _figures_of(row) + notes
-
-
-def _figures_of(row: Row) -> str:
+def _result(row: Row) -> str:
     rps = goodput(row)
     if rps is None:
         return "no figures"
     text = f"{rps:,.0f} requests/s"
     if row.p95_ms is not None:
-        return f"{text}, p95 {_ms(row.p95_ms)}, raw {_ms(row.raw_p95_ms)}"
-    return f"{text}, raw p95 {_ms(row.raw_p95_ms)}"
+        return f"{text}, p95 {with_unit(row.p95_ms)}, raw {with_unit(row.raw_p95_ms)}"
+    return f"{text}, raw p95 {with_unit(row.raw_p95_ms)}"
 
 
 def _reasons(of: Judgement) -> str:
@@ -146,9 +142,7 @@ def _standings(of: Verdict | None, row: Row) -> str:
             for each in one.evidence
         ]
         header = ("resource", "what", "value", "query or file")
-        evidence = packed(
-            table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,))
-        )
+        evidence = packed(table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,)))
         parts.append(folded(f"{len(rows)} resources, ranked", table_of, is_open=False))
         if seen:
             parts.append(
@@ -210,12 +204,7 @@ def _latency(*values: float | None) -> str | None:
     if all(value is None for value in values):
         return None
     named = zip(("p50", "p95", "p99", "max"), values, strict=True)
-    return ", ".join(f"{name} {_ms(value)}" for name, value in named)
-
-
-def _ms(value: float | None) -> str:
-    text = milliseconds(value)
-    return text if value is None or text.endswith("s") else f"{text} ms"
+    return ", ".join(f"{name} {with_unit(value)}" for name, value in named)
 
 
 def _accounting(row: Row) -> str | None:
