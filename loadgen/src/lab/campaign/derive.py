@@ -126,8 +126,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         markdown.NAME: markdown.text(content),
     }
     shown = [_shown(trial, raw, engines) for trial, raw in zip(trials, finished, strict=True)]
-    made = page.build(content, shown)
-    texts[page.NAME] = made.html
+    texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
     for name, text in texts.items():
         is_new, old = write_derived(run_dir / name, text, keep=not live)
@@ -135,7 +134,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
             changed.append(name)
         if old is not None:
             kept.append(old)
-    if _draw(run_dir / page.FIGURES, made.figures):
+    if _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
     return Derived(
         rows=rows,

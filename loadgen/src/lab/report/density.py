@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from rich.text import Text
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
 from lab.report import fairness, words
-from lab.report.markdown import table
+from lab.report.markdown import document, table
 from lab.report.table import NOTHING
 from lab.store.manifest import Manifest
 from lab.store.records import append_row, cell, read_rows
@@ -80,28 +79,18 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     """REPORT.md: the whole run for people, from its manifest and its rows."""
     plan = of.experiment
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
-    lines = [f"# {plan.name}: {of.run}", "", *_above(of, plan, rows)]
     sections = (
         ("What was run", [f"- {line}" for line in _what(of, plan, rows)]),
         ("Memory per connection", [*table(HEADER, list(_cells(rows))), "", LEGEND] if rows else []),
         ("Invalid launches", [f"- {line}" for line in _invalid(rows)]),
         ("Notes", [f"- {line}" for line in _fewer(rows)]),
-        ("Again", list(_again(of, plan))),
+        ("Again", _again(of, plan)),
     )
-    for title, body in sections:
-        if body:
-            lines += [f"## {title}", "", *body, ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _above(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    above = []
     if of.status != "complete":
-        yield f"> **The run is {of.status}, not complete: {len(rows)} of {plan.rows} launches.**"
-        yield ""
-    for name, said in (("Question", plan.question), ("Hypothesis", plan.hypothesis)):
-        if said:
-            yield f"**{name}.** {said.strip()}"
-            yield ""
+        done = f"{len(rows)} of {plan.rows} launches"
+        above = [f"> **The run is {of.status}, not complete: {done}.**", ""]
+    return document(f"{plan.name}: {of.run}", above, (plan.question, plan.hypothesis), sections)
 
 
 def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
@@ -119,9 +108,8 @@ def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _again(of: Manifest, plan: Plan) -> Iterator[str]:
-    verb = "run" if any(word.startswith("EXP=") for word in plan.words) else "density"
     yield "```"
-    yield " ".join(("make", verb, *map(shlex.quote, plan.words)))
+    yield words.make(plan.words, "density")
     yield "```"
     yield ""
     yield (

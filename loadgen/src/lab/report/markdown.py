@@ -5,7 +5,7 @@ The same run gives the same text: no time but the run's own, nothing of where it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
@@ -20,7 +20,7 @@ _PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
 
 def text(of: Content) -> str:
     """The whole report."""
-    lines = [f"# {of.experiment.name}: {of.manifest.run}", "", *_loudly(of), *_asked(of)]
+    asked = words.question(of.experiment), of.experiment.hypothesis
     sections = (
         ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
         ("What limited", _limited(of)),
@@ -32,10 +32,25 @@ def text(of: Content) -> str:
         ("Notes", [f"- {note}" for note in words.notes(of)]),
         ("Again", _again(of)),
     )
-    for title, section in sections:
+    return document(f"{of.experiment.name}: {of.manifest.run}", _loudly(of), asked, sections)
+
+
+def document(
+    title: str,
+    above: Iterable[str],
+    asked: tuple[str, str],
+    sections: Iterable[tuple[str, Iterable[str]]],
+) -> str:
+    """A report: what stands above all, question and hypothesis, and the sections that have any
+    line."""
+    lines = [f"# {title}", "", *above]
+    for name, said in zip(("Question", "Hypothesis"), asked, strict=True):
+        if said:
+            lines += [f"**{name}.** {said.strip()}", ""]
+    for name, section in sections:
         body = list(section)
         if body:
-            lines += [f"## {title}", "", *body, ""]
+            lines += [f"## {name}", "", *body, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -44,16 +59,6 @@ def _loudly(of: Content) -> Iterator[str]:
         more = f"see {_PLACES[line.place]}." if line.place else ""
         yield " ".join(filter(None, (f"> **{line.strong}**", line.text, more)))
         yield ""
-
-
-def _asked(of: Content) -> Iterator[str]:
-    for name, said in (
-        ("Question", words.question(of.experiment)),
-        ("Hypothesis", of.experiment.hypothesis),
-    ):
-        if said:
-            yield f"**{name}.** {said.strip()}"
-            yield ""
 
 
 def _limited(of: Content) -> Iterator[str]:

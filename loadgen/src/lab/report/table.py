@@ -96,16 +96,8 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
         ok, http, sock, late = _counts(row)
         valid = "yes" if row.valid else "NO"
         table.add_row(lane(row), *_rates(row), "corr", *corrected, valid, style=style)
-        table.add_row(
-            f"  {row.route} {row.mode} {row.concurrency} {row.engine}",
-            "",
-            "",
-            "",
-            "raw",
-            *raw,
-            "",
-            style=style,
-        )
+        load = f"  {row.route} {row.mode} {row.concurrency} {row.engine}"
+        table.add_row(load, *[""] * 3, "raw", *raw, "", style=style)
         table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
     return table
 

@@ -77,12 +77,6 @@ def engine(name: str, versions: Mapping[str, Json]) -> str:
     return str(version) if str(version).startswith(name) else f"{name}: {version}"
 
 
-def code(versions: Mapping[str, Json]) -> str:
-    """Which code ran."""
-    dirty = " with changes that were not committed" if versions.get("commit_dirty") else ""
-    return f"lab {versions.get('lab')}, commit {versions.get('commit') or 'not recorded'}{dirty}"
-
-
 def host(facts: Mapping[str, Json]) -> str:
     """The machine, in a line."""
     memory = facts.get("memory_bytes")
@@ -98,7 +92,9 @@ def host(facts: Mapping[str, Json]) -> str:
 
 def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
     """What a run was made with, by name: its code, its host, its limits."""
-    yield "code", code(of.versions)
+    commit = of.versions.get("commit") or "not recorded"
+    dirty = " with changes that were not committed" if of.versions.get("commit_dirty") else ""
+    yield "code", f"lab {of.versions.get('lab')}, commit {commit}{dirty}"
     yield "host", host(of.host)
     limits = [f"{name} {NOTHING if limit is None else limit}" for name, limit in of.limits.items()]
     yield "limits", ", ".join(limits) or "not recorded"
@@ -199,11 +195,14 @@ def invalid(of: Content) -> list[str]:
 def command(of: Content, settings: Sequence[str]) -> str | None:
     """The command that runs the same again, with these settings of .env; None where its words
     were not kept."""
-    experiment = of.experiment
-    if not experiment.words:
-        return None
-    verb = "run" if any(word.startswith("EXP=") for word in experiment.words) else of.verb
-    return f"make {verb} {' '.join(map(shlex.quote, (*experiment.words, *settings)))}"
+    given = of.experiment.words
+    return make((*given, *settings), of.verb) if given else None
+
+
+def make(given: Sequence[str], verb: str) -> str:
+    """The command of these words; `verb` measures without an experiment's file."""
+    file = any(word.startswith("EXP=") for word in given)
+    return shlex.join(("make", "run" if file else verb, *given))
 
 
 def not_brought_back(others: Sequence[str]) -> str:

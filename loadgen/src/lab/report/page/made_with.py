@@ -58,21 +58,18 @@ def _value(name: str, of: Json) -> str:
 def host(of: Content) -> str:
     """The machine, and every image with its id."""
     facts_of = of.manifest.host
-    told = [(name.replace("_", " "), _fact(name, value)) for name, value in facts_of.items()]
-    known = facts((name, value) for name, value in told if value)
-    parts = [folded("All that is known of the host", known, is_open=False)] if known else []
+    known = facts(
+        (name.replace("_", " "), _value(name, value))
+        for name, value in facts_of.items()
+        if value is not None and not isinstance(value, Mapping | list | tuple)
+    )
+    parts = [folded("All that is known of the host", known)] if known else []
     images = facts_of.get("images")
     if isinstance(images, Mapping) and images:
         header = ("image", "id", "built from")
         rows = table("Images", header, _images(images), names=1)
-        parts.append(folded(f"{len(images)} images", rows, is_open=False))
+        parts.append(folded(f"{len(images)} images", rows))
     return "".join(parts)
-
-
-def _fact(name: str, value: Json) -> str:
-    if isinstance(value, Mapping | list | tuple) or value is None:
-        return ""
-    return _value(name, value)
 
 
 def _images(images: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:

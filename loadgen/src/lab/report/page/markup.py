@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import TypeVar
 
-# More rows than these are too many to read on before anything else.
-MOST_ROWS = 12
+T = TypeVar("T")
+# More rows, items or figures than these are too many to read before anything else.
+MOST = 12
 
 
 def prose(text: str) -> str:
@@ -84,18 +86,22 @@ def table(
 def long_table(
     label: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
 ) -> str:
-    """A table, behind its label where it has more than MOST_ROWS rows."""
+    """A table, behind its label where it has more than MOST rows."""
     whole = table(label, header, rows, names=names)
-    if len(rows) <= MOST_ROWS:
-        return whole
-    return folded(f"{inline(label)}: {len(rows)} rows", whole, is_open=False)
+    return whole if len(rows) <= MOST else folded(f"{inline(label)}: {len(rows)} rows", whole)
 
 
-def folded(summary: str, content: str, *, is_open: bool, identity: str = "") -> str:
-    """Content behind its summary, both markup; on paper it is always open where it is a table."""
-    name = f' id="{escape(identity)}"' if identity else ""
+def first_of(items: Sequence[T], what: str, markup: Callable[[Sequence[T]], str]) -> str:
+    """The markup of the first MOST of many items, and of the others behind their number."""
+    rest = items[MOST:]
+    more = folded(f"{len(rest)} more {what}", markup(rest)) if rest else ""
+    return markup(items[:MOST]) + more
+
+
+def folded(summary: str, content: str, *, is_open: bool = False) -> str:
+    """Content behind its summary, both markup; on paper it is always open."""
     return (
-        f'<details class="open-in-print"{name}{" open" if is_open else ""}>'
+        f'<details class="open-in-print"{" open" if is_open else ""}>'
         f"<summary>{summary}</summary><div>{content}</div></details>\n"
     )
 

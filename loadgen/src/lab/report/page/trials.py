@@ -20,6 +20,7 @@ from lab.report.words import Content
 from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
+EVIDENCE = ("resource", "what", "value", "query or file")
 NO_PANELS = (
     "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
     "there is nothing to draw over time."
@@ -37,7 +38,7 @@ class Shown:
     judgement: Judgement
     curves: Curves
     panels: Panels | None
-    verdict: Verdict | None = None
+    verdict: Verdict
 
 
 def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]) -> str:
@@ -115,10 +116,8 @@ def _reasons(of: Judgement) -> str:
     return f'<div class="loud">{bullets(of.reasons)}</div>{bullets(of.notes)}'
 
 
-def _standings(of: Verdict | None, row: Row) -> str:
+def _standings(of: Verdict, row: Row) -> str:
     """Every resource the evidence tells of, the most suspect first, with the queries."""
-    if of is None:
-        return ""
     sure = f" (confidence {of.confidence:.2f})" if of.confidence else ""
     parts = [f"<p><strong>Verdict</strong>: {inline(of.sentence)}{inline(sure)}</p>"]
     rows = [
@@ -134,20 +133,17 @@ def _standings(of: Verdict | None, row: Row) -> str:
         for rank, one in enumerate(of.ranked, start=1)
     ]
     if rows:
-        label = f"Resources of trial {row.trial}"
-        table_of = table(label, STANDINGS, rows, names=2, wide=(6,))
-        seen = [
-            (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
-            for one in of.ranked
-            for each in one.evidence
-        ]
-        header = ("resource", "what", "value", "query or file")
-        evidence = packed(table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,)))
-        parts.append(folded(f"{len(rows)} resources, ranked", table_of, is_open=False))
-        if seen:
-            parts.append(
-                folded(f"Their evidence, {len(seen)} numbers", evidence + IN_FILE, is_open=False)
-            )
+        ranked = table(f"Resources of trial {row.trial}", STANDINGS, rows, names=2, wide=(6,))
+        parts.append(folded(f"{len(rows)} resources, ranked", ranked))
+    seen = [
+        (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
+        for one in of.ranked
+        for each in one.evidence
+    ]
+    if seen:
+        evidence = table(f"Evidence of trial {row.trial}", EVIDENCE, seen, names=2, wide=(3,))
+        summary = f"Their evidence, {len(seen)} numbers"
+        parts.append(folded(summary, packed(evidence) + IN_FILE))
     parts.append(bullets(of.missing))
     return "".join(parts)
 
