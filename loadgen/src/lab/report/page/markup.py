@@ -50,29 +50,25 @@ def table(
     are set right; those in `wide` may break their lines. `marks` are classes of whole texts.
     """
     body = [list(row) for row in rows]
-    right = [
-        at >= names
-        and at not in wide
-        and any(row[at] for row in body)
-        and all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", row[at]) for row in body)
-        for at in range(len(header))
-    ]
 
-    def cell(tag: str, at: int, text: str) -> str:
-        mark = (marks or {}).get(text, "")
-        classes = " ".join(
-            one for one in ("n" if right[at] else "", "w" if at in wide else "", mark) if one
-        )
-        scope = ' scope="row"' if tag == "th" else ""
-        return f"<{tag}{scope}{_class(classes)}>{inline(text)}</{tag}>"
+    def kind(at: int) -> str:
+        if at < names or at in wide:
+            return "w" if at in wide else ""
+        cells = [row[at] for row in body]
+        figures = all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", cell) for cell in cells)
+        return "n" if any(cells) and figures else ""
 
-    head = "".join(
-        f'<th scope="col"{_class("n" if right[at] else "w" if at in wide else "")}>'
-        f"{inline(text)}</th>"
-        for at, text in enumerate(header)
-    )
+    kinds = [kind(at) for at in range(len(header))]
+
+    def cell(at: int, text: str, scope: str) -> str:
+        classes = " ".join(filter(None, (kinds[at], (marks or {}).get(text))))
+        tag, scoped = ("th", f' scope="{scope}"') if scope else ("td", "")
+        named = f' class="{classes}"' if classes else ""
+        return f"<{tag}{scoped}{named}>{inline(text)}</{tag}>"
+
+    head = "".join(cell(at, text, "col") for at, text in enumerate(header))
     lines = [
-        "".join(cell("th" if at < names else "td", at, text) for at, text in enumerate(row))
+        "".join(cell(at, text, "row" if at < names else "") for at, text in enumerate(row))
         for row in body
     ]
     # A box that scrolls must be reached by the keyboard too.
@@ -104,7 +100,3 @@ def folded(summary: str, content: str, *, is_open: bool = False) -> str:
         f'<details class="open-in-print"{" open" if is_open else ""}>'
         f"<summary>{summary}</summary><div>{content}</div></details>\n"
     )
-
-
-def _class(classes: str) -> str:
-    return f' class="{classes}"' if classes else ""
