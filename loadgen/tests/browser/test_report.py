@@ -20,7 +20,9 @@ from lab.experiments.order import Planner
 from lab.experiments.planted import Planted
 from lab.live.control.runs import policy
 from lab.model import Condition, TrialPlan
+from lab.report.page.markup import folded
 from lab.report.page.palette import DARK, LIGHT
+from lab.report.page.script import packed
 from support.drawn import Drawing, answered
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment
@@ -155,6 +157,19 @@ def test_every_figure_is_seen_at_a_size_that_can_be_read(
         kind,
     )
     assert outside == []
+
+
+def test_a_packed_table_is_there_when_a_reader_comes_to_it(
+    browser: Browser, url: str, tmp_path: Path
+) -> None:
+    page = Path(url.removeprefix("file://")).read_text()
+    evidence = folded("Evidence", packed('<p id="busy">51 threads</p>'))
+    more = tmp_path / "report.html"
+    more.write_text(page.replace("<main>", f"<main>{evidence}"))
+    browser.driver.get_log("browser")
+    browser.look(more.as_uri())
+    browser.wait_for("return document.querySelector('details > div > #busy') !== null")
+    assert browser.driver.get_log("browser") == []
 
 
 def test_light_and_dark_follow_the_reader(browser: Browser, url: str) -> None:

@@ -139,11 +139,6 @@ def test_limits_of_the_container_are_words(
     assert again(of) == (f"make bench CONC=100{words_of}", ())
 
 
-def test_older_servers_only_tell_the_cpus_of_their_jvm(tmp_path: Path) -> None:
-    one = dataclasses.replace(server(), identity=dataclasses.replace(USUAL, cpus=1))
-    assert again(content(tmp_path, a=one))[1] == ("CPUs its JVM sees=1 (a)",)
-
-
 def test_what_was_given_and_is_not_read_back_is_a_word(tmp_path: Path) -> None:
     of = content(tmp_path)
     given = dataclasses.replace(of.manifest, settings=("NOFILE=300",))

@@ -23,7 +23,7 @@ from lab.model import (
 )
 from lab.report.page import palette, units
 from lab.report.page.by_load import by_load
-from lab.report.page.by_rank import Ranked, by_rank
+from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import Figure, alone, png, still
 from lab.report.page.looks import Looks
 from lab.report.page.over_time import moments, over_time
@@ -55,6 +55,10 @@ def rows(launches: int, concurrencies: tuple[int, ...] = (100, 1000)) -> list[Ro
 def figures(of: list[Row]) -> dict[str, Figure]:
     looks = Looks.of(("fixed-pool", "own-service"), of)
     return {one.name: one for place in by_load(of, looks) for one in place.figures}
+
+
+def closed_rates(of: list[Row]) -> Figure:
+    return figures(of)["throughput-closed-downstream-wrk2"]
 
 
 def parsed(figure: Figure) -> ElementTree.Element:
@@ -116,14 +120,14 @@ def test_closed_and_open_stand_beside_each_other_on_one_scale() -> None:
 
 
 def test_every_launch_is_a_shape_where_there_are_too_few_for_an_interval() -> None:
-    drawn = figures(rows(5))["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(rows(5))
     # 5 launches of 2 loads.
     assert len(points(drawn, "launches", "fixed-pool")) == 5 * 2
     assert not data(drawn, "intervals")
 
 
 def test_from_six_launches_on_the_median_has_its_interval() -> None:
-    drawn = figures(rows(6))["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(rows(6))
     assert len(points(drawn, "launches", "fixed-pool")) == 2
     intervals = data(drawn, "intervals")
     assert len(intervals) == 2 * 2
@@ -134,9 +138,7 @@ def test_from_six_launches_on_the_median_has_its_interval() -> None:
 
 def test_the_predicted_bound_and_the_offered_rate_are_drawn() -> None:
     drawn = figures(rows(1))
-    closed, opened = drawn["throughput-closed-downstream-wrk2"], drawn[
-        "throughput-open-downstream-wrk2"
-    ]  # fmt: skip
+    closed, opened = (drawn[f"throughput-{mode}-downstream-wrk2"] for mode in ("closed", "open"))
     assert list(legend(closed)) == ["fixed-pool", "own-service", "bound"]
     assert points(closed, "set", "bound") == [(100, 500), (1000, 5000)]
     # Its bound is what is offered: one line says both.
@@ -146,7 +148,7 @@ def test_the_predicted_bound_and_the_offered_rate_are_drawn() -> None:
 
 def test_answers_that_are_errors_are_no_throughput() -> None:
     shedding = [dataclasses.replace(one, ok=300, http_errors=100) for one in rows(1)]
-    drawn = figures(shedding)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(shedding)
     assert "fixed-pool: 100 connections 301, 1,000 connections 3,001" in drawn.alt
 
 
@@ -155,7 +157,7 @@ def test_a_bound_of_one_server_only_has_that_server_s_hue() -> None:
         dataclasses.replace(one, predicted_rps=900.0) if one.server == "fixed-pool" else one
         for one in rows(1)
     ]
-    drawn = figures(mixed)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(mixed)
     bounds = layer(drawn, "own-bounds")
     assert list(dict.fromkeys(one["series"] for one in bounds["data"]["values"])) == [
         "fixed-pool", "own-service",
@@ -174,7 +176,7 @@ def test_corrected_and_raw_are_in_one_figure() -> None:
 
 def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
     wrong = [dataclasses.replace(one, valid=False) for one in rows(1)[:1]] + rows(1)[1:]
-    drawn = figures(wrong)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(wrong)
     [struck] = data(drawn, "invalid")
     assert (struck["series"], struck["x"], struck["y"]) == ("fixed-pool", 100, 401)
     assert "invalid trial" in struck["tip"]
@@ -184,7 +186,7 @@ def test_an_invalid_trial_is_a_cross_and_in_no_median() -> None:
 
 
 def test_a_single_load_has_a_row_for_each_lane() -> None:
-    drawn = figures(rows(2, (100,)))["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(rows(2, (100,)))
     assert subtitle(drawn) == "100 connections; stroke: bound"
     assert len(points(drawn, "launches", "fixed-pool")) == 2
     assert {"fixed-pool", "own-service", "402"} <= texts(drawn)
@@ -221,7 +223,7 @@ def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
     of = conditions(25)
     curve = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
     looks = Looks.of(("a",), of)
-    drawn = list(by_rank([Ranked(one, Curves(None, curve)) for one in of], looks))
+    drawn = list(by_rank([(one, Curves(None, curve)) for one in of], looks))
     assert [len(data(one, "curves")) for one in drawn] == [21, 4]
     for figure in drawn:
         assert len(set(legend(figure).values())) == len(legend(figure)) in (21, 4)
@@ -233,20 +235,20 @@ def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
 def test_conditions_of_one_load_are_rows_with_their_own_values_and_bounds() -> None:
     of = conditions(3)
     of[2] = dataclasses.replace(of[2], concurrency=50)
-    drawn = figures(of)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(of)
     assert subtitle(drawn) == "a; stroke: bound"
     assert {"case-0", "case-1", "case-2", "100 connections", "50 connections"} <= texts(drawn)
     assert {"100", "101", "102"} <= texts(drawn)
     assert len(data(drawn, "bound")) == 3
     of[1] = dataclasses.replace(of[1], server="b")
-    both = figures(of)["throughput-closed-downstream-wrk2"]
+    both = closed_rates(of)
     assert {"a, 100 connections", "b, 100 connections"} <= texts(both)
     assert subtitle(both) == "stroke: bound"
 
 
 def test_a_name_that_is_too_long_for_its_row_is_cut() -> None:
     of = [dataclasses.replace(one, arm=f"{one.arm}-{'x' * 40}") for one in conditions(2)]
-    drawn = figures(of)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(of)
     [first, *_] = [text for text in texts(drawn) if "case" in text]
     assert first.endswith("xx…")
     assert len(first) <= 36
@@ -260,7 +262,7 @@ def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
         dataclasses.replace(one, predicted_rps=1.0 if one.launch == 2 else one.predicted_rps)
         for one in of
     ]
-    drawn = figures(odd)["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(odd)
     assert points(drawn, "set", "bound") == [(100, 1.0), (1000, 1.0)]
 
 
@@ -290,11 +292,8 @@ def test_a_curve_ends_where_fewer_than_ten_answers_lie_beyond() -> None:
 def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
     corrected = Curve(1000, ((0.0, 1.0), (0.5, 2.0), (0.99, 300.0)))
     raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
-    of = [
-        Ranked(one, Curves(corrected if one.mode == "open" else None, raw))
-        for one in rows(1, (100,))
-    ]
-    drawn = list(by_rank(of, Looks.of((), [one.row for one in of])))
+    of = [(one, Curves(corrected if one.mode == "open" else None, raw)) for one in rows(1, (100,))]
+    drawn = list(by_rank(of, Looks.of((), [one for one, _ in of])))
     assert [one.name for one in drawn] == [
         "percentiles-downstream-wrk2-closed-100",
         "percentiles-downstream-wrk2-open-100-at-400-s",
@@ -304,7 +303,7 @@ def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
     assert data(opened, "curves")[0]["x"][-1] == pytest.approx(100)
     assert "fixed-pool: 50 % within 2 ms, 99 % within 300 ms" in opened.alt
     assert {"0", "50 %", "90 %", "99 %"} <= texts(opened)
-    assert list(by_rank([Ranked(of[0].row, Curves(None, None))], Looks.of((), []))) == []
+    assert list(by_rank([(of[0][0], Curves(None, None))], Looks.of((), []))) == []
 
 
 def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
@@ -313,7 +312,7 @@ def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
     first, second = (one for one in rows(1, (100,)) if one.mode == "open")
     wrong = dataclasses.replace(first, valid=False)
     looks = Looks.of((), [wrong, second])
-    [drawn] = by_rank([Ranked(one, Curves(corrected, raw)) for one in (second, wrong)], looks)
+    [drawn] = by_rank([(one, Curves(corrected, raw)) for one in (second, wrong)], looks)
     assert [one["name"] for one in drawn.spec["layer"]] == [
         "raw-invalid", "invalid", "raw", "curves",
     ]  # fmt: skip
@@ -447,9 +446,7 @@ def test_an_axis_is_logarithmic_where_values_are_far_apart(
 
 
 def test_a_logarithmic_axis_names_some_of_its_values() -> None:
-    assert {"100", "1,000"} <= texts(
-        figures(rows(1, (20, 4000)))["throughput-closed-downstream-wrk2"]
-    )
+    assert {"100", "1,000"} <= texts(closed_rates(rows(1, (20, 4000))))
 
 
 def test_units_are_written_as_people_read_them() -> None:
@@ -568,7 +565,7 @@ def every_kind() -> list[Figure]:
     return [
         *figures(rows(6)).values(),
         *figures(rows(2, (100,))).values(),
-        *by_rank([Ranked(one, Curves(curve, curve)) for one in of], Looks.of((), of)),
+        *by_rank([(one, Curves(curve, curve)) for one in of], Looks.of((), of)),
         *(one for _, one in drawn),
     ]
 
@@ -608,7 +605,7 @@ def test_a_file_has_the_colours_of_the_light_page() -> None:
 
 
 def test_a_server_has_a_shape_of_its_own() -> None:
-    drawn = figures(rows(1))["throughput-closed-downstream-wrk2"]
+    drawn = closed_rates(rows(1))
     scale = layer(drawn, "launches")["encoding"]["shape"]["scale"]
     assert scale["domain"][:2] == ["fixed-pool", "own-service"]
     assert scale["range"][0] != scale["range"][1]

@@ -12,6 +12,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from lab.judge.grouping import loads
 from lab.load.measure import measure
 from lab.model import (
     NONE,
+    RESOURCES,
     Curves,
     Evidence,
     Fairness,
@@ -37,7 +39,9 @@ from lab.model import (
     Verdict,
 )
 from lab.report import markdown, verdicts
+from lab.report.page.by_load import by_load
 from lab.report.page.html import html
+from lab.report.page.looks import Looks
 from lab.report.page.markup import long_table, table
 from lab.report.page.over_time import over_time
 from lab.report.page.script import scripts, vega
@@ -142,6 +146,16 @@ def test_its_policy_allows_this_script_and_this_style_only(run_dir: Path) -> Non
     assert allowed["style-src"] == digest(style)
     assert allowed["default-src"] == "'none'"
     assert " style=" not in text.replace(scripts(), "")
+
+
+def unpacked(text: str) -> str:
+    """A page with its packed tables in their places."""
+
+    def table(found: re.Match[str]) -> str:
+        inside = gzip.decompress(base64.b64decode(found[1])).decode()
+        return inside if inside.startswith("<") else found[0]
+
+    return re.sub('<script type="application/gzip">(.*?)</script>', table, text)
 
 
 def digest(text: str) -> str:
@@ -292,7 +306,7 @@ def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> Non
     )
     one = Shown(row, record, judge(record), Curves(None, None), None, verdict)
     [drawn] = [figure for _, figure in over_time(evil, "a", WITH_A_LINE, {})]
-    page = Page(trials([one], [[("Load", drawn)]]) + f"<figure>{drawn.svg}</figure>")
+    page = Page(unpacked(trials([one], [[("Load", drawn)]])) + f"<figure>{drawn.svg}</figure>")
     for tag, attributes in page.elements:
         assert not {"onfocus", "autofocus"} & set(attributes), tag
     assert [one["src"] for one in page.all("img")] == [f"figures/trial-{evil}.svg"]
@@ -495,8 +509,52 @@ def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> Non
     judged = judge(record)
     row = judged_row("r", record)
     one = Shown(row, record, judged, Curves(None, None), None, verdict)
-    page = Page(trials([one], [()]))
+    packed = trials([one], [()])
+    assert "lab_worker_pool_active" not in packed
+    page = Page(unpacked(packed))
     assert "Verdict : the pool (confidence 0.97)" in page.text
     assert "1 worker pool 100% 1,800 requests – 0.97 the pool" in page.text
     assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
     assert "Prometheus did not see jvm" in page.text
+
+
+def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    random = Random(1)
+    shown, drawn = [], []
+    for number in range(1, 101):
+        trial = f"{number:03d}-virtual-threads-closed-c1000"
+        row = dataclasses.replace(
+            judged_row("r", record), trial=trial, launch=number % 10, concurrency=number // 10 + 1
+        )
+        query = 'sum(avg_over_time(lab_worker_pool_active{server="virtual-threads"}[5s]))'
+        ranked = tuple(
+            Standing(
+                resource,
+                utilisation=random.random(),
+                score=random.random(),
+                sentence=f"{resource}: {random.random():.3g} of its time, none waiting for it",
+                evidence=tuple(
+                    Evidence(f"number {one} of it", random.random() * 1000, "threads", query)
+                    for one in range(4)
+                ),
+            )
+            for resource in RESOURCES
+        )
+        verdict = Verdict(RESOURCES[0], 0.97, ranked[0].sentence, ranked)
+        shown.append(Shown(row, record, judge(record), Curves(None, None), None, verdict))
+        answers = tuple(
+            PanelAnswers(f"Panel {at}", "Load and latency", "What it is. " * 10, "reqps", tuple(
+                PanelLine(f"line {line}", {}, False, tuple(
+                    (float(second), random.random() * 1000) for second in range(31)
+                ))
+                for line in range(4)
+            ))
+            for at in range(10)
+        )  # fmt: skip
+        panels_of = Panels("Lab", 30.0, 1.0, answers)
+        drawn.append(tuple(over_time(trial, "virtual-threads", panels_of, {})))
+    of = content(run_dir, rows=tuple(one.row for one in shown))
+    page = html(of, shown, by_load(of.rows, Looks.of(("a",), of.rows)), (), drawn)
+    assert page.count("<figure ") == 1000
+    assert 1_000_000 < len(page) <= 3_000_000

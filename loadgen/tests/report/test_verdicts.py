@@ -10,7 +10,7 @@ from rich.console import Console
 from lab.experiments.explain import KIND
 from lab.model import NONE, UNKNOWN, Row, Verdict
 from lab.report import table
-from lab.report.verdicts import lines, render, said
+from lab.report.verdicts import Said, lines, render, said
 from support.fakes import plan
 from support.planned import row
 
@@ -33,12 +33,13 @@ def trial(number: int, **changes: Any) -> Row:
     return row(of, **{**figures, **changes})
 
 
+def told(rows: list[Row], *verdicts: Verdict) -> tuple[Said, ...]:
+    """What is said of these rows with a verdict each."""
+    return said(rows, [(row.trial, each) for row, each in zip(rows, verdicts, strict=True)])
+
+
 def test_launches_of_a_load_are_one_sentence() -> None:
-    rows = [trial(1), trial(2), trial(3)]
-    given = [
-        (one.trial, verdict) for one, verdict in zip(rows, (POOL, GENERATOR, POOL), strict=True)
-    ]
-    [one] = said(rows, given)
+    [one] = told([trial(1), trial(2), trial(3)], POOL, GENERATOR, POOL)
     assert one.load == "fixed-pool, closed 100"
     assert (one.bottleneck, one.confidence, one.agree, one.trials) == ("worker pool", "high", 2, 3)
     assert one.text == (
@@ -96,22 +97,18 @@ def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
         trial(3, achieved_rps=970.0),
         trial(4, achieved_rps=961.0, valid=False),
     ]
-    given = [
-        (one.trial, Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}"))
+    verdicts = [
+        Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}")
         for one, sure in zip(rows, (0.99, 0.9, 0.95, 0.99), strict=True)
     ]
-    [one] = said(rows, given)
+    [one] = told(rows, *verdicts)
     assert one.sentence == "the worker pool, measured 960.0"
     assert "measured 960 (median of 3 trials)" in one.beside
 
 
 def test_what_only_invalid_trials_say_is_marked() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False), trial(3)]
-    given = [
-        (one.trial, verdict)
-        for one, verdict in zip(rows, (GENERATOR, GENERATOR, POOL), strict=True)
-    ]
-    [one] = said(rows, given)
+    [one] = told(rows, GENERATOR, GENERATOR, POOL)
     assert one.text == (
         "the generator (low confidence; 2 of 3 trials, none of them valid; also worker pool (1); "
         "1 of 3 trials valid)"
@@ -121,9 +118,7 @@ def test_what_only_invalid_trials_say_is_marked() -> None:
 def test_what_a_resource_limits_is_said_first() -> None:
     rows = [trial(number, server=name) for number, name in enumerate("abcd", start=1)]
     none = Verdict(NONE, 0.9, "none: the load itself")
-    verdicts = (none, NO_SERIES, POOL, none)
-    given = [(one.trial, each) for one, each in zip(rows, verdicts, strict=True)]
-    loads = [load for load, _, _ in lines(said(rows, given))]
+    loads = [load for load, _, _ in lines(told(rows, none, NO_SERIES, POOL, none))]
     assert loads == [f"{name}, closed 100" for name in "cbad"]
 
 
@@ -144,9 +139,8 @@ def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
 
 def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
     rows = [trial(1), trial(2, server="b"), trial(3, server="c")]
-    verdicts = (NO_SERIES, NO_SERIES, Verdict(NONE, 0.9, "none: the load itself"))
-    given = [(one.trial, each) for one, each in zip(rows, verdicts, strict=True)]
-    found = list(lines(said(rows, given)))
+    none = Verdict(NONE, 0.9, "none: the load itself")
+    found = list(lines(told(rows, NO_SERIES, NO_SERIES, none)))
     assert [(load, text) for load, text, _ in found] == [
         ("fixed-pool, closed 100; b, closed 100", NO_SERIES.sentence),
         ("c, closed 100", "none: the load itself (high confidence)"),

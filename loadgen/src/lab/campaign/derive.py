@@ -24,7 +24,7 @@ from lab.load.measure import RECORD, folders, measure
 from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
 from lab.report import comparison, markdown, page
 from lab.report.verdicts import Said
-from lab.report.words import Content
+from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels
 from lab.store.records import json_text, write_bytes, write_text
 from lab.store.series import load_or_none
@@ -64,10 +64,7 @@ class Derived:
     @property
     def lines(self) -> tuple[str, ...]:
         """The findings, for people."""
-        return tuple(
-            f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
-            for one in self.findings
-        )
+        return tuple(map(finding, self.findings))
 
 
 def read_trial(
@@ -129,8 +126,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         markdown.NAME: markdown.text(content),
     }
     shown = [_shown(trial, raw, engines) for trial, raw in zip(trials, finished, strict=True)]
-    made = page.build(content, shown)
-    texts[page.NAME] = made.html
+    texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
     for name, text in texts.items():
         is_new, old = write_derived(run_dir / name, text, keep=not live)
@@ -138,7 +134,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
             changed.append(name)
         if old is not None:
             kept.append(old)
-    if _draw(run_dir / page.FIGURES, made.figures):
+    if _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
     return Derived(
         rows=rows,
@@ -182,13 +178,13 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
     if figures:
         folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
-        for path, content in (
-            (folder / f"{name}.svg", svg.encode()),
-            (folder / f"{name}.png", page.png(svg)),
-        ):
-            if not path.is_file() or path.read_bytes() != content:
-                write_bytes(path, content)
-                changed = True
+        drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
+        if picture.is_file() and drawing.is_file() and drawing.read_bytes() == svg.encode():
+            continue
+        write_bytes(picture, page.png(svg))
+        # Last: what was interrupted is made again.
+        write_bytes(drawing, svg.encode())
+        changed = True
     return changed
 
 

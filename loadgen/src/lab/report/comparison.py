@@ -11,13 +11,14 @@ from rich.text import Text
 
 from lab.judge.compare import MARGIN, MOST_ERRORS, Answer, CellComparison, Comparison, by_chance
 from lab.judge.grouping import Cell, Metric
-from lab.judge.intervals import CONFIDENCE, Interval, MedianOf
+from lab.judge.intervals import CONFIDENCE, MedianOf
 from lab.report.table import NOTHING, milliseconds
 from lab.store.records import to_json
 
 NAME = "comparison.json"
 # 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`.
 FORMAT_VERSION = 2
+HEADER = ("load", "of", "A", "B", "B/A", "interval", "B is")
 _STYLES: dict[Answer, str] = {
     "faster": "green",
     "slower": "red",
@@ -59,14 +60,14 @@ def render(console: Console, comparisons: Sequence[Comparison]) -> None:
 
 def _table(of: Comparison) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in ("load", "of", "A", "B", "B/A", "interval", "B is"):
+    for name in HEADER:
         right = name in ("A", "B", "B/A")
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "load")
     names = cell_names([cell.cell for cell in of.cells])
     for cell in of.cells:
         table.add_row(
             names[cell.cell],
-            metric_text(cell.metric),
+            _METRICS[cell.metric],
             value_text(cell.a.median if cell.a else None, cell.metric),
             value_text(cell.b.median if cell.b else None, cell.metric),
             *ratio_texts(cell),
@@ -82,7 +83,7 @@ def beside(of: Comparison) -> list[str]:
     name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
     for cell in of.cells:
         if cell.answer == "inconclusive":
-            text = f"{name[cell.cell]} {metric_text(cell.metric)}"
+            text = f"{name[cell.cell]} {_METRICS[cell.metric]}"
             whys.setdefault(cell.why, []).append(text)
     lines = [f"inconclusive: {'; '.join(cells)}: {why}" for why, cells in whys.items()]
     for side, only in (("A", of.only_a), ("B", of.only_b)):
@@ -97,6 +98,22 @@ def beside(of: Comparison) -> list[str]:
     if not of.cells:
         lines.append("A and B have no load in common")
     return lines
+
+
+def rows(of: Comparison) -> list[tuple[str, ...]]:
+    """The cells of a report's table, under HEADER: medians with their intervals."""
+    names = cell_names([cell.cell for cell in of.cells])
+    return [
+        (
+            names[cell.cell],
+            _METRICS[cell.metric],
+            median_text(cell.a, cell.metric),
+            median_text(cell.b, cell.metric),
+            *ratio_texts(cell),
+            cell.answer,
+        )
+        for cell in of.cells
+    ]
 
 
 def legend(comparisons: Sequence[Comparison]) -> list[str]:
@@ -139,11 +156,6 @@ def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
     }
 
 
-def metric_text(metric: Metric) -> str:
-    """A metric as a column is called."""
-    return _METRICS[metric]
-
-
 def value_text(value: float | None, metric: Metric) -> str:
     """A value of that metric: requests per second, or milliseconds."""
     return rate(value) if metric in ("goodput_rps", "achieved_rps") else milliseconds(value)
@@ -170,10 +182,6 @@ def median_text(of: MedianOf | None, metric: Metric) -> str:
 def ratio_texts(cell: CellComparison) -> tuple[str, str]:
     """The ratio, and its interval."""
     ratio = NOTHING if cell.ratio is None else f"{cell.ratio.ratio:.3f}"
-    return ratio, _interval(cell.interval)
-
-
-def _interval(interval: Interval | None) -> str:
-    if interval is None:
-        return "no interval"
-    return f"[{interval.low:.3f}, {interval.high:.3f}]"
+    if cell.interval is None:
+        return ratio, "no interval"
+    return ratio, f"[{cell.interval.low:.3f}, {cell.interval.high:.3f}]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,13 +11,13 @@ from rich.text import Text
 
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
-from lab.report import words
-from lab.report.markdown import table
+from lab.report import fairness, words
+from lab.report.markdown import document, table
+from lab.report.table import NOTHING
 from lab.store.manifest import Manifest
-from lab.store.records import append_row, cell, read_rows, time_text
+from lab.store.records import append_row, cell, read_rows
 
 NAME = "density.csv"
-NOTHING = "–"
 HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
 LEGEND = (
     "Memory per connection: (with all of them - with none) / connections, median of fresh "
@@ -80,47 +79,37 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     """REPORT.md: the whole run for people, from its manifest and its rows."""
     plan = of.experiment
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
-    lines = [f"# {plan.name}: {of.run}", "", *_above(of, plan, rows)]
     sections = (
         ("What was run", [f"- {line}" for line in _what(of, plan, rows)]),
         ("Memory per connection", [*table(HEADER, list(_cells(rows))), "", LEGEND] if rows else []),
         ("Invalid launches", [f"- {line}" for line in _invalid(rows)]),
         ("Notes", [f"- {line}" for line in _fewer(rows)]),
-        ("Again", list(_again(of, plan))),
+        ("Again", _again(of, plan)),
     )
-    for title, body in sections:
-        if body:
-            lines += [f"## {title}", "", *body, ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _above(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+    above = []
     if of.status != "complete":
-        yield f"> **The run is {of.status}, not complete: {len(rows)} of {plan.rows} launches.**"
-        yield ""
-    for name, said in (("Question", plan.question), ("Hypothesis", plan.hypothesis)):
-        if said:
-            yield f"**{name}.** {said.strip()}"
-            yield ""
+        done = f"{len(rows)} of {plan.rows} launches"
+        above = [f"> **The run is {of.status}, not complete: {done}.**", ""]
+    return document(f"{plan.name}: {of.run}", above, (plan.question, plan.hypothesis), sections)
 
 
 def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    ended = time_text(of.ended_at) if of.ended_at else "not told"
-    yield (
-        f"memory per open connection: {len(rows)} launches, {sum(row.valid for row in rows)} of "
-        f"them valid, from {time_text(of.started_at)} to {ended}"
-    )
+    valid = sum(row.valid for row in rows)
+    told = f"{len(rows)} launches, {valid} of them valid, {words.times(of)}"
+    yield f"memory per open connection: {told}"
     yield f"servers: {', '.join(plan.servers)}"
     yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}"
     each = "JVM" if plan.launches == 1 else "JVMs"
     yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
-    yield from words.made_with(of)
+    for name, value in words.made_with(of):
+        yield f"{name}: {value}"
+    for line, _ in fairness.lines(of.fairness):
+        yield line
 
 
 def _again(of: Manifest, plan: Plan) -> Iterator[str]:
-    verb = "run" if any(word.startswith("EXP=") for word in plan.words) else "density"
     yield "```"
-    yield " ".join(("make", verb, *map(shlex.quote, plan.words)))
+    yield words.make(plan.words, "density")
     yield "```"
     yield ""
     yield (

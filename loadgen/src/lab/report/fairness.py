@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from lab.model import Fairness, Json
+from lab.report.table import NOTHING
 
-NOTHING = "–"
 # The whole list is in manifest.json; these are the ones that decide results.
 SHOWN_FLAGS = "-X"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line, and the style it has on a console."""
-
-    text: str
-    style: str
-
-
 def render(console: Console, fairness: Fairness) -> None:
     """Print one line of what is equal, then one per setting in which the servers differ."""
-    for line in lines(fairness):
-        console.print(Text(line.text, style=line.style))
+    for line, style in lines(fairness):
+        console.print(Text(line, style=style))
 
 
-def lines(fairness: Fairness) -> Iterator[Line]:
-    """What is equal, then the models' own settings, then those that should be equal."""
+def lines(fairness: Fairness) -> Iterator[tuple[str, str]]:
+    """What is equal, then the models' own settings, then those that should be equal: each with its
+    style on a console."""
     equal = ", ".join(_equal(name, value) for name, value in fairness.equal.items())
-    yield Line(f"equal for all: {equal}", "dim")
+    yield f"equal for all: {equal}", "dim"
     for name, values in fairness.own.items():
         if name not in fairness.unequal:
-            yield Line(f"the model's own: {_by_server(name, values)}", "dim")
+            yield f"the model's own: {_by_server(name, values)}", "dim"
     for name, values in fairness.unequal.items():
-        yield Line(f"unequal: {_by_server(name, values)}", "yellow")
+        yield f"unequal: {_by_server(name, values)}", "yellow"
 
 
 def _by_server(name: str, values: Mapping[str, Json]) -> str:

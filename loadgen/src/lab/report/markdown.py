@@ -5,15 +5,13 @@ The same run gives the same text: no time but the run's own, nothing of where it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.model import Finding
 from lab.report import comparison as texts
-from lab.report import settings, verdicts, words
+from lab.report import fairness, settings, verdicts, words
 from lab.report.words import Content
-from lab.store.records import time_text
 
 NAME = "REPORT.md"
 # Where this report tells what report.html tells in those sections.
@@ -22,22 +20,37 @@ _PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
 
 def text(of: Content) -> str:
     """The whole report."""
-    lines = [f"# {of.experiment.name}: {of.manifest.run}", "", *_loudly(of), *_asked(of)]
+    asked = words.question(of.experiment), of.experiment.hypothesis
     sections = (
-        ("Findings", _findings(of.findings)),
+        ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
         ("What limited", _limited(of)),
         ("Comparisons", _comparisons(of.comparisons)),
         ("Predicted and measured", _predicted(of)),
         ("Loads", _loads(of.loads)),
         ("What was run", _what(of)),
-        ("Invalid trials", _invalid(of)),
-        ("Notes", _notes(of)),
+        ("Invalid trials", [f"- {line}" for line in words.invalid(of)]),
+        ("Notes", [f"- {note}" for note in words.notes(of)]),
         ("Again", _again(of)),
     )
-    for title, section in sections:
+    return document(f"{of.experiment.name}: {of.manifest.run}", _loudly(of), asked, sections)
+
+
+def document(
+    title: str,
+    above: Iterable[str],
+    asked: tuple[str, str],
+    sections: Iterable[tuple[str, Iterable[str]]],
+) -> str:
+    """A report: what stands above all, question and hypothesis, and the sections that have any
+    line."""
+    lines = [f"# {title}", "", *above]
+    for name, said in zip(("Question", "Hypothesis"), asked, strict=True):
+        if said:
+            lines += [f"**{name}.** {said.strip()}", ""]
+    for name, section in sections:
         body = list(section)
         if body:
-            lines += [f"## {title}", "", *body, ""]
+            lines += [f"## {name}", "", *body, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -46,16 +59,6 @@ def _loudly(of: Content) -> Iterator[str]:
         more = f"see {_PLACES[line.place]}." if line.place else ""
         yield " ".join(filter(None, (f"> **{line.strong}**", line.text, more)))
         yield ""
-
-
-def _asked(of: Content) -> Iterator[str]:
-    for name, said in (
-        ("Question", words.question(of.experiment)),
-        ("Hypothesis", of.experiment.hypothesis),
-    ):
-        if said:
-            yield f"**{name}.** {said.strip()}"
-            yield ""
 
 
 def _limited(of: Content) -> Iterator[str]:
@@ -72,19 +75,9 @@ def _predicted(of: Content) -> Iterator[str]:
 
 
 def _what(of: Content) -> Iterator[str]:
-    experiment, manifest = of.experiment, of.manifest
-    valid = sum(row.valid for row in of.rows)
-    ended = time_text(manifest.ended_at) if manifest.ended_at else "not told"
-    yield (
-        f"- {of.title}: {len(of.rows)} trials, {valid} of them valid, from "
-        f"{time_text(manifest.started_at)} to {ended}"
-    )
-    arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
-    yield f"- servers: {', '.join(experiment.servers)}{arms}"
-    yield f"- launches: {words.launches(experiment)}"
-    engines = dict.fromkeys(row.engine for row in of.rows)
-    yield f"- load engines: {', '.join(words.engine(name, manifest.versions) for name in engines)}"
-    for line in words.made_with(manifest):
+    for name, value in words.what(of):
+        yield f"- {name}: {value}"
+    for line, _ in fairness.lines(of.manifest.fairness):
         yield f"- {line}"
 
 
@@ -105,43 +98,13 @@ def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield f"**B = {of.b} against A = {of.a}**"
         yield ""
         if of.cells:
-            name = texts.cell_names([cell.cell for cell in of.cells])
-            yield from table(
-                ("load", "of", "A", "B", "B/A", "interval", "B is"),
-                [
-                    (
-                        name[cell.cell],
-                        texts.metric_text(cell.metric),
-                        texts.median_text(cell.a, cell.metric),
-                        texts.median_text(cell.b, cell.metric),
-                        *texts.ratio_texts(cell),
-                        f"**{cell.answer}**",
-                    )
-                    for cell in of.cells
-                ],
-            )
+            rows = [(*cells, f"**{answer}**") for *cells, answer in texts.rows(of)]
+            yield from table(texts.HEADER, rows)
             yield ""
         for line in texts.beside(of):
             yield f"- {line}"
         yield ""
     yield from texts.legend(comparisons)
-
-
-def _findings(findings: Sequence[Finding]) -> Iterator[str]:
-    for finding in findings:
-        launch = f", launch {finding.launch}" if finding.launch else ""
-        yield f"- {finding.server}{launch}: {finding.text}"
-
-
-def _invalid(of: Content) -> Iterator[str]:
-    for row in of.rows:
-        if not row.valid:
-            yield f"- {row.trial}: {row.invalid_reasons}"
-
-
-def _notes(of: Content) -> Iterator[str]:
-    for note in words.notes(of):
-        yield f"- {note}"
 
 
 def _again(of: Content) -> Iterator[str]:

@@ -79,9 +79,6 @@ def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if "cpu_quota" in of.settings:
         yield from _of_container(of, cores)
-    elif isinstance(cores, int):
-        # SERVER_CPUS or SERVER_CPUSET: older servers did not tell which.
-        yield "CPUs its JVM sees", str(identity.cpus), str(cores)
 
 
 def _of_container(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:

@@ -96,16 +96,8 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
         ok, http, sock, late = _counts(row)
         valid = "yes" if row.valid else "NO"
         table.add_row(lane(row), *_rates(row), "corr", *corrected, valid, style=style)
-        table.add_row(
-            f"  {row.route} {row.mode} {row.concurrency} {row.engine}",
-            "",
-            "",
-            "",
-            "raw",
-            *raw,
-            "",
-            style=style,
-        )
+        load = f"  {row.route} {row.mode} {row.concurrency} {row.engine}"
+        table.add_row(load, *[""] * 3, "raw", *raw, "", style=style)
         table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
     return table
 
@@ -142,12 +134,8 @@ def _latencies(row: Row) -> tuple[str, ...]:
 
 
 def _counts(row: Row) -> tuple[str, str, str, str]:
-    return (
-        _count(row.ok),
-        _count(row.http_errors),
-        _count(row.socket_errors),
-        _count(row.timeouts),
-    )
+    ok, errors = _count(row.ok), _count(row.http_errors)
+    return ok, errors, _count(row.socket_errors), _count(row.timeouts)
 
 
 def milliseconds(value: float | None) -> str:
@@ -157,6 +145,12 @@ def milliseconds(value: float | None) -> str:
     if value >= 9999.5:
         return f"{value / 1000:.1f}s" if value < 99_950 else f"{value / 1000:.0f}s"
     return f"{value:.2f}" if value < 9.995 else f"{value:.0f}"
+
+
+def with_unit(ms: float | None) -> str:
+    """A latency as in the table, with its unit."""
+    text = milliseconds(ms)
+    return text if ms is None or text.endswith("s") else f"{text} ms"
 
 
 def _count(value: float | None) -> str:

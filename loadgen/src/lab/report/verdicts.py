@@ -20,7 +20,7 @@ from rich.text import Text
 from lab.judge.grouping import Cell, lane_of
 from lab.model import HIGH, NONE, OFFERED, UNKNOWN, Row, Verdict, goodput
 from lab.report import comparison as texts
-from lab.report.table import NOTHING, milliseconds
+from lab.report.table import NOTHING, milliseconds, with_unit
 
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
           "expected p95", "measured p95", "valid")  # fmt: skip
@@ -96,7 +96,8 @@ class Said:
         if self.valid > 1:
             text += f" (median of {self.valid} trials)"
         if self.expected_p95_ms is not None and self.p95_ms is not None:
-            text += f"; p95 {said} {_ms(self.expected_p95_ms)}, measured {_ms(self.p95_ms)}"
+            p95 = with_unit(self.p95_ms)
+            text += f"; p95 {said} {with_unit(self.expected_p95_ms)}, measured {p95}"
         return text
 
     @property
@@ -226,8 +227,3 @@ def _nearest(verdicts: Sequence[tuple[Row, Verdict]], median_rps: float | None) 
 def _median(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
-
-
-def _ms(value: float) -> str:
-    text = milliseconds(value)
-    return text if text.endswith("s") else f"{text} ms"

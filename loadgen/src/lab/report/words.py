@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.judge.compare import MOST_ERRORS, Comparison
 from lab.judge.grouping import Load
 from lab.model import Experiment, Finding, Json, Row, Verdict
 from lab.report import comparison as texts
-from lab.report import fairness
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
 from lab.store.manifest import Manifest
+from lab.store.records import time_text
 
 LOADS_LEGEND = (
     "bound: the most the load and the settings allow, predicted before the run. closed: each "
@@ -76,12 +77,6 @@ def engine(name: str, versions: Mapping[str, Json]) -> str:
     return str(version) if str(version).startswith(name) else f"{name}: {version}"
 
 
-def code(versions: Mapping[str, Json]) -> str:
-    """Which code ran."""
-    dirty = " with changes that were not committed" if versions.get("commit_dirty") else ""
-    return f"lab {versions.get('lab')}, commit {versions.get('commit') or 'not recorded'}{dirty}"
-
-
 def host(facts: Mapping[str, Json]) -> str:
     """The machine, in a line."""
     memory = facts.get("memory_bytes")
@@ -95,19 +90,38 @@ def host(facts: Mapping[str, Json]) -> str:
     return ", ".join(str(fact) for fact in known if fact is not None) or "not recorded"
 
 
-def value(of: Json) -> str:
-    """A limit."""
-    return NOTHING if of is None else str(of)
+def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
+    """What a run was made with, by name: its code, its host, its limits."""
+    commit = of.versions.get("commit") or "not recorded"
+    dirty = " with changes that were not committed" if of.versions.get("commit_dirty") else ""
+    yield "code", f"lab {of.versions.get('lab')}, commit {commit}{dirty}"
+    yield "host", host(of.host)
+    limits = [f"{name} {NOTHING if limit is None else limit}" for name, limit in of.limits.items()]
+    yield "limits", ", ".join(limits) or "not recorded"
 
 
-def made_with(of: Manifest) -> Iterator[str]:
-    """What a run was made with, in lines: its code, its host, its limits, and what was fair."""
-    yield f"code: {code(of.versions)}"
-    yield f"host: {host(of.host)}"
-    limits = [f"{name} {value(limit)}" for name, limit in of.limits.items()]
-    yield f"limits: {', '.join(limits) or 'not recorded'}"
-    for line in fairness.lines(of.fairness):
-        yield line.text
+def what(of: Content) -> Iterator[tuple[str, str]]:
+    """What was run and what it was made with, by name."""
+    experiment, manifest = of.experiment, of.manifest
+    valid = sum(row.valid for row in of.rows)
+    yield of.title, f"{len(of.rows)} trials, {valid} of them valid, {times(manifest)}"
+    arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
+    yield "servers", f"{', '.join(experiment.servers)}{arms}"
+    yield "launches", launches(experiment)
+    engines = dict.fromkeys(row.engine for row in of.rows)
+    yield "load engines", ", ".join(engine(name, manifest.versions) for name in engines)
+    yield from made_with(manifest)
+
+
+def times(of: Manifest[Any]) -> str:
+    """When a run began and ended."""
+    ended = time_text(of.ended_at) if of.ended_at else "not told"
+    return f"from {time_text(of.started_at)} to {ended}"
+
+
+def finding(of: Finding) -> str:
+    """A finding after whose it is."""
+    return f"{of.server}{f' #{of.launch}' if of.launch else ''}: {of.text}"
 
 
 def same(loads: Sequence[Load]) -> str:
@@ -168,22 +182,27 @@ def _count(load: Load) -> str:
 def notes(of: Content) -> Iterator[str]:
     """What a reader must know beside the figures: of the run, of its trials, of what is left
     out."""
-    # Manifests of format 1 hold the trials' notes too, as `trial: note`.
-    trials = {row.trial for row in of.rows}
-    own = [note for note in of.manifest.notes if note.partition(": ")[0] not in trials]
-    yield from (*own, *grouped(of.notes))
+    yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
         yield f"raw/{name} has no trial.json: that trial never ended, and is not in any table"
+
+
+def invalid(of: Content) -> list[str]:
+    """The trials that are in no median, with the reasons."""
+    return [f"{row.trial}: {row.invalid_reasons}" for row in of.rows if not row.valid]
 
 
 def command(of: Content, settings: Sequence[str]) -> str | None:
     """The command that runs the same again, with these settings of .env; None where its words
     were not kept."""
-    experiment = of.experiment
-    if not experiment.words:
-        return None
-    verb = "run" if any(word.startswith("EXP=") for word in experiment.words) else of.verb
-    return f"make {verb} {' '.join(map(shlex.quote, (*experiment.words, *settings)))}"
+    given = of.experiment.words
+    return make((*given, *settings), of.verb) if given else None
+
+
+def make(given: Sequence[str], verb: str) -> str:
+    """The command of these words; `verb` measures without an experiment's file."""
+    file = any(word.startswith("EXP=") for word in given)
+    return shlex.join(("make", "run" if file else verb, *given))
 
 
 def not_brought_back(others: Sequence[str]) -> str:

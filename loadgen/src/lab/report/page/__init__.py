@@ -6,10 +6,9 @@ The same run gives the same bytes: no time but the run's own, nothing of where i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.report.page.by_load import by_load
-from lab.report.page.by_rank import Ranked, by_rank
+from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import alone, png, stacked
 from lab.report.page.html import html
 from lab.report.page.looks import Looks
@@ -20,22 +19,15 @@ from lab.report.words import Content
 NAME = "report.html"
 FIGURES = "figures"
 
-__all__ = ["FIGURES", "NAME", "Page", "Shown", "build", "png"]
+__all__ = ["FIGURES", "NAME", "Shown", "build", "png"]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The page, and its figures by name, each an SVG file that stands alone."""
-
-    html: str
-    figures: Mapping[str, str]
-
-
-def build(of: Content, shown: Sequence[Shown]) -> Page:
-    """The page of a run and of its trials, in their order."""
+def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
+    """The page of a run and of its trials, in their order; and its figures by name, each an SVG
+    file that stands alone."""
     looks = Looks.of(of.experiment.servers, of.rows)
     places = by_load(of.rows, looks)
-    curves = tuple(by_rank([Ranked(one.row, one.curves) for one in shown], looks))
+    curves = tuple(by_rank([(one.row, one.curves) for one in shown], looks))
     files = {
         one.name: alone(one.svg)
         for one in (*(one for place in places for one in place.figures), *curves)
@@ -52,4 +44,4 @@ def build(of: Content, shown: Sequence[Shown]) -> Page:
             figures = [figure for _, figure in drawn]
             name = f"trial-{trial}"
             files[name] = alone(stacked(figures, name, title, [moment.text for moment in marked]))
-    return Page(html(of, shown, places, curves, panels), files)
+    return html(of, shown, places, curves, panels), files

@@ -12,15 +12,10 @@ from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import Place
 from lab.report.page.figure import Figure, specs
-from lab.report.page.markup import bullets, folded, inline, long_table, prose, table
+from lab.report.page.markup import MOST, bullets, first_of, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
 
-# More than these are too many to read before anything else.
-MOST_CELLS = 12
-MOST_FIGURES = 12
-MOST_SAID = 12
-MOST_COMPARISONS = 12
 HINT = (
     "Point at a figure to read its values. Click an entry of its legend to see that series alone, "
     "and others to add them. Ctrl and the mouse wheel zoom, dragging moves, and a double click "
@@ -60,21 +55,16 @@ def _limited(of: Content) -> str:
         items.append(f"<li><strong>{inline(load)}</strong>: {inline(verdict)}{below}</li>")
     if not items:
         return ""
-    first, rest = items[:MOST_SAID], items[MOST_SAID:]
-    parts = ["<h3>What limited</h3>", f'<ul class="limited">{"".join(first)}</ul>']
-    if rest:
-        more = f'<ul class="limited">{"".join(rest)}</ul>'
-        parts.append(folded(f"{len(rest)} more loads", more, is_open=False))
-    return "".join(parts)
+    told = first_of(items, "loads", lambda some: f'<ul class="limited">{"".join(some)}</ul>')
+    return f"<h3>What limited</h3>{told}"
 
 
 def prediction(of: Content) -> str:
     """The bounds that were known before the run, and what was measured beside them."""
     parts = []
-    header, rows = _bounds(of)
-    if rows:
+    if of.loads:
         unbound = UNBOUND[of.experiment.target is not None]
-        parts.append(long_table("Predicted bounds", header, rows, names=len(header) - _lanes(of)))
+        parts.append(_bounds(of))
         parts.append(
             '<p class="legend">The most requests per second that the load and the settings allow, '
             "predicted before the run: connections, threads and downstream connections, each "
@@ -88,11 +78,7 @@ def prediction(of: Content) -> str:
     return "".join(parts) or "<p>No bound is known of any load of this run.</p>"
 
 
-def _lanes(of: Content) -> int:
-    return len({load.lane for load in of.loads})
-
-
-def _bounds(of: Content) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _bounds(of: Content) -> str:
     lanes = list(dict.fromkeys(load.lane for load in of.loads))
     routes = len({load.route for load in of.loads}) > 1
     offers = any(load.offered_rps is not None for load in of.loads)
@@ -100,11 +86,10 @@ def _bounds(of: Content) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     for load in of.loads:
         place = (load.route, load.concurrency, load.offered_rps)
         found.setdefault(place, {}).setdefault(load.lane, texts.rate(load.bound_rps))
-    header = (
+    names = (
         *(("route",) if routes else ()),
         "connections",
         *(("offered/s",) if offers else ()),
-        *lanes,
     )
     rows = [
         (
@@ -115,7 +100,7 @@ def _bounds(of: Content) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         )
         for (route, concurrency, rate), bounds in found.items()
     ]
-    return header, rows
+    return long_table("Predicted bounds", (*names, *lanes), rows, names=len(names))
 
 
 def _at_a_glance(of: Content) -> str:
@@ -193,20 +178,11 @@ def came_out(of: Content) -> str:
     parts = []
     if of.findings:
         parts.append("<h3>Findings</h3>")
-        parts.append(
-            bullets(
-                f"{one.server}{f' #{one.launch}' if one.launch else ''}: {one.text}"
-                for one in of.findings
-            )
-        )
+        parts.append(bullets(map(words.finding, of.findings)))
     parts.append(_limited(of))
     if of.comparisons:
         parts.append("<h3>Comparisons</h3>")
-        whole = [_comparison(one) for one in of.comparisons]
-        first, rest = whole[:MOST_COMPARISONS], whole[MOST_COMPARISONS:]
-        parts += first
-        if rest:
-            parts.append(folded(f"{len(rest)} more comparisons", "".join(rest), is_open=False))
+        parts.append(first_of([_comparison(one) for one in of.comparisons], "comparisons", "".join))
         parts += [f'<p class="legend">{inline(line)}</p>' for line in texts.legend(of.comparisons)]
     elif of.experiment.kind == "loads" and len(set(map(lane_of, of.rows))) == 1:
         parts.append("<p>Only one server was measured: there is nothing to compare.</p>")
@@ -223,24 +199,11 @@ def _comparison(of: Comparison) -> str:
     )
     parts = []
     if of.cells:
-        names = texts.cell_names([cell.cell for cell in of.cells])
-        rows = [
-            (
-                names[cell.cell],
-                texts.metric_text(cell.metric),
-                texts.median_text(cell.a, cell.metric),
-                texts.median_text(cell.b, cell.metric),
-                *texts.ratio_texts(cell),
-                cell.answer,
-            )
-            for cell in of.cells
-        ]
-        header = ("load", "of", "A", "B", "B/A", "interval", "B is")
         label = f"{of.b} against {of.a}"
-        parts.append(table(label, header, rows, names=2, marks=_MARKS))
+        parts.append(table(label, texts.HEADER, texts.rows(of), names=2, marks=_MARKS))
     parts.append(bullets(texts.beside(of)))
     surely = counts["faster"] + counts["slower"] + counts["no difference"]
-    return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST_CELLS)
+    return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST)
 
 
 def loads(of: Content, places: Sequence[Place]) -> str:
@@ -274,11 +237,7 @@ def percentiles(drawn: Sequence[Figure]) -> str:
         "Corrected counts from when a request was due, raw from when it was sent: where the two "
         "part, requests waited to be sent.</p>"
     )
-    first, rest = drawn[:MOST_FIGURES], drawn[MOST_FIGURES:]
-    parts = [said, figures(first)]
-    if rest:
-        parts.append(folded(f"{len(rest)} more loads", figures(rest), is_open=False))
-    return "".join(parts)
+    return said + first_of(drawn, "loads", figures)
 
 
 def figures(drawn: Sequence[Figure]) -> str:

@@ -5,7 +5,6 @@ trials are thin and grey."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.judge.grouping import Cell, lane_of
 from lab.model import Curve, Curves, Row
@@ -22,53 +21,45 @@ _SHARE = "@==1?'0':@==2?'50 %':format(100-100/@,'.8~r')+' %'"
 _NAMED = ((0.5, "50 %"), (0.99, "99 %"), (0.999, "99.9 %"))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One trial's curves."""
-
-    row: Row
-    curves: Curves
-
-
-def by_rank(trials: Sequence[Ranked], looks: Looks) -> Iterator[Figure]:
+def by_rank(trials: Sequence[tuple[Row, Curves]], looks: Looks) -> Iterator[Figure]:
     """A figure for each load, as they first appear, and more than one where its lanes could not
     be told apart in it; trials without curves have none."""
-    known = [one for one in trials if one.curves.corrected or one.curves.raw]
-    cells = dict.fromkeys(Cell.of(one.row) for one in known)
+    known = [(row, curves) for row, curves in trials if curves.corrected or curves.raw]
+    cells = dict.fromkeys(Cell.of(row) for row, _ in known)
     names = cell_names(list(cells))
     for cell in cells:
-        mine = [one for one in known if Cell.of(one.row) == cell]
-        groups = looks.apart(list(dict.fromkeys(lane_of(one.row) for one in mine)))
+        mine = [one for one in known if Cell.of(one[0]) == cell]
+        groups = looks.apart(list(dict.fromkeys(lane_of(row) for row, _ in mine)))
         for number, lanes in enumerate(groups, start=1):
             part = (number, len(groups)) if len(groups) > 1 else None
-            of = [one for one in mine if lane_of(one.row) in lanes]
+            of = [one for one in mine if lane_of(one[0]) in lanes]
             yield _figure(cell, names, of, looks, part)
 
 
 def _figure(
     cell: Cell,
     names: Mapping[Cell, str],
-    trials: Sequence[Ranked],
+    trials: Sequence[tuple[Row, Curves]],
     looks: Looks,
     part: tuple[int, int] | None,
 ) -> Figure:
     """`part`: which figure of how many of this load."""
-    lanes = list(dict.fromkeys(lane_of(one.row) for one in trials if one.row.valid))
-    several = sum(one.row.valid for one in trials) > len(lanes)
-    both = any(one.curves.corrected for one in trials)
+    lanes = list(dict.fromkeys(lane_of(row) for row, _ in trials if row.valid))
+    several = sum(row.valid for row, _ in trials) > len(lanes)
+    both = any(curves.corrected for _, curves in trials)
     drawn: dict[str, list[Spec]] = {"raw-invalid": [], "invalid": [], "raw": [], "curves": []}
     told: list[str] = []
     ms: list[float] = []
-    for one in sorted(trials, key=lambda one: one.row.valid):
-        lane, valid = lane_of(one.row), one.row.valid
-        for curve, is_raw in ((one.curves.raw, True), (one.curves.corrected, False)):
+    for row, curves in sorted(trials, key=lambda one: one[0].valid):
+        lane, valid = lane_of(row), row.valid
+        for curve, is_raw in ((curves.raw, True), (curves.corrected, False)):
             if curve is None:
                 continue
             kind = " raw" if is_raw else ""
             name = f"{lane}{'' if valid else ' (invalid)'}{kind}"
             drawn[f"raw{'' if valid else '-invalid'}" if both and is_raw else
                   "curves" if valid else "invalid"].append({
-                "series": lane, "said": f"{name}, trial {one.row.trial.partition('-')[0]}",
+                "series": lane, "said": f"{name}, trial {row.trial.partition('-')[0]}",
                 "id": len(told),
                 "x": [float(f"{1 / (1 - share):.5g}") for share, _ in curve.points],
                 "y": [value for _, value in curve.points],

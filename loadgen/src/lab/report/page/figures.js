@@ -74,15 +74,27 @@ function byKeyboard(live, view) {
   told();
 }
 
-const seen = new IntersectionObserver(
-  (changes) => {
-    for (const { target, isIntersecting } of changes) {
-      if (isIntersecting) {
-        seen.unobserve(target);
-        draw(target).catch((failure) => console.error(failure));
+/** A table that is too long for the page takes the place of its packed text. */
+async function unpack(folded) {
+  const packed = folded.querySelector("script");
+  packed.outerHTML = await text(packed);
+}
+
+/** Does the work of each element once, when it comes into view. */
+function whenSeen(elements, work) {
+  const seen = new IntersectionObserver(
+    (changes) => {
+      for (const { target, isIntersecting } of changes) {
+        if (isIntersecting) {
+          seen.unobserve(target);
+          work(target).catch((failure) => console.error(failure));
+        }
       }
-    }
-  },
-  { rootMargin: "300px" },
-);
-document.querySelectorAll(".figures figure").forEach((figure) => seen.observe(figure));
+    },
+    { rootMargin: "300px" },
+  );
+  document.querySelectorAll(elements).forEach((one) => seen.observe(one));
+}
+
+whenSeen(".figures figure", draw);
+whenSeen("details:has(> div > script)", unpack);

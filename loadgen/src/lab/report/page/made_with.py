@@ -8,30 +8,13 @@ from lab.model import Json
 from lab.report import settings, words
 from lab.report.page import units
 from lab.report.page.markup import facts, folded, inline, table
+from lab.report.table import NOTHING
 from lab.report.words import Content
-from lab.store.records import time_text
 
 
 def what(of: Content) -> str:
     """The run in a few facts."""
-    experiment, manifest = of.experiment, of.manifest
-    valid = sum(row.valid for row in of.rows)
-    ended = time_text(manifest.ended_at) if manifest.ended_at else "not told"
-    engines = dict.fromkeys(row.engine for row in of.rows)
-    arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
-    limits = [f"{name} {words.value(value)}" for name, value in manifest.limits.items()]
-    return facts(
-        (
-            ("trials", f"{of.title}: {len(of.rows)}, {valid} of them valid"),
-            ("time", f"{time_text(manifest.started_at)} to {ended}"),
-            ("servers", f"{', '.join(experiment.servers)}{arms}"),
-            ("launches", words.launches(experiment)),
-            ("load engines", ", ".join(words.engine(one, manifest.versions) for one in engines)),
-            ("code", words.code(manifest.versions)),
-            ("host", words.host(manifest.host)),
-            ("limits", ", ".join(limits)),
-        )
-    )
+    return facts(words.what(of))
 
 
 def fairness(of: Content) -> str:
@@ -69,27 +52,24 @@ def _value(name: str, of: Json) -> str:
     if isinstance(of, list | tuple):
         flags = name == "jvm_flags"
         return " ".join(f"`{one}`" for one in of) if flags else ", ".join(map(str, of))
-    return words.value(of)
+    return NOTHING if of is None else str(of)
 
 
 def host(of: Content) -> str:
     """The machine, and every image with its id."""
     facts_of = of.manifest.host
-    told = [(name.replace("_", " "), _fact(name, value)) for name, value in facts_of.items()]
-    known = facts((name, value) for name, value in told if value)
-    parts = [folded("All that is known of the host", known, is_open=False)] if known else []
+    known = facts(
+        (name.replace("_", " "), _value(name, value))
+        for name, value in facts_of.items()
+        if value is not None and not isinstance(value, Mapping | list | tuple)
+    )
+    parts = [folded("All that is known of the host", known)] if known else []
     images = facts_of.get("images")
     if isinstance(images, Mapping) and images:
         header = ("image", "id", "built from")
         rows = table("Images", header, _images(images), names=1)
-        parts.append(folded(f"{len(images)} images", rows, is_open=False))
+        parts.append(folded(f"{len(images)} images", rows))
     return "".join(parts)
-
-
-def _fact(name: str, value: Json) -> str:
-    if isinstance(value, Mapping | list | tuple) or value is None:
-        return ""
-    return _value(name, value)
 
 
 def _images(images: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import TypeVar
 
-# More rows than these are too many to read on before anything else.
-MOST_ROWS = 12
+T = TypeVar("T")
+# More rows, items or figures than these are too many to read before anything else.
+MOST = 12
 
 
 def prose(text: str) -> str:
@@ -48,29 +50,25 @@ def table(
     are set right; those in `wide` may break their lines. `marks` are classes of whole texts.
     """
     body = [list(row) for row in rows]
-    right = [
-        at >= names
-        and at not in wide
-        and any(row[at] for row in body)
-        and all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", row[at]) for row in body)
-        for at in range(len(header))
-    ]
 
-    def cell(tag: str, at: int, text: str) -> str:
-        mark = (marks or {}).get(text, "")
-        classes = " ".join(
-            one for one in ("n" if right[at] else "", "w" if at in wide else "", mark) if one
-        )
-        scope = ' scope="row"' if tag == "th" else ""
-        return f"<{tag}{scope}{_class(classes)}>{inline(text)}</{tag}>"
+    def kind(at: int) -> str:
+        if at < names or at in wide:
+            return "w" if at in wide else ""
+        cells = [row[at] for row in body]
+        figures = all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", cell) for cell in cells)
+        return "n" if any(cells) and figures else ""
 
-    head = "".join(
-        f'<th scope="col"{_class("n" if right[at] else "w" if at in wide else "")}>'
-        f"{inline(text)}</th>"
-        for at, text in enumerate(header)
-    )
+    kinds = [kind(at) for at in range(len(header))]
+
+    def cell(at: int, text: str, scope: str) -> str:
+        classes = " ".join(filter(None, (kinds[at], (marks or {}).get(text))))
+        tag, scoped = ("th", f' scope="{scope}"') if scope else ("td", "")
+        named = f' class="{classes}"' if classes else ""
+        return f"<{tag}{scoped}{named}>{inline(text)}</{tag}>"
+
+    head = "".join(cell(at, text, "col") for at, text in enumerate(header))
     lines = [
-        "".join(cell("th" if at < names else "td", at, text) for at, text in enumerate(row))
+        "".join(cell(at, text, "row" if at < names else "") for at, text in enumerate(row))
         for row in body
     ]
     # A box that scrolls must be reached by the keyboard too.
@@ -84,21 +82,21 @@ def table(
 def long_table(
     label: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
 ) -> str:
-    """A table, behind its label where it has more than MOST_ROWS rows."""
+    """A table, behind its label where it has more than MOST rows."""
     whole = table(label, header, rows, names=names)
-    if len(rows) <= MOST_ROWS:
-        return whole
-    return folded(f"{inline(label)}: {len(rows)} rows", whole, is_open=False)
+    return whole if len(rows) <= MOST else folded(f"{inline(label)}: {len(rows)} rows", whole)
 
 
-def folded(summary: str, content: str, *, is_open: bool, identity: str = "") -> str:
-    """Content behind its summary, both markup; on paper it is always open where it is a table."""
-    name = f' id="{escape(identity)}"' if identity else ""
+def first_of(items: Sequence[T], what: str, markup: Callable[[Sequence[T]], str]) -> str:
+    """The markup of the first MOST of many items, and of the others behind their number."""
+    rest = items[MOST:]
+    more = folded(f"{len(rest)} more {what}", markup(rest)) if rest else ""
+    return markup(items[:MOST]) + more
+
+
+def folded(summary: str, content: str, *, is_open: bool = False) -> str:
+    """Content behind its summary, both markup; on paper it is always open."""
     return (
-        f'<details class="open-in-print"{name}{" open" if is_open else ""}>'
+        f'<details class="open-in-print"{" open" if is_open else ""}>'
         f"<summary>{summary}</summary><div>{content}</div></details>\n"
     )
-
-
-def _class(classes: str) -> str:
-    return f' class="{classes}"' if classes else ""

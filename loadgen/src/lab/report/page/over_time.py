@@ -89,12 +89,23 @@ def _figure(
     ]
     unit = units.of_panel(panel.unit, max(map(_highest, lines)))
     minutes = of.length_s >= MINUTES_FROM_S
-    cut = _Cut(unit.factor, 60.0 if minutes else 1.0, GAP_STEPS * max(of.step_s, 1.0))
-    faint = [one for group, name in more for line in group for one in cut.records(name, line)]
+    second = 60.0 if minutes else 1.0
+
+    def records(name: str, line: PanelLine) -> list[Spec]:
+        """A line in the units of the axes, one record for each piece without a gap."""
+        return [
+            {
+                "series": name,
+                "id": f"{line.label} {piece[0][0]}",
+                "x": [_short_of(at / second) for at, _ in piece],
+                "y": [_short_of(value * unit.factor) for _, value in piece],
+            }
+            for piece in _pieces(line, GAP_STEPS * max(of.step_s, 1.0))
+        ]
+
+    faint = [one for group, name in more for line in group for one in records(name, line)]
     bold = [
-        one
-        for line, entry in zip(named, entries, strict=True)
-        for one in cut.records(entry.name, line)
+        one for line, entry in zip(named, entries, strict=True) for one in records(entry.name, line)
     ]
     series = [*entries, *(Series(name, NEUTRAL) for group, name in more if group)]
     encodings = spec.of_series(series, WIDTH, unit.label)
@@ -109,17 +120,17 @@ def _figure(
     layers: list[Spec] = [
         {
             "name": name,
-            "data": {"values": records},
+            "data": {"values": values},
             "transform": [{"flatten": ["x", "y"]}],
             "mark": {"type": "line", "clip": True, **looks},
             "encoding": encoding,
         }
-        for name, records, looks in parts
-        if records
+        for name, values, looks in parts
+        if values
     ]
     layers[-1]["params"] = [spec.zoom("x", "y"), spec.toggle()]
-    length = of.length_s / cut.second
-    layers += _marks([one for one in marked if 0 <= one.at_s <= of.length_s], cut.second)
+    length = of.length_s / second
+    layers += _marks([one for one in marked if 0 <= one.at_s <= of.length_s], second)
     layers.append(_hover(bold or faint, unit, "min" if minutes else "s"))
     told = [*(_told(line, unit) for line in named), *(f"{one.text}." for one in marked)]
     view: Spec = {
@@ -136,31 +147,15 @@ def _figure(
     return Figure(name, panel.title, f"{panel.description} {' '.join(told)}", view)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """How a line becomes records: in the units of its axes, cut where samples are missing."""
-
-    factor: float
-    second: float
-    gap_s: float
-
-    def records(self, name: str, line: PanelLine) -> Iterator[Spec]:
-        """One for each piece without a gap."""
-        piece: list[tuple[float, float]] = []
-        for point in line.points:
-            if piece and point[0] - piece[-1][0] > self.gap_s:
-                yield self._record(name, line, piece)
-                piece = []
-            piece.append(point)
-        yield self._record(name, line, piece)
-
-    def _record(self, name: str, line: PanelLine, piece: Sequence[tuple[float, float]]) -> Spec:
-        return {
-            "series": name,
-            "id": f"{line.label} {piece[0][0]}",
-            "x": [_short_of(at / self.second) for at, _ in piece],
-            "y": [_short_of(value * self.factor) for _, value in piece],
-        }
+def _pieces(line: PanelLine, gap_s: float) -> Iterator[list[tuple[float, float]]]:
+    """The points of a line, cut where samples are missing."""
+    piece: list[tuple[float, float]] = []
+    for point in line.points:
+        if piece and point[0] - piece[-1][0] > gap_s:
+            yield piece
+            piece = []
+        piece.append(point)
+    yield piece
 
 
 def _short_of(value: float) -> float:

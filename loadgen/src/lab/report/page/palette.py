@@ -10,52 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
-from types import MappingProxyType
 
-LIGHT: Mapping[str, str] = MappingProxyType(
-    {
-        "page": "#ffffff",
-        "card": "#f6f7f9",
-        "ink": "#16181d",
-        "soft": "#565c66",
-        "rule": "#dcdfe4",
-        "link": "#0b5cad",
-        "good": "#00703f",
-        "bad": "#b3261e",
-        "loud": "#fff1d6",
-        "loud-rule": "#b26a00",
-        "k0": "#4194e1",
-        "k1": "#91270b",
-        "k2": "#23a869",
-        "k3": "#812f56",
-        "k4": "#bd8b09",
-        "k5": "#7c3cf7",
-        "k6": "#4a9eaf",
-        "k7": "#565c66",
-    }
-)
-DARK: Mapping[str, str] = MappingProxyType(
-    {
-        "page": "#14161a",
-        "card": "#1d2026",
-        "ink": "#e8eaee",
-        "soft": "#a3aab6",
-        "rule": "#343942",
-        "link": "#7db8f5",
-        "good": "#58c98c",
-        "bad": "#ff8a80",
-        "loud": "#3a2c10",
-        "loud-rule": "#e0a030",
-        "k0": "#65affb",
-        "k1": "#d45329",
-        "k2": "#14f699",
-        "k3": "#cc4e83",
-        "k4": "#f4c407",
-        "k5": "#7b5fff",
-        "k6": "#51eef1",
-        "k7": "#a3aab6",
-    }
-)
+# On a light page and on a dark one.
+_COLOURS = {
+    "page": ("#ffffff", "#14161a"),
+    "card": ("#f6f7f9", "#1d2026"),
+    "ink": ("#16181d", "#e8eaee"),
+    "soft": ("#565c66", "#a3aab6"),
+    "rule": ("#dcdfe4", "#343942"),
+    "link": ("#0b5cad", "#7db8f5"),
+    "good": ("#00703f", "#58c98c"),
+    "bad": ("#b3261e", "#ff8a80"),
+    "loud": ("#fff1d6", "#3a2c10"),
+    "loud-rule": ("#b26a00", "#e0a030"),
+    "k0": ("#4194e1", "#65affb"),
+    "k1": ("#91270b", "#d45329"),
+    "k2": ("#23a869", "#14f699"),
+    "k3": ("#812f56", "#cc4e83"),
+    "k4": ("#bd8b09", "#f4c407"),
+    "k5": ("#7c3cf7", "#7b5fff"),
+    "k6": ("#4a9eaf", "#51eef1"),
+    "k7": ("#565c66", "#a3aab6"),
+}
+LIGHT: Mapping[str, str] = {name: light for name, (light, _) in _COLOURS.items()}
+DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
 # The models of the lab have theirs for good, in every run; others take what is left, and when
 # none is left the hues again, as a second round.
 _OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")

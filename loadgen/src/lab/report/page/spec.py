@@ -102,10 +102,14 @@ def of_series(series: Sequence[Series], width: float, unit: str = "") -> Spec:
         scale = {"domain": names, "range": list(values)}
         return {"field": "series", "type": "nominal", "scale": scale, "legend": legend}
 
-    dashes = encoding([DASHES[one.dash] for one in series])
+    dashes: Spec = {}
+    if any(one.dash for one in series):
+        dashes = {"strokeDash": encoding([DASHES[one.dash] for one in series])}
+        if shaped:
+            dashes["strokeDash"]["legend"] = None
     return {
         "color": encoding([hue(one.hue) for one in series]),
-        "strokeDash": {**dashes, "legend": None} if shaped else dashes,
+        **dashes,
         "shape": encoding([one.shape or GLYPHS.get(one.dash, "stroke") for one in series]),
         "opacity": {"condition": {"param": "shown", "value": 1}, "value": HIDDEN},
     }
@@ -123,8 +127,8 @@ def legend_rows(names: Sequence[str], width: float) -> int:
 
 
 def picked(encodings: Spec, *names: str) -> Spec:
-    """Some of the encodings of `of_series`."""
-    return {name: encodings[name] for name in names}
+    """Some of the encodings of `of_series`; no line is broken where none has a dash."""
+    return {name: encodings[name] for name in names if name in encodings}
 
 
 def zoom(*channels: str) -> Spec:

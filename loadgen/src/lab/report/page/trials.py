@@ -13,16 +13,20 @@ from lab.report import words
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
+from lab.report.page.script import packed
 from lab.report.page.units import number
-from lab.report.table import NOTHING, milliseconds
+from lab.report.table import NOTHING, with_unit
 from lab.report.words import Content
 from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
+EVIDENCE = ("resource", "what", "value", "query or file")
 NO_PANELS = (
     "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
     "there is nothing to draw over time."
 )
+# The page of 100 trials would be 1 MB larger if these tables were not packed.
+IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Shown:
     judgement: Judgement
     curves: Curves
     panels: Panels | None
-    verdict: Verdict | None = None
+    verdict: Verdict
 
 
 def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]) -> str:
@@ -62,7 +66,9 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
         f"<h3>{inline(number)} · {inline(console.lane(row))} · {inline(row.mode)}, "
         f"{row.concurrency:,} connections{offered}</h3>{verdict}"
     )
-    summary = f'{title}<span class="soft">{inline(_result(of))}</span>'
+    count = len(of.judgement.notes)
+    notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
+    summary = f'{title}<span class="soft">{inline(_result(row) + notes)}</span>'
     parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
     if drawn:
         parts += [_panels(drawn), _picture(row.trial)]
@@ -94,20 +100,14 @@ def _picture(trial: str) -> str:
     )
 
 
-def _result(of: Shown) -> str:
-    row, count = of.row, len(of.judgement.notes)
-    notes = "" if not count else f", {count} note{'s' if count > 1 else ''}"
-    return _figures_of(row) + notes
-
-
-def _figures_of(row: Row) -> str:
+def _result(row: Row) -> str:
     rps = goodput(row)
     if rps is None:
         return "no figures"
     text = f"{rps:,.0f} requests/s"
     if row.p95_ms is not None:
-        return f"{text}, p95 {_ms(row.p95_ms)}, raw {_ms(row.raw_p95_ms)}"
-    return f"{text}, raw p95 {_ms(row.raw_p95_ms)}"
+        return f"{text}, p95 {with_unit(row.p95_ms)}, raw {with_unit(row.raw_p95_ms)}"
+    return f"{text}, raw p95 {with_unit(row.raw_p95_ms)}"
 
 
 def _reasons(of: Judgement) -> str:
@@ -116,10 +116,8 @@ def _reasons(of: Judgement) -> str:
     return f'<div class="loud">{bullets(of.reasons)}</div>{bullets(of.notes)}'
 
 
-def _standings(of: Verdict | None, row: Row) -> str:
+def _standings(of: Verdict, row: Row) -> str:
     """Every resource the evidence tells of, the most suspect first, with the queries."""
-    if of is None:
-        return ""
     sure = f" (confidence {of.confidence:.2f})" if of.confidence else ""
     parts = [f"<p><strong>Verdict</strong>: {inline(of.sentence)}{inline(sure)}</p>"]
     rows = [
@@ -135,18 +133,17 @@ def _standings(of: Verdict | None, row: Row) -> str:
         for rank, one in enumerate(of.ranked, start=1)
     ]
     if rows:
-        label = f"Resources of trial {row.trial}"
-        table_of = table(label, STANDINGS, rows, names=2, wide=(6,))
-        seen = [
-            (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
-            for one in of.ranked
-            for each in one.evidence
-        ]
-        header = ("resource", "what", "value", "query or file")
-        evidence = table(f"Evidence of trial {row.trial}", header, seen, names=2, wide=(3,))
-        parts.append(folded(f"{len(rows)} resources, ranked", table_of, is_open=False))
-        if seen:
-            parts.append(folded(f"Their evidence, {len(seen)} numbers", evidence, is_open=False))
+        ranked = table(f"Resources of trial {row.trial}", STANDINGS, rows, names=2, wide=(6,))
+        parts.append(folded(f"{len(rows)} resources, ranked", ranked))
+    seen = [
+        (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
+        for one in of.ranked
+        for each in one.evidence
+    ]
+    if seen:
+        evidence = table(f"Evidence of trial {row.trial}", EVIDENCE, seen, names=2, wide=(3,))
+        summary = f"Their evidence, {len(seen)} numbers"
+        parts.append(folded(summary, packed(evidence) + IN_FILE))
     parts.append(bullets(of.missing))
     return "".join(parts)
 
@@ -203,12 +200,7 @@ def _latency(*values: float | None) -> str | None:
     if all(value is None for value in values):
         return None
     named = zip(("p50", "p95", "p99", "max"), values, strict=True)
-    return ", ".join(f"{name} {_ms(value)}" for name, value in named)
-
-
-def _ms(value: float | None) -> str:
-    text = milliseconds(value)
-    return text if value is None or text.endswith("s") else f"{text} ms"
+    return ", ".join(f"{name} {with_unit(value)}" for name, value in named)
 
 
 def _accounting(row: Row) -> str | None:
