@@ -24,7 +24,6 @@ from support.fakes import (
     FakeEngine,
     FakeLab,
     FakeProcess,
-    FakeSystem,
     plan,
     reading,
 )
@@ -53,31 +52,28 @@ class Lab:
     """Runs one trial of the fake lab and judges it from its folder alone."""
 
     fake: FakeLab
-    stack: Stack
-    system: FakeSystem
-    engine: FakeEngine
     raw: Path
     warmth: Warmth = WARM
     unequal: tuple[str, ...] = ()
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
         of = of or plan()
-        Runner("run", self.stack, self.system, Quiet()).trial(
+        Runner("run", self.fake.stack, self.fake.system, Quiet()).trial(
             of,
-            self.stack.snapshot(of.server),
+            self.fake.stack.snapshot(of.server),
             self.unequal,
-            self.engine,
+            self.fake.engine,
             "fake 1.0",
             self.raw,
             self.warmth,
         )
         record = read_json(self.raw / RECORD, TrialRecord)
-        observe(record, of.duration_s, self.raw, self.stack, self.system)
+        observe(record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
         return record
 
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
-        return judge(measure(self.raw, [self.engine]), load_or_none(self.raw))
+        return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
 
     def reason(self, of: TrialPlan | None = None) -> str:
         judgement = self.judged(of)
@@ -86,10 +82,8 @@ class Lab:
 
 
 @pytest.fixture
-def lab(
-    fake_lab: FakeLab, stack: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
-) -> Lab:
-    return Lab(fake_lab, stack, system, engine, tmp_path / "raw" / "01-a")
+def lab(lab: FakeLab, tmp_path: Path) -> Lab:
+    return Lab(lab, tmp_path / "raw" / "01-a")
 
 
 def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
@@ -98,13 +92,13 @@ def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
 
 def test_starved_by_a_quota(lab: Lab) -> None:
     # The quota stopped the container for 40 % of the time.
-    lab.system.throttled = 0.4
+    lab.fake.system.throttled = 0.4
     assert "the generator was starved: its CPU quota stopped it for 6.0 s" in lab.reason()
 
 
 def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     # Its threads wait 30 ms for a CPU at every turn, of 200 ms that an answer takes.
-    lab.system.wait_ms = 30.0
+    lab.fake.system.wait_ms = 30.0
     assert "waited 30.0 ms for a CPU at every turn (allowed 20.0 ms)" in lab.reason()
 
 
@@ -116,15 +110,15 @@ def test_another_server_on_the_name(lab: Lab) -> None:
 def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
     lab.fake.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by b"):
-        lab.stack.traffic.check_route("a", "/downstream")
+        lab.fake.stack.traffic.check_route("a", "/downstream")
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
     def restart() -> None:
-        lab.stack.management.restart("a")
+        lab.fake.stack.management.restart("a")
         lab.fake.compiled_s = lambda at: 0.1
 
-    lab.system.at(MID_WINDOW_S, restart)
+    lab.fake.system.at(MID_WINDOW_S, restart)
     assert lab.reason() == "the JVM restarted during the trial"
 
 
@@ -136,7 +130,7 @@ def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:
         "toxicity": 1.0,
         "attributes": {"latency": 300, "jitter": 0},
     }
-    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic))
+    lab.fake.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic))
     reason = lab.reason()
     assert "toxics changed during the trial: none became downstream/slow" in reason
 
@@ -144,7 +138,7 @@ def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:
 def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
     # Gone when the trial is over; the agent, which looks every second, saw it.
     seen = {"since": "2026-01-31T12:00:17+00:00", "proxy": "downstream", "toxic": "slow"}
-    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxic_changes.append(seen))
+    lab.fake.system.at(MID_WINDOW_S, lambda: lab.fake.toxic_changes.append(seen))
     assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
 
 
@@ -155,7 +149,7 @@ def test_without_the_agent_nobody_watches(lab: Lab) -> None:
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
     lab.fake.agent_up = False
-    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
+    lab.fake.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
     assert lab.judged() == Judgement((), ())
 
 
@@ -205,10 +199,10 @@ def test_too_few_samples(lab: Lab) -> None:
 def test_a_jvm_that_was_never_warm(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 0.15 * at
     url = "http://a:8080/downstream"
+    fake, raw = lab.fake, lab.raw.parent / "warm-up"
     lab.warmth = prove_warm(
-        "a", url, "/downstream", 100, lab.engine, lab.stack, lab.system, lab.raw.parent / "w", 2,
-        lambda _: None,
-    )  # fmt: skip
+        "a", url, "/downstream", 100, fake.engine, fake.stack, fake.system, raw, 2, lambda _: None
+    )
     assert "cold JVM: not steady within 60 s" in lab.reason()
 
 
@@ -225,7 +219,7 @@ def test_unequal_limits(lab: Lab) -> None:
 
 def test_littles_law_broken(lab: Lab) -> None:
     # 60 of 100 connections were refused: 200 req/s of 200 ms keep 40 busy.
-    lab.engine.read = lambda plan, raw: reading(200.0, 15.0, corrected=None)  # type: ignore[method-assign]
+    lab.fake.engine.read = lambda plan, raw: reading(200.0, 15.0, corrected=None)  # type: ignore[method-assign]
     reason = lab.reason(plan("closed"))
     assert "Little's law does not hold" in reason
     assert "= 40 connections busy of 100" in reason
@@ -269,42 +263,42 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
     # The window opens at 10 s: calm to 14, peak to 17, calm to 21, peak to 24, calm to 28.
     record = lab.run(spike_plan())
     assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
-    assert len(lab.system.started) == 3
-    assert all(process.stopped_early for process in lab.system.processes[1:])
+    assert len(lab.fake.system.started) == 3
+    assert all(process.stopped_early for process in lab.fake.system.processes[1:])
     assert (lab.raw / "peak-2" / "output.txt").exists()
 
 
 def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
-    Runner("run", lab.stack, lab.system, Quiet()).trial(
-        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, WARM, Extra()
+    Runner("run", lab.fake.stack, lab.fake.system, Quiet()).trial(
+        spike_plan(), lab.fake.stack.snapshot("a"), (), lab.fake.engine, "1", lab.raw, WARM, Extra()
     )
-    assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
-    assert lab.system.started[1][2] == "70"
+    assert [argv[0] for argv in lab.fake.system.started] == ["fake", "extra", "extra"]
+    assert lab.fake.system.started[1][2] == "70"
 
 
 def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
-    lab.system.at(15.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
+    lab.fake.system.at(15.0, lambda: setattr(lab.fake.system.processes[1], "_length_s", 0.0))
     assert lab.reason(spike_plan()) == "peak 1 lasted 1.0 s of 3 s"
 
 
 def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
-    lab.system.interrupt_at = 15.0
+    lab.fake.system.interrupt_at = 15.0
     with pytest.raises(Interrupted):
         lab.run(spike_plan())
-    assert [process.stopped_early for process in lab.system.processes] == [True, True]
+    assert [process.stopped_early for process in lab.fake.system.processes] == [True, True]
 
 
 def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
-    lab.system.at(15.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    lab.fake.system.at(15.0, lambda: setattr(lab.fake.system.processes[0], "_length_s", 0.0))
     assert lab.reason(spike_plan()) == "0 of 2 peaks were made"
-    assert lab.system.processes[1].stopped_early
+    assert lab.fake.system.processes[1].stopped_early
 
 
 def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
     def broken(plan: TrialPlan, raw: Path) -> Reading:
         raise RawDataError(raw / "fake.txt", 7, "ends before the spectrum")
 
-    lab.engine.read = broken  # type: ignore[method-assign]
+    lab.fake.engine.read = broken  # type: ignore[method-assign]
     assert lab.reason() == "fake.txt:7: ends before the spectrum"
 
 
@@ -312,28 +306,28 @@ def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
     def refuse(plan: TrialPlan, raw: Path) -> None:
         raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
 
-    lab.engine.condense = refuse  # type: ignore[method-assign]
+    lab.fake.engine.condense = refuse  # type: ignore[method-assign]
     assert lab.reason() == "fake.sqlite: cannot be read: malformed"
 
 
 def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
-    original = lab.system.start
-    lab.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    original = lab.fake.system.start
+    lab.fake.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
     assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
-    assert lab.system.processes[0].stopped_early
+    assert lab.fake.system.processes[0].stopped_early
     assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
-    original = lab.system.start
-    lab.engine.warm_up_s = 7
+    original = lab.fake.system.start
+    lab.fake.engine.warm_up_s = 7
 
     def hang(argv: tuple[str, ...], output: Path) -> FakeProcess:
         return original(("fake", "100000") if argv[1] == "7" else argv, output)
 
-    lab.system.start = hang  # type: ignore[method-assign, assignment]
+    lab.fake.system.start = hang  # type: ignore[method-assign, assignment]
     assert lab.reason() == "wrk2 did not end its warm-up in time, and was stopped"
-    assert lab.system.processes[0].stopped_early
+    assert lab.fake.system.processes[0].stopped_early
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
@@ -355,11 +349,11 @@ def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
 
 
 def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [100, 149, 150]
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.system.sockets = [100, 149, 150]
     record = lab.run()
     assert record.starts == 3
-    assert [process.stopped_early for process in lab.system.processes] == [True, True, False]
+    assert [process.stopped_early for process in lab.fake.system.processes] == [True, True, False]
     # The run, and so its window, counts from the good start.
     assert (record.run_started_at - START).total_seconds() == pytest.approx(1.0, abs=0.1)
     assert record.run_s == pytest.approx(25, abs=0.5)
@@ -367,17 +361,17 @@ def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
 
 
 def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [100] * MOST_STARTS
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.system.sockets = [100] * MOST_STARTS
     record = lab.run()
     assert record.notes == ("it sends in bursts",)
     assert record.starts == MOST_STARTS
-    assert not lab.system.processes[-1].stopped_early
+    assert not lab.fake.system.processes[-1].stopped_early
 
 
 def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.system.sockets = [None]
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.system.sockets = [None]
     assert lab.run().starts == 1
 
 
@@ -422,7 +416,7 @@ def test_what_another_changes_right_after_a_step_of_the_script_is_not_its_own(la
 def test_what_another_changes_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
     # Within the two seconds in which the agent may still see the step itself.
     lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
-    lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
+    lab.fake.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
     reason = lab.reason(plan(script=SCRIPT))
     assert reason == "step 4 of the script, TYPE=up: toxics changed beside the script: downstream"
     assert lab.fake.enabled
@@ -435,17 +429,17 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 
     def slowly(request: httpx.Request) -> httpx.Response:
         if request.method == "DELETE" and request.url.host == "toxiproxy":
-            lab.system.elapsed_s += 6.0
+            lab.fake.system.elapsed_s += 6.0
         return answer(request)
 
-    lab.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert not [one for one in lab.judged(of).reasons if "nobody watched" in one]
 
 
 def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
-    lab.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
-    lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
+    lab.fake.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
+    lab.fake.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
     (reason, *_) = lab.judged(plan(script=SCRIPT)).reasons
     assert reason == (
         "step 2 of the script, NAME=latency REMOVE=yes: toxics changed beside the script: "
@@ -454,7 +448,7 @@ def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
 
 
 def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
-    lab.system.interrupt_at = 19.0
+    lab.fake.system.interrupt_at = 19.0
     with pytest.raises(Interrupted):
         lab.run(plan(script=SCRIPT))
     assert lab.fake.enabled
@@ -471,7 +465,7 @@ def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
             "attributes": {"latency": 20, "jitter": 0},
         }
     )
-    lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    lab.fake.system.at(13.0, lambda: setattr(lab.fake.system.processes[0], "_length_s", 0.0))
     assert lab.reason(plan(script=SCRIPT)) == "1 of 4 steps of the script were made"
     assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
 
@@ -486,4 +480,4 @@ def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: La
 def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None:
     with pytest.raises(WordError):
         lab.run(plan(script=(ToxicStep(2, {"TYPE": "nonsense"}),)))
-    assert all(process.stopped_early for process in lab.system.processes)
+    assert all(process.stopped_early for process in lab.fake.system.processes)

@@ -38,6 +38,7 @@ from lab.model import (
 from lab.model.routes import ROUTES
 from lab.store.csv import row_of
 from lab.system.host import HostCpu, Turns
+from lab.system.stack import Stack, Urls
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -56,10 +57,17 @@ SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 @dataclasses.dataclass
 class FakeLab:
-    """What the parts of the lab answer; tests change it while a trial runs."""
+    """What the parts of the lab answer, in the time of its `system`, and its clients' `stack`.
+    Tests change it while a trial runs."""
 
-    identities: dict[str, Identity]
-    pool_sizes: dict[str, int | None]
+    identities: dict[str, Identity] = dataclasses.field(
+        default_factory=lambda: {n: dataclasses.replace(IDENTITY, model=n) for n in ("a", "b")}
+    )
+    pool_sizes: dict[str, int | None] = dataclasses.field(
+        default_factory=lambda: {"a": 200, "b": None}
+    )
+    system: FakeSystem = dataclasses.field(default_factory=lambda: FakeSystem())
+    engine: FakeEngine = dataclasses.field(default_factory=lambda: FakeEngine())
     settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     delay_ms: int = 200
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
@@ -88,7 +96,6 @@ class FakeLab:
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
-    clock: Callable[[], float] = lambda: 0.0
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
     # route (each took from 200 to 210 ms).
     compiled_s: Callable[[float], float] = lambda at: 5.0
@@ -108,6 +115,15 @@ class FakeLab:
     )
     scraped_until: float = 1e9
     queries: list[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock: Callable[[], float] = self.system.monotonic
+        self.stack = Stack(Urls.read({}), httpx.MockTransport(self.answer))
+
+    def new_jvm(self, server: str) -> None:
+        """Its JVM is another from now on, of the same settings."""
+        old = self.identities[server]
+        self.identities[server] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
@@ -187,10 +203,7 @@ class FakeLab:
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         self.restarts.append(server)
         if self.comes_back:
-            identity = self.identities[server]
-            self.identities[server] = dataclasses.replace(
-                identity, start_time_ms=identity.start_time_ms + 1
-            )
+            self.new_jvm(server)
         return httpx.Response(202, json={"restarting": True})
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
@@ -415,6 +428,17 @@ class FakeEngine:
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         return Curves(None, None)
+
+
+def toxic(name: str = "latency", latency: int = 300, toxicity: float = 1.0) -> dict[str, object]:
+    """A latency toxic, as Toxiproxy tells of it."""
+    return {
+        "name": name,
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": toxicity,
+        "attributes": {"latency": latency, "jitter": 0},
+    }
 
 
 def latency(p50_ms: float = 200.0) -> Latency:
