@@ -237,14 +237,14 @@ def test_a_bench_a_toxic_and_the_number_that_follows_by_keyboard_alone(page: Pag
     page.tab_to("bench-start")
     page.press(Keys.ENTER)
     page.until_cell("fixed-pool", "client_p95_s", "200")
-    page.until("return document.getElementById('state').textContent.startsWith('measuring:')")
-    page.until("return document.getElementById('bench-output').textContent.includes('CONC=100')")
+    page.until_text("state", "measuring:")
+    page.until_text("bench-output", "CONC=100")
     # A latency toxic of 300 ms: the number follows.
     page.tab_to("toxic-latency")
     page.type_over("300")
     page.press(Keys.ENTER)
     page.until_cell("fixed-pool", "client_p95_s", "500")
-    page.until("return document.querySelector('#in-force li').textContent.includes('latency 300')")
+    page.until_text("in-force", "latency 300")
     # In force, its slider changes it at once.
     page.browser.ask("document.getElementById('toxic-latency-slider').focus()")
     page.press(Keys.ARROW_RIGHT)

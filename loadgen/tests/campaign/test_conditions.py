@@ -156,10 +156,7 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
             asked.append(request.read_text())
             request.unlink()
             (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
-            old = ready.lab.identities["a"]
-            ready.lab.identities["a"] = dataclasses.replace(
-                old, start_time_ms=old.start_time_ms + 1
-            )
+            ready.lab.new_jvm("a")
         ready.lab.system.at(ready.lab.system.elapsed_s + 0.05, host)
 
     seen: list[object] = []

@@ -233,8 +233,7 @@ def test_connections_that_never_reach_the_server_make_the_row_invalid(ready: Run
 
 def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run) -> None:
     def crash(server: str) -> int:
-        identity = ready.lab.identities[server]
-        ready.lab.identities[server] = dataclasses.replace(identity, start_time_ms=99_999)
+        ready.lab.new_jvm(server)
         return 10_000_000
 
     ready.lab.heap_bytes = crash

@@ -57,8 +57,7 @@ def test_a_launch_goes_on_with_its_jvms_after_a_resume(ready: Bench) -> None:
 
 def test_a_jvm_that_is_another_now_is_made_fresh_after_a_resume(ready: Bench) -> None:
     ready.interrupt(**TWO_LOADS)
-    old = ready.lab.identities["b"]
-    ready.lab.identities["b"] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
+    ready.lab.new_jvm("b")
     ready.resume()
     assert ready.lab.restarts == ["a", "b", "b"]
 

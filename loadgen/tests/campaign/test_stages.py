@@ -1,7 +1,5 @@
 """The JVMs of a run: fresh, proven warm, asked what a request costs; and the load engine."""
 
-import dataclasses
-
 import pytest
 
 from lab.campaign.chosen import choose_engines
@@ -63,10 +61,7 @@ def replaced(ready: Bench, times: int) -> Bench:
 
     def light_load(plan: TrialPlan, *_: object) -> Demand:
         if len(ready.measured) < times:
-            old = ready.lab.identities["a"]
-            ready.lab.identities["a"] = dataclasses.replace(
-                old, start_time_ms=old.start_time_ms + 1
-            )
+            ready.lab.new_jvm("a")
         ready.measured.append((plan.server, plan.route))
         return Demand(100, 2000, 0.004, 0.01)
 

@@ -80,8 +80,7 @@ def test_a_jvm_that_restarts_while_it_is_warmed_up_is_cold(
 def test_an_engine_that_never_ends_its_short_load_is_ended(
     outside: FakeLab, tmp_path: Path
 ) -> None:
-    original = outside.system.start
-    outside.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    outside.system.hangs = lambda argv: True
     warmth = warm_up(outside, tmp_path / "warm-up")
     assert warmth.problem == "wrk2 did not end its short load in time, and was stopped"
     assert warmth.cold

@@ -7,14 +7,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.errors import Interrupted, LabUnreachable, RawDataError, WordError
+from lab.errors import Interrupted, RawDataError, WordError
 from lab.judge.gates import judge
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.measure import RECORD, measure
 from lab.load.trial import MOST_STARTS, Runner
-from lab.load.warm import prove_warm
-from lab.model import Judgement, Peak, Reading, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
+from lab.model import Judgement, Peak, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.system.observe import observe
@@ -23,9 +22,9 @@ from support.fakes import (
     START,
     FakeEngine,
     FakeLab,
-    FakeProcess,
+    FakeSystem,
     plan,
-    reading,
+    toxic,
 )
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
@@ -35,16 +34,13 @@ SPIKE = Spike(70, None, calm_s=4, peak_s=3, repeats=2, tolerance=0.1, steady_s=1
 
 
 class Quiet:
-    """A watcher that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
+    """A watcher that says nothing."""
 
     def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
         pass
 
     def warn(self, text: str) -> None:
-        self.warnings.append(text)
+        pass
 
 
 @dataclasses.dataclass
@@ -75,6 +71,10 @@ class Lab:
         self.run(of)
         return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
 
+    @property
+    def system(self) -> FakeSystem:
+        return self.fake.system
+
     def reason(self, of: TrialPlan | None = None) -> str:
         judgement = self.judged(of)
         assert len(judgement.reasons) == 1, judgement.reasons
@@ -92,25 +92,14 @@ def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
 
 def test_starved_by_a_quota(lab: Lab) -> None:
     # The quota stopped the container for 40 % of the time.
-    lab.fake.system.throttled = 0.4
+    lab.system.throttled = 0.4
     assert "the generator was starved: its CPU quota stopped it for 6.0 s" in lab.reason()
 
 
 def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     # Its threads wait 30 ms for a CPU at every turn, of 200 ms that an answer takes.
-    lab.fake.system.wait_ms = 30.0
+    lab.system.wait_ms = 30.0
     assert "waited 30.0 ms for a CPU at every turn (allowed 20.0 ms)" in lab.reason()
-
-
-def test_another_server_on_the_name(lab: Lab) -> None:
-    lab.fake.identities["a"] = dataclasses.replace(lab.fake.identities["a"], model="b")
-    assert lab.reason() == "wrong server: b answered as a"
-
-
-def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
-    lab.fake.answering_model = "b"
-    with pytest.raises(LabUnreachable, match="answered by b"):
-        lab.fake.stack.traffic.check_route("a", "/downstream")
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
@@ -118,60 +107,41 @@ def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
         lab.fake.stack.management.restart("a")
         lab.fake.compiled_s = lambda at: 0.1
 
-    lab.fake.system.at(MID_WINDOW_S, restart)
+    lab.system.at(MID_WINDOW_S, restart)
     assert lab.reason() == "the JVM restarted during the trial"
 
 
 def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:
-    toxic = {
-        "name": "slow",
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": 1.0,
-        "attributes": {"latency": 300, "jitter": 0},
-    }
-    lab.fake.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic))
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic("slow")))
     reason = lab.reason()
     assert "toxics changed during the trial: none became downstream/slow" in reason
 
 
-def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
-    # Gone when the trial is over; the agent, which looks every second, saw it.
-    seen = {"since": "2026-01-31T12:00:17+00:00", "proxy": "downstream", "toxic": "slow"}
-    lab.fake.system.at(MID_WINDOW_S, lambda: lab.fake.toxic_changes.append(seen))
-    assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
-
-
-def test_without_the_agent_nobody_watches(lab: Lab) -> None:
-    lab.fake.agent_up = False
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
+@pytest.mark.parametrize(
+    ("changes", "first", "last"),
+    [
+        ({"agent_up": False}, "00", "25"),
+        # A toxic came and went, then the agent restarted: its history is empty.
+        ({"first_look_s": MID_WINDOW_S}, "00", "17"),
+        # Toxiproxy never answered.
+        ({"first_look_s": None}, "00", "25"),
+        # Looks failed in the middle, and until the end.
+        ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
+        ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
+    ],
+)
+def test_a_time_in_which_nobody_watched(
+    lab: Lab, changes: dict[str, object], first: str, last: str
+) -> None:
+    for name, value in changes.items():
+        setattr(lab.fake, name, value)
+    assert lab.reason() == f"nobody watched the toxics from 12:00:{first} to 12:00:{last}"
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
     lab.fake.agent_up = False
-    lab.fake.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
+    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
     assert lab.judged() == Judgement((), ())
-
-
-def test_an_agent_that_was_started_anew_does_not_know_what_was_before(lab: Lab) -> None:
-    # A toxic came and went, then the agent restarted: its history is empty.
-    lab.fake.first_look_s = MID_WINDOW_S
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:17"
-
-
-def test_an_agent_that_toxiproxy_never_answered_knows_nothing(lab: Lab) -> None:
-    lab.fake.first_look_s = None
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
-
-
-def test_looks_that_failed_in_the_middle_are_a_time_in_which_nobody_watched(lab: Lab) -> None:
-    lab.fake.blind_s = [(12.0, 23.0)]
-    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:23"
-
-
-def test_looks_that_fail_until_the_end_are_too(lab: Lab) -> None:
-    lab.fake.blind_s = [(12.0, 99.0)]
-    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:25"
 
 
 def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
@@ -192,37 +162,10 @@ def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) ->
     assert lab.judged() == Judgement((), ())
 
 
-def test_too_few_samples(lab: Lab) -> None:
-    assert "too few samples: 150, and p95 needs 200" in lab.reason(plan(offered_rps=10))
-
-
-def test_a_jvm_that_was_never_warm(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 0.15 * at
-    url = "http://a:8080/downstream"
-    fake, raw = lab.fake, lab.raw.parent / "warm-up"
-    lab.warmth = prove_warm(
-        "a", url, "/downstream", 100, fake.engine, fake.stack, fake.system, raw, 2, lambda _: None
-    )
-    assert "cold JVM: not steady within 60 s" in lab.reason()
-
-
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
     assert "cold JVM: it compiled for 0.4" in lab.reason()
     assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
-
-
-def test_unequal_limits(lab: Lab) -> None:
-    lab.unequal = ("unequal limits: backlog is 50 for b and 4096 for a",)
-    assert lab.reason() == lab.unequal[0]
-
-
-def test_littles_law_broken(lab: Lab) -> None:
-    # 60 of 100 connections were refused: 200 req/s of 200 ms keep 40 busy.
-    lab.fake.engine.read = lambda plan, raw: reading(200.0, 15.0, corrected=None)  # type: ignore[method-assign]
-    reason = lab.reason(plan("closed"))
-    assert "Little's law does not hold" in reason
-    assert "= 40 connections busy of 100" in reason
 
 
 def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:
@@ -263,43 +206,35 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
     # The window opens at 10 s: calm to 14, peak to 17, calm to 21, peak to 24, calm to 28.
     record = lab.run(spike_plan())
     assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
-    assert len(lab.fake.system.started) == 3
-    assert all(process.stopped_early for process in lab.fake.system.processes[1:])
+    assert len(lab.system.started) == 3
+    assert all(process.stopped_early for process in lab.system.processes[1:])
     assert (lab.raw / "peak-2" / "output.txt").exists()
 
 
 def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
-    Runner("run", lab.fake.stack, lab.fake.system, Quiet()).trial(
+    Runner("run", lab.fake.stack, lab.system, Quiet()).trial(
         spike_plan(), lab.fake.stack.snapshot("a"), (), lab.fake.engine, "1", lab.raw, WARM, Extra()
     )
-    assert [argv[0] for argv in lab.fake.system.started] == ["fake", "extra", "extra"]
-    assert lab.fake.system.started[1][2] == "70"
+    assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
+    assert lab.system.started[1][2] == "70"
 
 
 def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
-    lab.fake.system.at(15.0, lambda: setattr(lab.fake.system.processes[1], "_length_s", 0.0))
+    lab.system.at(15.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
     assert lab.reason(spike_plan()) == "peak 1 lasted 1.0 s of 3 s"
 
 
 def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
-    lab.fake.system.interrupt_at = 15.0
+    lab.system.interrupt_at = 15.0
     with pytest.raises(Interrupted):
         lab.run(spike_plan())
-    assert [process.stopped_early for process in lab.fake.system.processes] == [True, True]
+    assert [process.stopped_early for process in lab.system.processes] == [True, True]
 
 
 def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
-    lab.fake.system.at(15.0, lambda: setattr(lab.fake.system.processes[0], "_length_s", 0.0))
+    lab.system.at(15.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     assert lab.reason(spike_plan()) == "0 of 2 peaks were made"
-    assert lab.fake.system.processes[1].stopped_early
-
-
-def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
-    def broken(plan: TrialPlan, raw: Path) -> Reading:
-        raise RawDataError(raw / "fake.txt", 7, "ends before the spectrum")
-
-    lab.fake.engine.read = broken  # type: ignore[method-assign]
-    assert lab.reason() == "fake.txt:7: ends before the spectrum"
+    assert lab.system.processes[1].stopped_early
 
 
 def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
@@ -311,23 +246,17 @@ def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
 
 
 def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
-    original = lab.fake.system.start
-    lab.fake.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    lab.system.hangs = lambda argv: True
     assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
-    assert lab.fake.system.processes[0].stopped_early
+    assert lab.system.processes[0].stopped_early
     assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
-    original = lab.fake.system.start
     lab.fake.engine.warm_up_s = 7
-
-    def hang(argv: tuple[str, ...], output: Path) -> FakeProcess:
-        return original(("fake", "100000") if argv[1] == "7" else argv, output)
-
-    lab.fake.system.start = hang  # type: ignore[method-assign, assignment]
+    lab.system.hangs = lambda argv: argv[1] == "7"
     assert lab.reason() == "wrk2 did not end its warm-up in time, and was stopped"
-    assert lab.fake.system.processes[0].stopped_early
+    assert lab.system.processes[0].stopped_early
 
 
 def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
@@ -350,10 +279,10 @@ def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
 
 def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
     lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.fake.system.sockets = [100, 149, 150]
+    lab.system.sockets = [100, 149, 150]
     record = lab.run()
     assert record.starts == 3
-    assert [process.stopped_early for process in lab.fake.system.processes] == [True, True, False]
+    assert [process.stopped_early for process in lab.system.processes] == [True, True, False]
     # The run, and so its window, counts from the good start.
     assert (record.run_started_at - START).total_seconds() == pytest.approx(1.0, abs=0.1)
     assert record.run_s == pytest.approx(25, abs=0.5)
@@ -362,16 +291,16 @@ def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
 
 def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
     lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.fake.system.sockets = [100] * MOST_STARTS
+    lab.system.sockets = [100] * MOST_STARTS
     record = lab.run()
     assert record.notes == ("it sends in bursts",)
     assert record.starts == MOST_STARTS
-    assert not lab.fake.system.processes[-1].stopped_early
+    assert not lab.system.processes[-1].stopped_early
 
 
 def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None:
     lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
-    lab.fake.system.sockets = [None]
+    lab.system.sockets = [None]
     assert lab.run().starts == 1
 
 
@@ -416,7 +345,7 @@ def test_what_another_changes_right_after_a_step_of_the_script_is_not_its_own(la
 def test_what_another_changes_after_the_last_step_is_not_taken_back_in_silence(lab: Lab) -> None:
     # Within the two seconds in which the agent may still see the step itself.
     lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
-    lab.fake.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
+    lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
     reason = lab.reason(plan(script=SCRIPT))
     assert reason == "step 4 of the script, TYPE=up: toxics changed beside the script: downstream"
     assert lab.fake.enabled
@@ -429,7 +358,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 
     def slowly(request: httpx.Request) -> httpx.Response:
         if request.method == "DELETE" and request.url.host == "toxiproxy":
-            lab.fake.system.elapsed_s += 6.0
+            lab.system.elapsed_s += 6.0
         return answer(request)
 
     lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
@@ -438,8 +367,8 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 
 
 def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
-    lab.fake.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
-    lab.fake.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
+    lab.system.at(13.0, lambda: setattr(lab.fake, "enabled", False))
+    lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
     (reason, *_) = lab.judged(plan(script=SCRIPT)).reasons
     assert reason == (
         "step 2 of the script, NAME=latency REMOVE=yes: toxics changed beside the script: "
@@ -448,7 +377,7 @@ def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
 
 
 def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
-    lab.fake.system.interrupt_at = 19.0
+    lab.system.interrupt_at = 19.0
     with pytest.raises(Interrupted):
         lab.run(plan(script=SCRIPT))
     assert lab.fake.enabled
@@ -456,16 +385,8 @@ def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
 
 
 def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
-    lab.fake.toxics.append(
-        {
-            "name": "latency",
-            "type": "latency",
-            "stream": "downstream",
-            "toxicity": 1.0,
-            "attributes": {"latency": 20, "jitter": 0},
-        }
-    )
-    lab.fake.system.at(13.0, lambda: setattr(lab.fake.system.processes[0], "_length_s", 0.0))
+    lab.fake.toxics.append(toxic(latency=20))
+    lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     assert lab.reason(plan(script=SCRIPT)) == "1 of 4 steps of the script were made"
     assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
 
@@ -480,4 +401,4 @@ def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: La
 def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None:
     with pytest.raises(WordError):
         lab.run(plan(script=(ToxicStep(2, {"TYPE": "nonsense"}),)))
-    assert all(process.stopped_early for process in lab.fake.system.processes)
+    assert all(process.stopped_early for process in lab.system.processes)

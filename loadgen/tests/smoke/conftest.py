@@ -1,6 +1,5 @@
 """Tests that look at a running lab from inside its network; `.ci/smoke.sh` starts them."""
 
-import csv
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ import httpx
 import pytest
 
 from lab.system.dashboards import Window
+from support.stored import rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
@@ -37,16 +37,13 @@ def is_trusted() -> Callable[[bool, Sequence[str]], bool]:
 @pytest.fixture(scope="session")
 def run() -> Path:
     """The folder of the one run the smoke test made under the name `smoke`."""
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-smoke"))
-    assert len(runs) == 1, runs
-    return runs[0]
+    return run_of("smoke")
 
 
 @pytest.fixture(scope="session")
-def rows(run: Path) -> list[dict[str, str]]:
+def rows() -> list[dict[str, str]]:
     """Its trials."""
-    with (run / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of("smoke")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Every framework's lane, measured once on a real lab, under the same limits as the others."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
+from support.stored import run_of
 
 LANES = {
     target
@@ -23,9 +23,7 @@ Query = Callable[[str], list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def of_frameworks() -> Path:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-frameworks"))
-    assert len(runs) == 1, runs
-    return runs[0]
+    return run_of("frameworks")
 
 
 def test_every_lane_has_a_row_that_can_be_trusted(

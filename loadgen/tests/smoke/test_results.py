@@ -1,11 +1,8 @@
 """What a short bench left in its run's folder: plumbing, never speed."""
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import pytest
 
 from support.repo import REPO
 
@@ -14,12 +11,6 @@ MODELS = {
     for group in json.loads((REPO / "prometheus/servers/core.json").read_text())
     for target in group["targets"]
 }
-
-
-@pytest.fixture(scope="module")
-def rows(run: Path) -> list[dict[str, str]]:
-    with (run / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -> None:

@@ -348,6 +348,8 @@ class FakeSystem:
         self.processes: list[FakeProcess] = []
         self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
+        # Which engines never end by themselves.
+        self.hangs: Callable[[Sequence[str]], bool] = lambda argv: False
         self._idle_before_s = self._since_s = 0.0
         self._due: list[tuple[float, Callable[[], None]]] = []
 
@@ -370,7 +372,7 @@ class FakeSystem:
 
     def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
         output.write_text("fake\n")
-        process = FakeProcess(self, float(argv[1]))
+        process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
         self.processes.append(process)
         self.started.append(tuple(argv))
         return process

@@ -1,6 +1,5 @@
 """The lab is changed for a trial, only as far as it differs, and found again as it was."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from lab.model import AS_IT_IS, Condition
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
-from support.fakes import FakeLab, FakeSystem
+from support.fakes import FakeLab, FakeSystem, toxic
 
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
 
@@ -33,10 +32,7 @@ class FakeHostChanges(HostChanges):
         starts = {name: value for name, value in settings.items() if name != "SERVER_CPUS"}
         if server != "generator" and starts != self._had.get(server, {}):
             self._had[server] = starts
-            identity = self.lab.identities[server]
-            self.lab.identities[server] = dataclasses.replace(
-                identity, start_time_ms=identity.start_time_ms + 1
-            )
+            self.lab.new_jvm(server)
             self.lab.pool_sizes[server] = int(settings.get("SERVER_POOL_SIZE", 200))
 
 
@@ -103,13 +99,7 @@ def test_a_knob_the_model_does_not_have_is_the_servers_own_words(
 def test_toxics_come_and_go_and_those_of_the_user_stay(
     conditions: Conditions, lab: FakeLab
 ) -> None:
-    own = {
-        "name": "own",
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": 1.0,
-        "attributes": {"latency": 5, "jitter": 0},
-    }
+    own = toxic("own", latency=5)
     lab.toxics.append(own)
     conditions.bring("a", Condition(toxics=(SLOW,)))
     assert names(lab) == ["own", "planted"]

@@ -5,19 +5,11 @@ import pytest
 
 from lab.errors import LabUnreachable
 from lab.system.stack import Stack, Urls
-from support.fakes import IDENTITY, SETTINGS, FakeLab, plan
+from support.fakes import IDENTITY, SETTINGS, FakeLab, plan, toxic
 
 
 def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
-    lab.toxics = [
-        {
-            "name": "slow",
-            "type": "latency",
-            "stream": "downstream",
-            "toxicity": 1.0,
-            "attributes": {"latency": 300, "jitter": 0},
-        }
-    ]
+    lab.toxics = [toxic("slow")]
     snapshot = lab.stack.snapshot("a")
     assert snapshot.identity == IDENTITY
     assert snapshot.settings == SETTINGS

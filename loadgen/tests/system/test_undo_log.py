@@ -15,7 +15,7 @@ from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
 from lab.system.undo_log import UndoLog
-from support.fakes import FakeLab, FakeSystem, plan
+from support.fakes import FakeLab, FakeSystem, plan, toxic
 from system.test_conditions import SLOW, FakeHostChanges
 
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,))
@@ -25,13 +25,7 @@ SCRIPT = (
     ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
     ToxicStep(9, {"TYPE": "down"}),
 )
-OWN = {
-    "name": "own",
-    "type": "latency",
-    "stream": "downstream",
-    "toxicity": 0.5,
-    "attributes": {"latency": 5, "jitter": 0},
-}
+OWN = toxic("own", latency=5, toxicity=0.5)
 
 
 @pytest.fixture
