@@ -1,6 +1,7 @@
 import pytest
 
-from support.fakes import FakeEngine, FakeLab, FakeSystem
+from support.fakes import FakeEngine, FakeLab
+from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
 

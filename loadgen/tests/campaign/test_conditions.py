@@ -12,11 +12,7 @@ from lab.errors import Interrupted, LabError, LabUnreachable
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
 from lab.experiments.planted import Planted
-from lab.model import (
-    AS_IT_IS,
-    Condition,
-    Warmth,
-)
+from lab.model import AS_IT_IS, Condition, Warmth
 from lab.store.records import to_json
 from lab.store.series import NAME as SERIES
 from lab.system.observe import observe

@@ -11,10 +11,7 @@ from lab.campaign.derive import derive
 from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.stress import Objective, Stress
-from lab.model import (
-    Row,
-    Warmth,
-)
+from lab.model import Row, Warmth
 from lab.store.records import to_json
 from support.bench import RUN, WARM, Bench
 from support.fakes import START, FakeLab, toxic

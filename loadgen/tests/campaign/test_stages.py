@@ -4,11 +4,7 @@ import pytest
 
 from lab.campaign.chosen import choose_engines
 from lab.errors import EngineError
-from lab.model import (
-    Demand,
-    TrialPlan,
-    Warmth,
-)
+from lab.model import Demand, TrialPlan, Warmth
 from support.bench import WARM, Bench
 from support.fakes import FakeEngine
 

@@ -9,9 +9,7 @@ import pytest
 from lab.campaign.doctor import examine
 from lab.errors import LabError
 from support.bench import Bench
-from support.fakes import (
-    FakeLab,
-)
+from support.fakes import FakeLab
 from support.foreign import URL
 
 

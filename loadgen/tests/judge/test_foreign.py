@@ -7,21 +7,8 @@ import pytest
 from lab.judge.fairness import compare
 from lab.judge.gates import judge
 from lab.judge.predict import predict
-from lab.model import (
-    HIGH,
-    Demand,
-    Observation,
-    Series,
-    Usage,
-    Warmth,
-)
-from support.fakes import (
-    latency,
-    measurement,
-    observation,
-    plan,
-    reading,
-)
+from lab.model import HIGH, Demand, Observation, Series, Usage, Warmth
+from support.fakes import latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
 from support.series import CLOSES, OPENS, counter, gauge
 

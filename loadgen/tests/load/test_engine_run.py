@@ -4,7 +4,8 @@ import pytest
 
 from lab.errors import Interrupted
 from lab.load.engine_run import STEP_S, EngineRun, closed_load, scratch
-from support.fakes import FakeSystem, plan
+from support.fakes import plan
+from support.system import FakeSystem
 
 
 def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:

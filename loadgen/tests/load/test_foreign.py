@@ -12,24 +12,10 @@ from lab.load.demand import demand_of_foreign
 from lab.load.engines import Schedule
 from lab.load.short_load import LEAD_S, short_load
 from lab.load.warm import FIXED_WARM_S, warm_foreign
-from lab.model import (
-    Demand,
-    Latency,
-    Reading,
-    TrialPlan,
-    Warmth,
-)
-from support.fakes import (
-    FakeEngine,
-    FakeLab,
-    FakeSystem,
-    latency,
-    measurement,
-    observation,
-    plan,
-    reading,
-)
+from lab.model import Demand, Latency, Reading, TrialPlan, Warmth
+from support.fakes import FakeEngine, FakeLab, latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, URL, foreign, foreign_record, judged
+from support.system import FakeSystem
 
 
 def warm_up(lab: FakeLab, raw: Path) -> Warmth:
@@ -112,7 +98,6 @@ def test_one_connection_tells_r0_and_a_light_load_the_cost(
     # One connection for 3 s is too little at 200 ms each, so there is a second try.
     outside.cpu_s = lambda at: 0.1 * at + (0.5 * max(0.0, at - 33))
     demand = told(outside, tmp_path)
-    assert demand is not None
     assert (demand.r0_ms, demand.light_rps) == (200, 500)
     assert demand.connections == 100
     # 100 connections do 500 req/s, with half a CPU more than the idle outside uses.
@@ -162,7 +147,6 @@ def test_r0_is_unknown_where_many_connections_met_less(outside: FakeLab, tmp_pat
 
     outside.engine.read = slow_alone  # type: ignore[method-assign]
     demand = told(outside, tmp_path)
-    assert demand is not None
     assert demand.r0_ms is None
     assert "in 200 ms on average, sooner than a single one in 300 ms" in (demand.r0_problem or "")
     # What the light load did is known all the same.
@@ -182,7 +166,6 @@ def test_r0_of_a_few_answers_is_unknown(outside: FakeLab, tmp_path: Path) -> Non
 
     outside.engine.read = slow  # type: ignore[method-assign]
     demand = told(outside, tmp_path, 50)
-    assert demand is not None
     assert demand.r0_ms is None
     assert demand.r0_problem == (
         "a single connection got 2 answers before the load, and a mean needs 20"
@@ -200,7 +183,6 @@ def test_a_service_of_two_speeds_is_not_said_to_have_given_all(
 
     outside.engine.read = two_speeds  # type: ignore[method-assign]
     demand = told(outside, tmp_path, 50)
-    assert demand is not None
     assert demand.r0_ms == 60.4
     of_trial = foreign_record(None, concurrency=50, demand=demand)
     found = judged(of_trial, *CONTAINER, rps=500, raw_ms=100)

@@ -18,14 +18,8 @@ from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
-from support.fakes import (
-    START,
-    FakeEngine,
-    FakeLab,
-    FakeSystem,
-    plan,
-    toxic,
-)
+from support.fakes import START, FakeEngine, FakeLab, plan, toxic
+from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
 MID_WINDOW_S = 17.0
@@ -273,7 +267,6 @@ def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
 def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
     lab.run()
     seen = load_or_none(lab.raw)
-    assert seen is not None
     assert seen.window == (START.timestamp() + 10, START.timestamp() + 25)
 
 

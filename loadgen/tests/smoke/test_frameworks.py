@@ -37,10 +37,8 @@ def test_every_lane_has_a_row_that_can_be_trusted(
         cold = row.invalid_reasons.startswith("cold JVM: ")
         assert is_trusted(row.valid, reasons) or cold, (row.trial, row.invalid_reasons)
         assert not row.http_errors, row.trial
-        assert row.raw_p50_ms is not None
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None
-        assert row.achieved_rps is not None
         assert row.window_s is not None
         # But for a burst of all connections at the edge of the window.
         assert row.achieved_rps <= row.predicted_rps * (1.05 + 0.2 / row.window_s), row.trial
@@ -49,7 +47,6 @@ def test_every_lane_has_a_row_that_can_be_trusted(
 def test_no_lane_has_other_limits(of_frameworks: Path) -> None:
     record = manifest.read(of_frameworks)
     assert set(record.servers) == LANES
-    assert record.fairness is not None
     assert not record.fairness.unequal
     assert record.fairness.equal["downstream_connections"]
 

@@ -14,14 +14,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
-from support.fakes import (
-    latency,
-    measurement,
-    plan,
-    reading,
-    record,
-    snapshot,
-)
+from support.fakes import latency, measurement, plan, reading, record, snapshot
 from support.series import CLOSES, OPENS, counter, gauge
 
 URL = "http://my-service:8080"

@@ -10,7 +10,8 @@ from lab.model import AS_IT_IS, Condition
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
-from support.fakes import FakeLab, FakeSystem, toxic
+from support.fakes import FakeLab, toxic
+from support.system import FakeSystem
 
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
 

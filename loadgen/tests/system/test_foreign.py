@@ -8,16 +8,11 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable
-from lab.model import (
-    Exported,
-)
+from lab.model import Exported
 from lab.system.observe import selectors
 from lab.system.stack import Stack, Urls
 from lab.system.traffic import BODY_BYTES
-from support.fakes import (
-    FakeLab,
-    plan,
-)
+from support.fakes import FakeLab, plan
 from support.foreign import URL
 
 

@@ -86,7 +86,6 @@ def test_shares_of_the_host() -> None:
 
 def test_the_hosts_counters_can_be_read() -> None:
     cpu = Linux().host_cpu()
-    assert cpu is not None
     assert cpu.total >= cpu.idle > 0
 
 
@@ -114,8 +113,6 @@ def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
         system.sleep(0.01)
     without = process.turns()
     process.stop()
-    assert with_threads is not None
-    assert without is not None
     # Three threads of some twenty turns each.
     assert without.slices >= with_threads.slices >= 60
     assert without.wait_s >= with_threads.wait_s >= 0

@@ -77,7 +77,6 @@ def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
     lab.scraped_until = 25.0
     lab.scraped.append((REQUESTS, lambda at: at))
     problem = observed(lab, tmp_path)
-    assert problem is not None
     assert "did not scrape past the window in time: server, jvm" in problem
     observation = load(tmp_path)
     assert not observation.covers("server")
@@ -87,7 +86,6 @@ def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
 def test_without_prometheus_nothing_is_stored(lab: FakeLab, tmp_path: Path) -> None:
     lab.down.add("prometheus")
     problem = observed(lab, tmp_path)
-    assert problem is not None
     assert problem.startswith("no series were stored: prometheus")
     assert load_or_none(tmp_path) is None
 

@@ -15,7 +15,8 @@ from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
 from lab.system.undo_log import UndoLog
-from support.fakes import FakeLab, FakeSystem, plan, toxic
+from support.fakes import FakeLab, plan, toxic
+from support.system import FakeSystem
 from system.test_conditions import SLOW, FakeHostChanges
 
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,))
@@ -115,7 +116,6 @@ def test_a_script_that_was_cut_short_is_taken_back(steps: int, lab: FakeLab, pat
         script.tick(10.0 + step.at_s)
     assert lab.enabled == (steps < 4)
     said = UndoLog(path).put_back(lab.stack)
-    assert said is not None
     assert said.partition("as they were: ")[2].split(", ") == [
         "downstream/latency", "downstream/own", "downstream",
     ][: max(1, steps - 1)]  # fmt: skip
