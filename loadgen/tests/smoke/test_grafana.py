@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from browser.conftest import Browser, chromium
 from lab.system.dashboards import Window
+from support.browser import Browser, chromium
 from support.repo import REPO
 
 GRAFANA = "http://grafana:3000"
