@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.campaign.derive import Trial, read_trial
-from lab.errors import Interrupted, LabError, LabUnreachable
+from lab.errors import Interrupted, LabUnreachable
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
 from lab.experiments.planted import Planted
@@ -18,30 +19,36 @@ from lab.store.series import NAME as SERIES
 from lab.system.observe import observe
 from support.bench import WARM, Bench
 
+EXPLAIN = {
+    "kind": "explain",
+    "own": to_json(Explain(1, 1)),
+    "servers": ("a",),
+    "modes": ("closed",),
+}
+TRIALS = [
+    "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
+]  # fmt: skip
+
+
+def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str, object]]) -> None:
+    """Every trial's row has these values, by its raw folder."""
+    real = read_trial
+
+    def changed(record: Any, raw: Path, engines: Any) -> Trial:
+        trial = real(record, raw, engines)
+        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))  # type: ignore[arg-type]
+
+    for module in ("derive", "loop"):
+        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
+
 
 def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
     ready: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = read_trial
-
-    def names_the_pool(*args: Any) -> Trial:
-        trial = real(*args)
-        row = dataclasses.replace(trial.row, bottleneck="worker pool", confidence=0.9)
-        return dataclasses.replace(trial, row=row)
-
-    monkeypatch.setattr("lab.campaign.derive.read_trial", names_the_pool)
-    monkeypatch.setattr("lab.campaign.loop.read_trial", names_the_pool)
-    changes = {
-        "kind": "explain",
-        "own": to_json(Explain(1, 1)),
-        "servers": ("a",),
-        "modes": ("closed",),
-    }
-    ready.interrupt(**changes)
+    rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "confidence": 0.9})
+    ready.interrupt(**EXPLAIN)
     assert ready.resume() == 0
-    assert ready.column("trial") == [
-        "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
-    ]  # fmt: skip
+    assert ready.column("trial") == TRIALS
     conditions = [
         json.loads((ready.run_dir / "raw" / row["trial"] / "trial.json").read_text())["plan"]
         for row in ready.rows
@@ -57,27 +64,20 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
 def test_a_resumed_run_decides_by_the_series_it_fetched(
     ready: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = read_trial
-
-    def names_what_was_seen(record: Any, raw: Path, engines: Any) -> Trial:
-        trial = real(record, raw, engines)
-        seen = "worker pool" if (raw / SERIES).exists() else "unknown"
-        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, bottleneck=seen))
+    def seen(raw: Path) -> dict[str, object]:
+        return {"bottleneck": "worker pool" if (raw / SERIES).exists() else "unknown"}
 
     def stopped(*_: object) -> str | None:
         raise Interrupted
 
-    monkeypatch.setattr("lab.campaign.derive.read_trial", names_what_was_seen)
-    monkeypatch.setattr("lab.campaign.loop.read_trial", names_what_was_seen)
+    rejudged(monkeypatch, seen)
     ready.observe = stopped
     with pytest.raises(Interrupted):
-        ready.run(kind="explain", own=to_json(Explain(1, 1)), servers=("a",), modes=("closed",))
+        ready.run(**EXPLAIN)
     assert ready.rows == []
     ready.observe = observe
     assert ready.resume() == 0
-    assert ready.column("trial") == [
-        "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
-    ]  # fmt: skip
+    assert ready.column("trial") == TRIALS
     assert ready.column("bottleneck") == ["worker pool"] * 3
 
 
@@ -132,11 +132,6 @@ def test_what_cannot_be_put_back_is_one_warning(ready: Bench) -> None:
     warnings = [line for line in ready.text.getvalue().splitlines() if "put back" in line]
     assert len(warnings) == 1
     assert ready.lab.pool_sizes["a"] == 200
-
-
-def test_a_setting_of_the_host_needs_somebody_there(ready: Bench) -> None:
-    with pytest.raises(LabError, match="host settings need `make`"):
-        ready.run(**planted(Condition(host={"SERVER_CPUS": "0.5"})))
 
 
 def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(

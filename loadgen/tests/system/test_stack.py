@@ -5,7 +5,7 @@ import pytest
 
 from lab.errors import LabUnreachable
 from lab.system.stack import Stack, Urls
-from support.fakes import IDENTITY, SETTINGS, FakeLab, plan, toxic
+from support.fakes import IDENTITY, SETTINGS, FakeLab, toxic
 
 
 def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
@@ -70,12 +70,6 @@ def test_an_answer_that_is_not_json_is_refused() -> None:
 def test_requests_in_flight_are_summed(lab: FakeLab) -> None:
     lab.in_flight = 7
     assert lab.stack.management.in_flight("a") == 7
-
-
-def test_a_mark_reaches_the_agent_and_expires(lab: FakeLab) -> None:
-    lab.stack.agent.mark("run", plan(), "warmup", 60.0)
-    lab.stack.agent.unmark()
-    assert lab.marks == [("01-a", "warmup"), ("", "end")]
 
 
 def test_urls_come_from_the_environment() -> None:

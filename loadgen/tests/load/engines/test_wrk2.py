@@ -1,6 +1,7 @@
 """wrk2's real output, answers worked out by hand from the captures."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,8 +214,16 @@ def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
     assert spectrum.at(0.5) == 1.0
 
 
-def test_seconds_milliseconds_and_microseconds_are_told_apart(raw: Raw) -> None:
-    said = parse(raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT)
+@pytest.mark.parametrize(
+    ("printed", "ms"),
+    [("1.50us", 0.0015), ("1.50ms", 1.5), ("1.50s", 1500), ("1.50m", 90_000), ("1.50h", 5.4e6)],
+)
+def test_every_unit_becomes_milliseconds(raw: Raw, printed: str, ms: float) -> None:
+    path = raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT
+    path.write_text(re.sub(r"100\.000% +\S+", f"100.000%  {printed}", path.read_text(), count=1))
+    said = parse(path)
+    assert dict(said.recorded.summary)[1.0] == pytest.approx(ms)
+    # As they were printed.
     assert dict(said.uncorrected.summary)[0.5] == pytest.approx(0.155)
     assert dict(said.uncorrected.summary)[0.99] == pytest.approx(4.02)
     assert dict(said.recorded.summary)[0.9] == pytest.approx(1820)
