@@ -1,9 +1,7 @@
 """Every framework's lane, measured once on a real lab, under the same limits as the others."""
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,14 +9,13 @@ from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
-from support.stored import run_of
+from support.stored import Query, Trusted, run_of
 
 LANES = {
     target
     for group in json.loads((REPO / "prometheus/servers/frameworks.json").read_text())
     for target in group["targets"]
 }
-Query = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +23,7 @@ def of_frameworks() -> Path:
     return run_of("frameworks")
 
 
-def test_every_lane_has_a_row_that_can_be_trusted(
-    of_frameworks: Path, is_trusted: Callable[[bool, Sequence[str]], bool]
-) -> None:
+def test_every_lane_has_a_row_that_can_be_trusted(of_frameworks: Path, is_trusted: Trusted) -> None:
     rows = read_rows(of_frameworks / "trials.csv", Row)
     assert {row.server for row in rows} == LANES
     for row in rows:

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import json
-from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,9 +13,8 @@ from lab.system.dashboards import Window, load, options
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
-from support.stored import results, trials_of
+from support.stored import Trusted, results, trials_of
 
-Trusted = Callable[[bool, Sequence[str]], bool]
 DASHBOARDS = REPO / "grafana" / "dashboards"
 
 

@@ -1,10 +1,10 @@
 """What a short bench left in its run's folder: plumbing, never speed."""
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from support.repo import REPO
+from support.stored import Trusted
 
 MODELS = {
     target
@@ -20,7 +20,7 @@ def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -
 
 
 def test_every_row_can_be_trusted_and_was_answered(
-    rows: list[dict[str, str]], is_trusted: Callable[[bool, Sequence[str]], bool]
+    rows: list[dict[str, str]], is_trusted: Trusted
 ) -> None:
     for row in rows:
         assert (row["valid"] == "true") == (row["invalid_reasons"] == ""), row

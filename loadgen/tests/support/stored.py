@@ -3,8 +3,15 @@
 import csv
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+# Fixtures of the smoke tests: whether a trial is valid but for a busy machine, an instant query of
+# Prometheus, and a wait of so many seconds until something is true, with what did not come true.
+Trusted = Callable[[bool, Sequence[str]], bool]
+Query = Callable[[str], list[dict[str, Any]]]
+Eventually = Callable[[Callable[[], bool], float, str], None]
 
 
 def results() -> Path:
