@@ -1,35 +1,32 @@
-import dataclasses
-
-import httpx
 import pytest
 
-from lab.system.stack import Stack, Urls
-from support.fakes import IDENTITY, FakeEngine, FakeLab, FakeSystem
+from support.fakes import FakeEngine, FakeLab
+from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
 
 @pytest.fixture
-def fake_lab(system: FakeSystem) -> FakeLab:
-    return FakeLab(
-        clock=system.monotonic,
-        identities={name: dataclasses.replace(IDENTITY, model=name) for name in ("a", "b")},
-        pool_sizes={"a": 200, "b": None},
-    )
+def lab() -> FakeLab:
+    return FakeLab()
 
 
 @pytest.fixture
-def stack(fake_lab: FakeLab) -> Stack:
-    return Stack(Urls.read({}), httpx.MockTransport(fake_lab.answer))
+def outside(lab: FakeLab) -> FakeLab:
+    """The lab with a service that is not its own, which has a JMX exporter that is scraped."""
+    lab.foreign = {"my-service"}
+    lab.scraped_jvms = {"my-service"}
+    lab.stack.adopt("my-service", "http://my-service:8080")
+    return lab
 
 
 @pytest.fixture
-def system() -> FakeSystem:
-    return FakeSystem()
+def system(lab: FakeLab) -> FakeSystem:
+    return lab.system
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
+def engine(lab: FakeLab) -> FakeEngine:
+    return lab.engine
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import pytest
 from lab.campaign.doctor import examine
 from lab.cli import VERBS, do
 from lab.system.lock import claimed
-from lab.system.stack import Stack
-from support.fakes import FakeEngine, FakeLab
+from support.fakes import FakeLab
 
 
 @pytest.fixture
@@ -102,29 +101,23 @@ def test_a_missing_list_of_servers_is_one_line(
     assert "list of servers" in capsys.readouterr().err
 
 
-def findings(
-    stack: Stack, tmp_path: Path, engine: FakeEngine, limit: int = 20_000
-) -> list[tuple[str, str]]:
-    found = examine(stack, ("a", "b"), tmp_path, limit, 2, [engine])
+def findings(lab: FakeLab, tmp_path: Path, limit: int = 20_000) -> list[tuple[str, str]]:
+    found = examine(lab.stack, ("a", "b"), tmp_path, limit, 2, [lab.engine])
     return [(finding.level, finding.text) for finding in found]
 
 
-def test_doctor_is_content_with_a_healthy_lab(
-    stack: Stack, tmp_path: Path, engine: FakeEngine
-) -> None:
-    found = findings(stack, tmp_path, engine)
+def test_doctor_is_content_with_a_healthy_lab(lab: FakeLab, tmp_path: Path) -> None:
+    found = findings(lab, tmp_path)
     assert {level for level, _ in found} == {"ok"}
     assert any("prometheus 2.53.3, 1 of 1 targets up" in text for _, text in found)
 
 
-def test_doctor_names_what_is_down(
-    stack: Stack, fake_lab: FakeLab, tmp_path: Path, engine: FakeEngine
-) -> None:
-    fake_lab.down.add("b")
-    fake_lab.agent_up = False
-    fake_lab.targets_down = True
-    engine.here = False
-    found = findings(stack, tmp_path / "gone", engine, limit=4000)
+def test_doctor_names_what_is_down(lab: FakeLab, tmp_path: Path) -> None:
+    lab.down.add("b")
+    lab.agent_up = False
+    lab.targets_down = True
+    lab.engine.here = False
+    found = findings(lab, tmp_path / "gone", limit=4000)
     failed = " ".join(text for level, text in found if level == "FAIL")
     for part in ("b: http://b:8081", "target server a is down", "no load engine", "results in"):
         assert part in failed
@@ -132,11 +125,9 @@ def test_doctor_names_what_is_down(
     assert any(level == "warn" and "CONC=1500" in text for level, text in found)
 
 
-def test_doctor_refuses_another_server_on_the_name(
-    stack: Stack, fake_lab: FakeLab, tmp_path: Path, engine: FakeEngine
-) -> None:
-    fake_lab.identities["b"] = fake_lab.identities["a"]
-    found = findings(stack, tmp_path, engine)
+def test_doctor_refuses_another_server_on_the_name(lab: FakeLab, tmp_path: Path) -> None:
+    lab.identities["b"] = lab.identities["a"]
+    found = findings(lab, tmp_path)
     assert ("FAIL", "b: a answers under this name") in found
 
 

@@ -1,18 +1,14 @@
 """The words of density, and whole runs on a fake lab with fake connections and a fake clock."""
 
-import csv
 import dataclasses
-import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from lab.campaign.density import density, resume
 from lab.campaign.result_verbs import report_verb
-from lab.campaign.tools import Lab, Place
+from lab.campaign.tools import Place
 from lab.cli import do
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.density import source_ports
@@ -22,9 +18,8 @@ from lab.model import Fairness
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.store import manifest
-from lab.system.stack import Stack
-from support.fakes import START, FakeLab, FakeSystem
-from support.runs import HOST_FILE
+from support.bench import Ready
+from support.fakes import START, FakeLab
 
 RUN = "20260131T120000Z-density"
 SERVERS = ("a", "b")
@@ -123,50 +118,39 @@ class Fakes:
 
 
 @dataclasses.dataclass
-class Run:
-    """A density run ready to start; rows and manifest are read back from the disk."""
+class Run(Ready):
+    """A density run ready to start."""
 
-    place: Place
-    stack: Stack
-    system: FakeSystem
-    fakes: Fakes
-    text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+    name = RUN
+    table = "density.csv"
 
-    @property
-    def lab(self) -> Lab:
-        return Lab(self.place, self.stack, self.system, Console(file=self.text, width=120))
+    def __post_init__(self) -> None:
+        self.fakes = Fakes(self.lab)
 
     def run(self, **words: str) -> int:
         whole = plan(**{"LAUNCHES": "1", **words})
-        return density(whole, self.lab, self.fakes.connect)
+        return density(whole, self.where, self.fakes.connect)
 
     def resume(self) -> int:
-        return resume(self.place.results / RUN, self.lab, self.fakes.connect)
+        return resume(self.run_dir, self.where, self.fakes.connect)
 
     def rebuild(self) -> int:
-        return report_verb({"RUN": RUN}, self.place.results, self.lab.console)
+        return report_verb({"RUN": RUN}, self.place.results, self.console)
 
-    @property
-    def rows(self) -> list[dict[str, str]]:
-        path = self.place.results / RUN / "density.csv"
-        return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
-
-    @property
-    def manifest(self) -> dict[str, object]:
-        loaded = json.loads((self.place.results / RUN / "manifest.json").read_text())
-        assert isinstance(loaded, dict)
-        return loaded
+    def interrupt(self, **words: str) -> None:
+        """A run that is stopped after 3 s."""
+        self.lab.system.interrupt_at = 3.0
+        with pytest.raises(Interrupted):
+            self.run(**words)
+        self.lab.system.interrupt_at = None
 
 
 @pytest.fixture
-def ready(tmp_path: Path, stack: Stack, system: FakeSystem, fake_lab: FakeLab) -> Run:
-    (tmp_path / "results").mkdir()
-    (tmp_path / "host.json").write_text(json.dumps(HOST_FILE))
-    place = Place(tmp_path / "results", tmp_path / "host.json", 20_000, 2, ports=55_536)
-    return Run(place, stack, system, Fakes(fake_lab))
+def ready(home: Path, lab: FakeLab) -> Run:
+    return Run(Place(home / "results", home / "host.json", 20_000, 2, ports=55_536), lab)
 
 
-def test_every_row_is_a_fresh_jvm_and_servers_alternate(ready: Run, fake_lab: FakeLab) -> None:
+def test_every_row_is_a_fresh_jvm_and_servers_alternate(ready: Run) -> None:
     assert ready.run(LAUNCHES="2") == 0
     assert [(row["launch"], row["kind"], row["server"]) for row in ready.rows] == [
         (launch, kind, server)
@@ -174,7 +158,7 @@ def test_every_row_is_a_fresh_jvm_and_servers_alternate(ready: Run, fake_lab: Fa
         for kind in ("idle", "slow")
         for server in SERVERS
     ]
-    assert fake_lab.restarts == ["a", "b"] * 4
+    assert ready.lab.restarts == ["a", "b"] * 4
     assert {row["valid"] for row in ready.rows} == {"true"}
 
 
@@ -201,7 +185,6 @@ def test_the_table_and_the_manifest_tell_it_all(ready: Run) -> None:
     assert manifest["status"] == "complete"
     assert manifest["limits"] == {"open_files": 20_000, "source_ports": 55_536}
     experiment = manifest["experiment"]
-    assert isinstance(experiment, dict)
     assert (experiment["asked"], experiment["launches"]) == (8000, 6)
     assert (ready.place.results / "latest").resolve().name == RUN
 
@@ -241,55 +224,47 @@ def test_connections_that_the_server_closed_make_the_row_invalid(ready: Run) -> 
     assert ready.rows[0]["invalid_reasons"] == "5 of 8000 connections were closed by the server"
 
 
-def test_connections_that_never_reach_the_server_make_the_row_invalid(
-    ready: Run, fake_lab: FakeLab
-) -> None:
-    fake_lab.open_files = lambda server: 40
+def test_connections_that_never_reach_the_server_make_the_row_invalid(ready: Run) -> None:
+    ready.lab.open_files = lambda server: 40
     ready.run(KIND="slow", SERVER="a")
     reason = "the server never had 8000 more files open"
     assert ready.rows[0]["invalid_reasons"] == reason
 
 
-def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run, fake_lab: FakeLab) -> None:
+def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run) -> None:
     def crash(server: str) -> int:
-        identity = fake_lab.identities[server]
-        fake_lab.identities[server] = dataclasses.replace(identity, start_time_ms=99_999)
+        ready.lab.new_jvm(server)
         return 10_000_000
 
-    fake_lab.heap_bytes = crash
+    ready.lab.heap_bytes = crash
     ready.run(KIND="idle", SERVER="a")
     assert ready.rows[0]["invalid_reasons"] == "the JVM restarted during the launch"
 
 
-def test_a_jvm_that_does_not_come_back_fails_the_run(ready: Run, fake_lab: FakeLab) -> None:
-    fake_lab.comes_back = False
+def test_a_jvm_that_does_not_come_back_fails_the_run(ready: Run) -> None:
+    ready.lab.comes_back = False
     with pytest.raises(LabUnreachable, match="a: its JVM did not end when told to"):
         ready.run()
     assert ready.manifest["status"] == "failed"
 
 
-def test_unequal_limits_make_every_row_invalid(ready: Run, fake_lab: FakeLab) -> None:
-    fake_lab.settings = {"a": {"backlog": 4096}, "b": {"backlog": 50}}
+def test_unequal_limits_make_every_row_invalid(ready: Run) -> None:
+    ready.lab.settings = {"a": {"backlog": 4096}, "b": {"backlog": 50}}
     ready.run(KIND="idle")
     reasons = {row["invalid_reasons"] for row in ready.rows}
     assert reasons == {"unequal limits: backlog a=4096 b=50"}
 
 
 def test_an_interrupt_keeps_what_was_measured(ready: Run) -> None:
-    ready.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        ready.run()
+    ready.interrupt()
     assert 0 < len(ready.rows) < 4
     assert ready.manifest["status"] == "interrupted"
     assert set(ready.fakes.held.values()) == {0}
 
 
-def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run, fake_lab: FakeLab) -> None:
-    ready.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        ready.run()
+def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run) -> None:
+    ready.interrupt()
     before = ready.rows
-    ready.system.interrupt_at = None
     assert ready.resume() == 0
     assert ready.rows[: len(before)] == before
     launches = [(row["launch"], row["kind"], row["server"]) for row in ready.rows]
@@ -299,19 +274,16 @@ def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run, fake_lab: 
         ready.resume()
 
 
-def test_a_run_does_not_go_on_in_another_lab(ready: Run, fake_lab: FakeLab) -> None:
-    ready.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        ready.run()
-    ready.system.interrupt_at = None
-    fake_lab.settings["b"] = {"backlog": 7}
+def test_a_run_does_not_go_on_in_another_lab(ready: Run) -> None:
+    ready.interrupt()
+    ready.lab.settings["b"] = {"backlog": 7}
     with pytest.raises(LabError, match="b: backlog changed since it began"):
         ready.resume()
 
 
 def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
     ready.run(LAUNCHES="6", KIND="idle", CONNECTIONS="50000", SERVER="a,b")
-    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    text = (ready.run_dir / "REPORT.md").read_text()
     assert text.startswith(f"# density: {RUN}\n")
     assert "| a | idle | 19000 | 1000 [1000 1000] | 3000 [3000 3000] | 6 |" in text
     assert "12 launches, 12 of them valid, from 2026-01-31T12:00:00.000Z" in text
@@ -341,7 +313,7 @@ def test_a_report_has_question_and_hypothesis_of_its_file() -> None:
 def test_a_report_is_made_again_byte_for_byte(ready: Run) -> None:
     ready.fakes.most = 333
     ready.run(LAUNCHES="2")
-    path = ready.place.results / RUN / "REPORT.md"
+    path = ready.run_dir / "REPORT.md"
     before = path.read_bytes()
     assert ready.rebuild() == 0
     assert "unchanged, byte for byte: REPORT.md" in ready.text.getvalue()
@@ -357,10 +329,8 @@ def test_a_report_is_made_again_byte_for_byte(ready: Run) -> None:
 
 def test_a_report_says_what_is_invalid_and_that_the_run_did_not_end(ready: Run) -> None:
     ready.fakes.closed_by_server = 5
-    ready.system.interrupt_at = 3.0
-    with pytest.raises(Interrupted):
-        ready.run()
-    text = (ready.place.results / RUN / "REPORT.md").read_text()
+    ready.interrupt()
+    text = (ready.run_dir / "REPORT.md").read_text()
     assert "> **The run is interrupted, not complete: " in text
     assert "- a idle launch 1: 5 of 8000 connections were closed by the server" in text
     ready.rebuild()

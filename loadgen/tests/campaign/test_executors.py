@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.campaign.executors import Launcher, Plan, parse, read_line, run
 from lab.campaign.tools import Place
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
-from support.fakes import FakeSystem
+from support.system import FakeSystem
 
 MIB = 2**20
 # What the program printed, JVM flags shortened.

@@ -130,7 +130,9 @@ def test_rows_are_appended_one_by_one_under_one_header(tmp_path: Path) -> None:
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert [r["trial"] for r in rows] == ["01-a", "02-a"]
     assert tuple(rows[0]) == Row.columns()
-    assert rows[0]["p50_ms"] == "12345.000"
+    for kind in ("", "raw_"):
+        told = [rows[0][f"{kind}{name}_ms"] for name in ("p50", "p95", "p99")]
+        assert told == ["12345.000", "23456.000", "34567.000"]
     assert rows[0]["sent"] == ""
 
 

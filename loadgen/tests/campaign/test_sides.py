@@ -67,7 +67,6 @@ def test_latest_is_a_run_s_name_too(results: Path) -> None:
 def test_pooled_runs_add_their_launches(results: Path) -> None:
     write_rows(write_manifest(results, THREE), rows())
     [of, _] = compared(results, A=f"{ONE},{TWO}", B=THREE).comparisons
-    assert of.cells[0].a is not None
     assert of.cells[0].a.count == 12
 
 
@@ -79,7 +78,6 @@ def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
     [of] = compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     assert of.b == f"{TWO}:b"
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
-    assert of.cells[0].b is not None
     assert of.cells[0].b.count == 12
 
 

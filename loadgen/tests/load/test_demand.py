@@ -8,8 +8,7 @@ import pytest
 from lab.errors import Interrupted
 from lab.load.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
 from lab.model import Demand
-from lab.system.stack import Stack
-from support.fakes import FakeEngine, FakeLab, FakeSystem, plan
+from support.fakes import FakeLab, plan
 
 
 @pytest.fixture
@@ -18,41 +17,34 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lab(fake_lab: FakeLab) -> FakeLab:
+def lab(lab: FakeLab) -> FakeLab:
     # Idle: 0.1 CPU seconds a second. From 2 s on 500 requests a second, of 1 ms each.
-    fake_lab.answered = lambda at: 500 * max(0.0, at - IDLE_S)
-    fake_lab.cpu_s = lambda at: 0.1 * at + 0.5 * max(0.0, at - IDLE_S)
-    return fake_lab
+    lab.answered = lambda at: 500 * max(0.0, at - IDLE_S)
+    lab.cpu_s = lambda at: 0.1 * at + 0.5 * max(0.0, at - IDLE_S)
+    return lab
 
 
-def measured(
-    stack: Stack,
-    system: FakeSystem,
-    engine: FakeEngine,
-    raw: Path,
-    route: str = "/downstream",
-) -> Demand | None:
+def measured(lab: FakeLab, raw: Path, route: str = "/downstream") -> Demand | None:
     of = dataclasses.replace(plan("open"), concurrency=20, route=route)
-    return measure_demand(of, 20, engine, stack, system, raw, 4)
+    return measure_demand(of, 20, lab.engine, lab.stack, lab.system, raw, 4)
 
 
-def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
-) -> None:
-    system.at(IDLE_S, lambda: system.use(0.75))
-    demand = measured(stack, system, engine, raw)
+def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, raw: Path) -> None:
+    lab.system.at(IDLE_S, lambda: lab.system.use(0.75))
+    demand = measured(lab, raw)
     # 4 CPUs, a quarter of them more than the half that was busy anyway: 1 s each second.
     assert demand == Demand(200, 2000, pytest.approx(0.001), pytest.approx(0.002))  # type: ignore[arg-type]
-    assert system.elapsed_s == pytest.approx(IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5)
-    assert system.processes[0].stopped_early
+    assert lab.system.elapsed_s == pytest.approx(
+        IDLE_S + LEAD_S + 200 * LEAD_EACH_S + LIGHT_S, abs=0.5
+    )
+    assert lab.system.processes[0].stopped_early
     assert not raw.exists()
 
 
 def test_what_only_computes_gets_no_more_connections_than_its_trial(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
+    lab: FakeLab, raw: Path
 ) -> None:
-    demand = measured(stack, system, engine, raw, "/compute")
-    assert demand is not None
+    demand = measured(lab, raw, "/compute")
     assert demand.connections == 20
 
 
@@ -73,26 +65,21 @@ def test_what_waits_is_loaded_like_the_largest_load_to_come_up_to_a_thousand(
 
 
 def test_a_machine_that_seems_to_use_less_than_one_process_on_it_is_noise(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
+    lab: FakeLab, raw: Path
 ) -> None:
-    system.at(IDLE_S, lambda: system.use(0.55))
-    demand = measured(stack, system, engine, raw)
-    assert demand is not None
+    lab.system.at(IDLE_S, lambda: lab.system.use(0.55))
+    demand = measured(lab, raw)
     assert (demand.server_cpu_s, demand.host_cpu_s) == (pytest.approx(0.001), None)
 
 
-def test_a_load_that_costs_no_more_than_idling_says_nothing_of_cpu(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
-) -> None:
+def test_a_load_that_costs_no_more_than_idling_says_nothing_of_cpu(lab: FakeLab, raw: Path) -> None:
     lab.cpu_s = lambda at: 0.1 * at
-    demand = measured(stack, system, engine, raw)
+    demand = measured(lab, raw)
     assert demand == Demand(200, 2000, None, None)
 
 
 @pytest.mark.parametrize("why", ["few", "failed", "no exporter", "restarted", "ended"])
-def test_what_cannot_be_told_is_none(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path, why: str
-) -> None:
+def test_what_cannot_be_told_is_none(lab: FakeLab, raw: Path, why: str) -> None:
     if why == "few":
         lab.answered = lambda at: 12 * at
     elif why == "failed":
@@ -102,16 +89,14 @@ def test_what_cannot_be_told_is_none(
     elif why == "restarted":
         lab.answered = lambda at: 500 * at if at < 5 else 0.0
     else:
-        system.at(5.0, lambda: setattr(system.processes[0], "_length_s", 0.0))
-    assert measured(stack, system, engine, raw) is None
+        lab.system.at(5.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    assert measured(lab, raw) is None
     assert not raw.exists()
 
 
-def test_an_interrupt_ends_the_load(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, lab: FakeLab, raw: Path
-) -> None:
-    system.interrupt_at = 3.0
+def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:
+    lab.system.interrupt_at = 3.0
     with pytest.raises(Interrupted):
-        measured(stack, system, engine, raw)
-    assert system.processes[0].stopped_early
+        measured(lab, raw)
+    assert lab.system.processes[0].stopped_early
     assert not raw.exists()

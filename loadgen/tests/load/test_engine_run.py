@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import Interrupted
 from lab.load.engine_run import STEP_S, EngineRun, closed_load, scratch
-from support.fakes import FakeSystem, plan
+from support.fakes import plan
+from support.system import FakeSystem
 
 
 def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:
@@ -33,14 +33,6 @@ def test_any_failure_ends_the_engine(
 ) -> None:
     with pytest.raises(failure), run_of(system, 100.0, tmp_path):
         raise failure
-    assert system.processes[0].stopped_early
-
-
-def test_an_interrupt_while_waiting_ends_the_engine(system: FakeSystem, tmp_path: Path) -> None:
-    system.interrupt_at = 1.0
-    with pytest.raises(Interrupted), run_of(system, 100.0, tmp_path) as run:
-        for _ in run.steps():
-            pass
     assert system.processes[0].stopped_early
 
 

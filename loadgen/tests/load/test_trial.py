@@ -7,27 +7,19 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.errors import Interrupted, LabUnreachable, RawDataError, WordError
+from lab.errors import Interrupted, RawDataError, WordError
 from lab.judge.gates import judge
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.measure import RECORD, measure
 from lab.load.trial import MOST_STARTS, Runner
-from lab.load.warm import prove_warm
-from lab.model import Judgement, Peak, Reading, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
+from lab.model import Judgement, Peak, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.system.observe import observe
 from lab.system.stack import Stack, Urls
-from support.fakes import (
-    START,
-    FakeEngine,
-    FakeLab,
-    FakeProcess,
-    FakeSystem,
-    plan,
-    reading,
-)
+from support.fakes import START, FakeEngine, FakeLab, plan, toxic
+from support.system import FakeSystem
 
 # The fake engine's window opens 10 s after its start and lasts 15 s.
 MID_WINDOW_S = 17.0
@@ -36,16 +28,13 @@ SPIKE = Spike(70, None, calm_s=4, peak_s=3, repeats=2, tolerance=0.1, steady_s=1
 
 
 class Quiet:
-    """A watcher that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
+    """A watcher that says nothing."""
 
     def progress(self, plan: TrialPlan, phase: str, elapsed_s: float, total_s: float) -> None:
         pass
 
     def warn(self, text: str) -> None:
-        self.warnings.append(text)
+        pass
 
 
 @dataclasses.dataclass
@@ -53,31 +42,32 @@ class Lab:
     """Runs one trial of the fake lab and judges it from its folder alone."""
 
     fake: FakeLab
-    stack: Stack
-    system: FakeSystem
-    engine: FakeEngine
     raw: Path
     warmth: Warmth = WARM
     unequal: tuple[str, ...] = ()
 
     def run(self, of: TrialPlan | None = None) -> TrialRecord:
         of = of or plan()
-        Runner("run", self.stack, self.system, Quiet()).trial(
+        Runner("run", self.fake.stack, self.fake.system, Quiet()).trial(
             of,
-            self.stack.snapshot(of.server),
+            self.fake.stack.snapshot(of.server),
             self.unequal,
-            self.engine,
+            self.fake.engine,
             "fake 1.0",
             self.raw,
             self.warmth,
         )
         record = read_json(self.raw / RECORD, TrialRecord)
-        observe(record, of.duration_s, self.raw, self.stack, self.system)
+        observe(record, of.duration_s, self.raw, self.fake.stack, self.fake.system)
         return record
 
     def judged(self, of: TrialPlan | None = None) -> Judgement:
         self.run(of)
-        return judge(measure(self.raw, [self.engine]), load_or_none(self.raw))
+        return judge(measure(self.raw, [self.fake.engine]), load_or_none(self.raw))
+
+    @property
+    def system(self) -> FakeSystem:
+        return self.fake.system
 
     def reason(self, of: TrialPlan | None = None) -> str:
         judgement = self.judged(of)
@@ -86,10 +76,8 @@ class Lab:
 
 
 @pytest.fixture
-def lab(
-    fake_lab: FakeLab, stack: Stack, system: FakeSystem, engine: FakeEngine, tmp_path: Path
-) -> Lab:
-    return Lab(fake_lab, stack, system, engine, tmp_path / "raw" / "01-a")
+def lab(lab: FakeLab, tmp_path: Path) -> Lab:
+    return Lab(lab, tmp_path / "raw" / "01-a")
 
 
 def test_without_a_fault_it_is_valid_without_a_note(lab: Lab) -> None:
@@ -108,20 +96,9 @@ def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     assert "waited 30.0 ms for a CPU at every turn (allowed 20.0 ms)" in lab.reason()
 
 
-def test_another_server_on_the_name(lab: Lab) -> None:
-    lab.fake.identities["a"] = dataclasses.replace(lab.fake.identities["a"], model="b")
-    assert lab.reason() == "wrong server: b answered as a"
-
-
-def test_another_server_on_the_name_is_refused_before_any_load(lab: Lab) -> None:
-    lab.fake.answering_model = "b"
-    with pytest.raises(LabUnreachable, match="answered by b"):
-        lab.stack.traffic.check_route("a", "/downstream")
-
-
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
     def restart() -> None:
-        lab.stack.management.restart("a")
+        lab.fake.stack.management.restart("a")
         lab.fake.compiled_s = lambda at: 0.1
 
     lab.system.at(MID_WINDOW_S, restart)
@@ -129,55 +106,36 @@ def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
 
 
 def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:
-    toxic = {
-        "name": "slow",
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": 1.0,
-        "attributes": {"latency": 300, "jitter": 0},
-    }
-    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic))
+    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxics.append(toxic("slow")))
     reason = lab.reason()
     assert "toxics changed during the trial: none became downstream/slow" in reason
 
 
-def test_a_toxic_added_and_taken_away_again_in_the_middle(lab: Lab) -> None:
-    # Gone when the trial is over; the agent, which looks every second, saw it.
-    seen = {"since": "2026-01-31T12:00:17+00:00", "proxy": "downstream", "toxic": "slow"}
-    lab.system.at(MID_WINDOW_S, lambda: lab.fake.toxic_changes.append(seen))
-    assert lab.reason() == "toxics changed during the trial: downstream/slow at 12:00:17"
-
-
-def test_without_the_agent_nobody_watches(lab: Lab) -> None:
-    lab.fake.agent_up = False
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
+@pytest.mark.parametrize(
+    ("changes", "first", "last"),
+    [
+        ({"agent_up": False}, "00", "25"),
+        # A toxic came and went, then the agent restarted: its history is empty.
+        ({"first_look_s": MID_WINDOW_S}, "00", "17"),
+        # Toxiproxy never answered.
+        ({"first_look_s": None}, "00", "25"),
+        # Looks failed in the middle, and until the end.
+        ({"blind_s": [(12.0, 23.0)]}, "12", "23"),
+        ({"blind_s": [(12.0, 99.0)]}, "12", "25"),
+    ],
+)
+def test_a_time_in_which_nobody_watched(
+    lab: Lab, changes: dict[str, object], first: str, last: str
+) -> None:
+    for name, value in changes.items():
+        setattr(lab.fake, name, value)
+    assert lab.reason() == f"nobody watched the toxics from 12:00:{first} to 12:00:{last}"
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
     lab.fake.agent_up = False
     lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "agent_up", True))
     assert lab.judged() == Judgement((), ())
-
-
-def test_an_agent_that_was_started_anew_does_not_know_what_was_before(lab: Lab) -> None:
-    # A toxic came and went, then the agent restarted: its history is empty.
-    lab.fake.first_look_s = MID_WINDOW_S
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:17"
-
-
-def test_an_agent_that_toxiproxy_never_answered_knows_nothing(lab: Lab) -> None:
-    lab.fake.first_look_s = None
-    assert lab.reason() == "nobody watched the toxics from 12:00:00 to 12:00:25"
-
-
-def test_looks_that_failed_in_the_middle_are_a_time_in_which_nobody_watched(lab: Lab) -> None:
-    lab.fake.blind_s = [(12.0, 23.0)]
-    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:23"
-
-
-def test_looks_that_fail_until_the_end_are_too(lab: Lab) -> None:
-    lab.fake.blind_s = [(12.0, 99.0)]
-    assert lab.reason() == "nobody watched the toxics from 12:00:12 to 12:00:25"
 
 
 def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
@@ -198,34 +156,10 @@ def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) ->
     assert lab.judged() == Judgement((), ())
 
 
-def test_too_few_samples(lab: Lab) -> None:
-    assert "too few samples: 150, and p95 needs 200" in lab.reason(plan(offered_rps=10))
-
-
-def test_a_jvm_that_was_never_warm(lab: Lab) -> None:
-    lab.fake.compiled_s = lambda at: 0.15 * at
-    raw = lab.raw.parent / "w"
-    lab.warmth = prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, lambda _: None)
-    assert "cold JVM: not steady within 60 s" in lab.reason()
-
-
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
     assert "cold JVM: it compiled for 0.4" in lab.reason()
     assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
-
-
-def test_unequal_limits(lab: Lab) -> None:
-    lab.unequal = ("unequal limits: backlog is 50 for b and 4096 for a",)
-    assert lab.reason() == lab.unequal[0]
-
-
-def test_littles_law_broken(lab: Lab) -> None:
-    # 60 of 100 connections were refused: 200 req/s of 200 ms keep 40 busy.
-    lab.engine.read = lambda plan, raw: reading(200.0, 15.0, corrected=None)  # type: ignore[method-assign]
-    reason = lab.reason(plan("closed"))
-    assert "Little's law does not hold" in reason
-    assert "= 40 connections busy of 100" in reason
 
 
 def test_an_exporter_that_does_not_answer_leaves_the_share_unknown(lab: Lab) -> None:
@@ -272,8 +206,8 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
 
 
 def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
-    Runner("run", lab.stack, lab.system, Quiet()).trial(
-        spike_plan(), lab.stack.snapshot("a"), (), lab.engine, "1", lab.raw, WARM, Extra()
+    Runner("run", lab.fake.stack, lab.system, Quiet()).trial(
+        spike_plan(), lab.fake.stack.snapshot("a"), (), lab.fake.engine, "1", lab.raw, WARM, Extra()
     )
     assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
     assert lab.system.started[1][2] == "70"
@@ -297,38 +231,24 @@ def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
     assert lab.system.processes[1].stopped_early
 
 
-def test_broken_output_is_a_reason_even_with_all_else_well(lab: Lab) -> None:
-    def broken(plan: TrialPlan, raw: Path) -> Reading:
-        raise RawDataError(raw / "fake.txt", 7, "ends before the spectrum")
-
-    lab.engine.read = broken  # type: ignore[method-assign]
-    assert lab.reason() == "fake.txt:7: ends before the spectrum"
-
-
 def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
     def refuse(plan: TrialPlan, raw: Path) -> None:
         raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
 
-    lab.engine.condense = refuse  # type: ignore[method-assign]
+    lab.fake.engine.condense = refuse  # type: ignore[method-assign]
     assert lab.reason() == "fake.sqlite: cannot be read: malformed"
 
 
 def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
-    original = lab.system.start
-    lab.system.start = lambda argv, output: original(("fake", "100000"), output)  # type: ignore[method-assign]
+    lab.system.hangs = lambda argv: True
     assert lab.reason() == "wrk2 did not end within 120 s after its time, and was stopped"
     assert lab.system.processes[0].stopped_early
     assert read_json(lab.raw / RECORD, TrialRecord).run_s == pytest.approx(25 + 120, abs=1)
 
 
 def test_a_warm_up_that_never_ends_is_ended(lab: Lab) -> None:
-    original = lab.system.start
-    lab.engine.warm_up_s = 7
-
-    def hang(argv: tuple[str, ...], output: Path) -> FakeProcess:
-        return original(("fake", "100000") if argv[1] == "7" else argv, output)
-
-    lab.system.start = hang  # type: ignore[method-assign, assignment]
+    lab.fake.engine.warm_up_s = 7
+    lab.system.hangs = lambda argv: argv[1] == "7"
     assert lab.reason() == "wrk2 did not end its warm-up in time, and was stopped"
     assert lab.system.processes[0].stopped_early
 
@@ -347,12 +267,11 @@ def test_a_late_downstream_is_seen_by_prometheus(lab: Lab) -> None:
 def test_the_window_stored_is_the_window_measured(lab: Lab) -> None:
     lab.run()
     seen = load_or_none(lab.raw)
-    assert seen is not None
     assert seen.window == (START.timestamp() + 10, START.timestamp() + 25)
 
 
 def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
     lab.system.sockets = [100, 149, 150]
     record = lab.run()
     assert record.starts == 3
@@ -364,7 +283,7 @@ def test_an_engine_whose_start_went_wrong_is_started_again(lab: Lab) -> None:
 
 
 def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
     lab.system.sockets = [100] * MOST_STARTS
     record = lab.run()
     assert record.notes == ("it sends in bursts",)
@@ -373,7 +292,7 @@ def test_a_start_that_never_goes_well_is_said_and_used(lab: Lab) -> None:
 
 
 def test_where_sockets_cannot_be_counted_the_start_is_believed(lab: Lab) -> None:
-    lab.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
+    lab.fake.engine.start_check = StartCheck(0.5, 150, "it sends in bursts")
     lab.system.sockets = [None]
     assert lab.run().starts == 1
 
@@ -435,7 +354,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
             lab.system.elapsed_s += 6.0
         return answer(request)
 
-    lab.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
+    lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
     assert not [one for one in lab.judged(of).reasons if "nobody watched" in one]
 
@@ -459,15 +378,7 @@ def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
 
 
 def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
-    lab.fake.toxics.append(
-        {
-            "name": "latency",
-            "type": "latency",
-            "stream": "downstream",
-            "toxicity": 1.0,
-            "attributes": {"latency": 20, "jitter": 0},
-        }
-    )
+    lab.fake.toxics.append(toxic(latency=20))
     lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     assert lab.reason(plan(script=SCRIPT)) == "1 of 4 steps of the script were made"
     assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}

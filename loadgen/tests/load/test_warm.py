@@ -7,8 +7,7 @@ import pytest
 from lab.errors import Interrupted
 from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, prove_warm, steady
 from lab.model import WarmCycle, Warmth
-from lab.system.stack import Stack
-from support.fakes import FakeEngine, FakeLab, FakeSystem, plan
+from support.fakes import FakeLab, plan
 
 
 @pytest.fixture
@@ -16,99 +15,80 @@ def raw(tmp_path: Path) -> Path:
     return tmp_path / "warm-up"
 
 
-def warm_up(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path, seen: list[float] | None = None
-) -> Warmth:
+def warm_up(lab: FakeLab, raw: Path, seen: list[float] | None = None) -> Warmth:
     def progress(elapsed_s: float) -> None:
         if seen is not None:
             seen.append(elapsed_s)
 
-    return prove_warm(plan(), 100, engine, stack, system, raw, progress)
+    return prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, progress)
 
 
-def test_a_jvm_that_stands_still_takes_three_cycles(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
-) -> None:
+def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> None:
     seen: list[float] = []
-    warmth = warm_up(stack, system, engine, raw, seen)
+    warmth = warm_up(lab, raw, seen)
     assert warmth.steady
     assert warmth.problem is None
     assert [cycle.rps for cycle in warmth.cycles] == [500.0] * 3
     # All requests took from 200 to 210 ms; the other phase and the other routes do not count.
     assert [cycle.p50_ms for cycle in warmth.cycles] == [205.0] * 3
-    assert system.elapsed_s == pytest.approx(3 * CYCLE_S, abs=1)
-    assert system.processes[0].stopped_early
+    assert lab.system.elapsed_s == pytest.approx(3 * CYCLE_S, abs=1)
+    assert lab.system.processes[0].stopped_early
     assert not raw.exists()
     assert seen[0] == 0
     assert len(seen) > 20
 
 
-def test_the_compiler_must_have_calmed_down(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
-) -> None:
+def test_the_compiler_must_have_calmed_down(lab: FakeLab, raw: Path) -> None:
     # 0.5 s of compilation a second for 10 s, then just below what is allowed.
-    fake_lab.compiled_s = lambda at: 0.5 * min(at, 10) + (JIT_STEADY - 0.01) * max(0.0, at - 10)
-    warmth = warm_up(stack, system, engine, raw)
+    lab.compiled_s = lambda at: 0.5 * min(at, 10) + (JIT_STEADY - 0.01) * max(0.0, at - 10)
+    warmth = warm_up(lab, raw)
     assert warmth.steady
     assert [cycle.jit_share for cycle in warmth.cycles[:4]] == [pytest.approx(0.5)] * 4
     assert [cycle.jit_share for cycle in warmth.cycles[-3:]] == [pytest.approx(0.09)] * 3
-    assert system.elapsed_s == pytest.approx(16, abs=2.5)
+    assert lab.system.elapsed_s == pytest.approx(16, abs=2.5)
 
 
-def test_one_that_never_calms_down_is_cold_and_says_how_it_was(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
-) -> None:
-    fake_lab.compiled_s = lambda at: 0.3 * at
-    warmth = warm_up(stack, system, engine, raw)
+def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw: Path) -> None:
+    lab.compiled_s = lambda at: 0.3 * at
+    warmth = warm_up(lab, raw)
     assert not warmth.steady
-    assert warmth.problem is not None
     assert "not steady within 60 s" in warmth.problem
     assert "500 req/s, p50 205 ms, JIT 30%" in warmth.problem
-    assert system.elapsed_s == pytest.approx(MAX_WARM_S, abs=3)
+    assert lab.system.elapsed_s == pytest.approx(MAX_WARM_S, abs=3)
     assert len(warmth.cycles) >= 27
 
 
-def test_a_jvm_restarted_in_its_warm_up_is_cold(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
-) -> None:
-    fake_lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
-    warmth = warm_up(stack, system, engine, raw)
+def test_a_jvm_restarted_in_its_warm_up_is_cold(lab: FakeLab, raw: Path) -> None:
+    lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
+    warmth = warm_up(lab, raw)
     assert warmth.problem == "its JVM restarted meanwhile"
-    assert system.processes[0].stopped_early
+    assert lab.system.processes[0].stopped_early
 
 
-def test_load_that_ends_by_itself_proves_nothing(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
-) -> None:
-    system.at(3.0, lambda: setattr(system.processes[0], "_length_s", 0.0))
-    warmth = warm_up(stack, system, engine, raw)
+def test_load_that_ends_by_itself_proves_nothing(lab: FakeLab, raw: Path) -> None:
+    lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
+    warmth = warm_up(lab, raw)
     assert warmth.problem == "its load ended by itself: fake"
 
 
-def test_a_server_that_tells_nothing_is_cold(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, fake_lab: FakeLab, raw: Path
-) -> None:
-    fake_lab.no_exporter = True
-    warmth = warm_up(stack, system, engine, raw)
+def test_a_server_that_tells_nothing_is_cold(lab: FakeLab, raw: Path) -> None:
+    lab.no_exporter = True
+    warmth = warm_up(lab, raw)
     assert warmth.problem == "not steady within 60 s: the server told nothing of itself"
 
 
-def test_an_interrupt_ends_the_load(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
-) -> None:
-    system.interrupt_at = 3.0
+def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:
+    lab.system.interrupt_at = 3.0
     with pytest.raises(Interrupted):
-        warm_up(stack, system, engine, raw)
-    assert system.processes[0].stopped_early
+        warm_up(lab, raw)
+    assert lab.system.processes[0].stopped_early
     assert not raw.exists()
 
 
-def test_a_folder_left_by_a_killed_driver_is_no_obstacle(
-    stack: Stack, system: FakeSystem, engine: FakeEngine, raw: Path
-) -> None:
+def test_a_folder_left_by_a_killed_driver_is_no_obstacle(lab: FakeLab, raw: Path) -> None:
     raw.mkdir()
     (raw / "answers.sqlite").write_text("half")
-    assert warm_up(stack, system, engine, raw).steady
+    assert warm_up(lab, raw).steady
 
 
 def cycles(*shown: tuple[float, float | None, float]) -> tuple[WarmCycle, ...]:

@@ -1,9 +1,8 @@
 """Tests that look at a running lab from inside its network; `.ci/smoke.sh` starts them."""
 
-import csv
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import httpx
 import pytest
 
 from lab.system.dashboards.model import Window
+from support.stored import Eventually, Query, Trusted, rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
@@ -29,7 +29,7 @@ BUSY = (
 
 
 @pytest.fixture(scope="session")
-def is_trusted() -> Callable[[bool, Sequence[str]], bool]:
+def is_trusted() -> Trusted:
     """Whether a trial is valid, but for reasons that a busy machine alone explains."""
     return lambda valid, reasons: valid or all(one.startswith(BUSY) for one in reasons)
 
@@ -37,16 +37,13 @@ def is_trusted() -> Callable[[bool, Sequence[str]], bool]:
 @pytest.fixture(scope="session")
 def run() -> Path:
     """The folder of the one run the smoke test made under the name `smoke`."""
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-smoke"))
-    assert len(runs) == 1, runs
-    return runs[0]
+    return run_of("smoke")
 
 
 @pytest.fixture(scope="session")
-def rows(run: Path) -> list[dict[str, str]]:
+def rows() -> list[dict[str, str]]:
     """Its trials."""
-    with (run / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of("smoke")
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +66,7 @@ def prometheus() -> str:
 
 
 @pytest.fixture(scope="session")
-def query(client: httpx.Client, prometheus: str) -> Callable[[str], list[dict[str, Any]]]:
+def query(client: httpx.Client, prometheus: str) -> Query:
     """Run an instant query; the answer is Prometheus's list of series."""
 
     def ask(promql: str) -> list[dict[str, Any]]:
@@ -82,7 +79,7 @@ def query(client: httpx.Client, prometheus: str) -> Callable[[str], list[dict[st
 
 
 @pytest.fixture(scope="session")
-def eventually() -> Callable[[Callable[[], bool], float, str], None]:
+def eventually() -> Eventually:
     """Poll until something is true, or fail saying what did not come true."""
 
     def wait(true: Callable[[], bool], seconds: float, what: str) -> None:

@@ -1,25 +1,22 @@
 """What was planted on a real lab is named by the verdict, and no wrong name with confidence."""
 
-import os
-from pathlib import Path
-
 from lab.experiments.cases import Case
 from lab.experiments.kind import settings_of
 from lab.experiments.planted import Planted, right, wrong_and_sure
 from lab.model import Experiment, Row
 from lab.store import manifest
 from lab.store.records import read_rows
+from support.stored import run_of
 
 # Of 14: a small machine that is busy may hide two of them, no more.
 LEAST_RIGHT = 12
 
 
 def judged() -> list[tuple[Case, Row]]:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-bottlenecks"))
-    assert len(runs) == 1, runs
-    experiment = manifest.read(runs[0]).experiment
+    run = run_of("bottlenecks")
+    experiment = manifest.read(run).experiment
     assert isinstance(experiment, Experiment)
-    rows = read_rows(runs[0] / "trials.csv", Row)
+    rows = read_rows(run / "trials.csv", Row)
     cases = settings_of(Planted, experiment).cases
     assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
     return list(zip(cases, rows, strict=True))

@@ -1,17 +1,8 @@
 """Every fault that `.ci/faults.sh` planted was caught: its trial is kept, and invalid for it."""
 
-import csv
-import os
-from pathlib import Path
-
 import pytest
 
-
-def rows_of(name: str) -> list[dict[str, str]]:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
-    assert len(runs) == 1, runs
-    with (runs[0] / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+from support.stored import rows_of
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,7 @@
 """Every framework's lane, measured once on a real lab, under the same limits as the others."""
 
 import json
-import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,25 +9,21 @@ from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
+from support.stored import Query, Trusted, run_of
 
 LANES = {
     target
     for group in json.loads((REPO / "prometheus/servers/frameworks.json").read_text())
     for target in group["targets"]
 }
-Query = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def of_frameworks() -> Path:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob("*-frameworks"))
-    assert len(runs) == 1, runs
-    return runs[0]
+    return run_of("frameworks")
 
 
-def test_every_lane_has_a_row_that_can_be_trusted(
-    of_frameworks: Path, is_trusted: Callable[[bool, Sequence[str]], bool]
-) -> None:
+def test_every_lane_has_a_row_that_can_be_trusted(of_frameworks: Path, is_trusted: Trusted) -> None:
     rows = read_rows(of_frameworks / "trials.csv", Row)
     assert {row.server for row in rows} == LANES
     for row in rows:
@@ -39,10 +32,8 @@ def test_every_lane_has_a_row_that_can_be_trusted(
         cold = row.invalid_reasons.startswith("cold JVM: ")
         assert is_trusted(row.valid, reasons) or cold, (row.trial, row.invalid_reasons)
         assert not row.http_errors, row.trial
-        assert row.raw_p50_ms is not None
         assert row.raw_p50_ms >= 200, row.trial
         assert row.predicted_rps is not None
-        assert row.achieved_rps is not None
         assert row.window_s is not None
         # But for a burst of all connections at the edge of the window.
         assert row.achieved_rps <= row.predicted_rps * (1.05 + 0.2 / row.window_s), row.trial
@@ -51,7 +42,6 @@ def test_every_lane_has_a_row_that_can_be_trusted(
 def test_no_lane_has_other_limits(of_frameworks: Path) -> None:
     record = manifest.read(of_frameworks)
     assert set(record.servers) == LANES
-    assert record.fairness is not None
     assert not record.fairness.unequal
     assert record.fairness.equal["downstream_connections"]
 

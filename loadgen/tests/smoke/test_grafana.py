@@ -8,15 +8,16 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from browser.conftest import Browser, chromium
 from lab.system.dashboards.model import Window
+from support.browser import Browser, chromium
 from support.repo import REPO
+from support.stored import Eventually
 
 GRAFANA = "http://grafana:3000"
 DASHBOARDS = REPO / "grafana" / "dashboards"
@@ -82,7 +83,7 @@ def test_every_panel_of_a_page_has_lines(
     page: Browser,
     window: Window,
     rows: list[dict[str, str]],
-    eventually: Callable[[Callable[[], bool], float, str], None],
+    eventually: Eventually,
     uid: str,
 ) -> None:
     board = boards()[uid]

@@ -1,9 +1,7 @@
 """A search, a spike, a long load and fresh JVMs on a real lab: plumbing, never a figure."""
 
 import json
-import os
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +10,7 @@ from lab.experiments import endurance, recovery, stress
 from lab.experiments.kind import settings_of
 from lab.model import Experiment
 from lab.store import manifest
-
-
-def run_of(name: str) -> Path:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
-    assert len(runs) == 1, runs
-    return runs[0]
-
-
-def trials_of(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run_of(name) / "trials.jsonl").read_text().splitlines()]
+from support.stored import run_of, trials_of
 
 
 def findings_of(name: str) -> list[dict[str, Any]]:

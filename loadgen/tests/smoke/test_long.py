@@ -1,22 +1,16 @@
 """What experiments at their own length left (SUITE=long): all of it there, and judged."""
 
-import os
 import tomllib
-from pathlib import Path
 
 import pytest
 
-from lab.experiments.planted import right, wrong_and_sure
+from lab.experiments.kind import settings_of
+from lab.experiments.planted import Planted, right, wrong_and_sure
 from lab.model import Experiment, Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
-
-
-def run_of(name: str) -> Path:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
-    assert len(runs) == 1, runs
-    return runs[0]
+from support.stored import run_of
 
 
 @pytest.mark.parametrize("name", ["long-planted", "long-routes", "long-explained", "long-sweep"])
@@ -41,8 +35,7 @@ def test_what_was_planted_is_named() -> None:
     run = run_of("long-planted")
     experiment = manifest.read(run).experiment
     assert isinstance(experiment, Experiment)
-    assert experiment.planted is not None
     rows = read_rows(run / "trials.csv", Row)
-    judged = list(zip(experiment.planted.cases, rows, strict=True))
+    judged = list(zip(settings_of(Planted, experiment).cases, rows, strict=True))
     assert [(case.name, row.bottleneck) for case, row in judged if wrong_and_sure(case, row)] == []
     assert sum(right(case, row) for case, row in judged) >= 0.9 * len(judged)

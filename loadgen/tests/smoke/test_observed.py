@@ -4,10 +4,9 @@ import contextlib
 import json
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +16,7 @@ from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
+from support.stored import Eventually, Query
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
@@ -41,7 +41,7 @@ def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
 
 
 def test_the_probe_ran_beside_every_trial(
-    query: Callable[[str], list[dict[str, Any]]],
+    query: Query,
 ) -> None:
     seen = {r["metric"]["server"] for r in query("lab_probe_requests_total > 0")}
     assert seen >= {"fixed-pool", "virtual-threads"}
@@ -68,8 +68,8 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
 
 
 def test_a_driver_that_is_gone_is_not_counted(
-    query: Callable[[str], list[dict[str, Any]]],
-    eventually: Callable[[Callable[[], bool], float, str], None],
+    query: Query,
+    eventually: Eventually,
 ) -> None:
     memory = 'service:container_memory_working_set_bytes:sum{service="driver"}'
     assert query(f"last_over_time({memory}[10m])")

@@ -3,10 +3,7 @@
 import contextlib
 import gzip
 import json
-import os
-from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,19 +14,13 @@ from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
+from support.stored import Trusted, results, trials_of
 
-Trusted = Callable[[bool, Sequence[str]], bool]
 DASHBOARDS = REPO / "grafana" / "dashboards"
 
 
-def trials_of(name: str) -> list[dict[str, Any]]:
-    runs = sorted(Path(os.environ["LAB_SMOKE_RESULTS"]).glob(f"*-{name}"))
-    assert len(runs) == 1, runs
-    return [json.loads(line) for line in (runs[0] / "trials.jsonl").read_text().splitlines()]
-
-
 def series_of(trial: dict[str, Any]) -> list[dict[str, str]]:
-    path = Path(os.environ["LAB_SMOKE_RESULTS"], trial["run"], "raw", trial["trial"])
+    path = results() / trial["run"] / "raw" / trial["trial"]
     with gzip.open(path / "series.jsonl.gz", "rt") as file:
         next(file)
         return [json.loads(line)["labels"] for line in file]

@@ -1,25 +1,16 @@
 """What a short bench left in its run's folder: plumbing, never speed."""
 
-import csv
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pytest
-
 from support.repo import REPO
+from support.stored import Trusted
 
 MODELS = {
     target
     for group in json.loads((REPO / "prometheus/servers/core.json").read_text())
     for target in group["targets"]
 }
-
-
-@pytest.fixture(scope="module")
-def rows(run: Path) -> list[dict[str, str]]:
-    with (run / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -> None:
@@ -29,7 +20,7 @@ def test_every_server_was_measured_open_and_closed(rows: list[dict[str, str]]) -
 
 
 def test_every_row_can_be_trusted_and_was_answered(
-    rows: list[dict[str, str]], is_trusted: Callable[[bool, Sequence[str]], bool]
+    rows: list[dict[str, str]], is_trusted: Trusted
 ) -> None:
     for row in rows:
         assert (row["valid"] == "true") == (row["invalid_reasons"] == ""), row

@@ -3,8 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import httpx
 import pytest
@@ -14,6 +13,7 @@ from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
+from support.stored import Eventually, Query
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
 ADDED_S = 0.3
@@ -25,8 +25,8 @@ def test_toxiproxy_has_it(client: httpx.Client) -> None:
 
 
 def test_prometheus_has_it(
-    query: Callable[[str], list[dict[str, Any]]],
-    eventually: Callable[[Callable[[], bool], float, str], None],
+    query: Query,
+    eventually: Eventually,
 ) -> None:
     eventually(
         lambda: [r["value"][1] for r in query('lab_toxics_in_force{proxy="downstream"}')] == ["1"],
@@ -36,7 +36,7 @@ def test_prometheus_has_it(
 
 
 def test_the_dashboard_shows_it_and_marks_when_it_came(
-    prometheus: str, eventually: Callable[[Callable[[], bool], float, str], None]
+    prometheus: str, eventually: Eventually
 ) -> None:
     boards = tuple(board for board in load(DASHBOARDS) if board.uid == "lab")
 

@@ -3,14 +3,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError
-from lab.model import (
-    Experiment,
-    Fairness,
-    TrialPlan,
-    TrialRecord,
-    WarmCycle,
-    Warmth,
-)
+from lab.model import Experiment, Fairness, TrialPlan, TrialRecord, WarmCycle, Warmth
 from lab.store.records import from_json, read_json, read_object, to_json, write_json
 from support.fakes import plan, record, snapshot
 

@@ -1,18 +1,18 @@
-"""A lab made of fakes: HTTP answers, an engine, and a system whose time is a number."""
+"""A lab made of fakes: HTTP answers and an engine; and records of its trials."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import httpx
 
-from lab.errors import Interrupted, RawDataError
+from lab.errors import RawDataError
 from lab.judge.gates import judge
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
@@ -37,10 +37,10 @@ from lab.model import (
 )
 from lab.model.routes import ROUTES
 from lab.store.csv import row_of
-from lab.system.host import HostCpu, Turns
+from lab.system.stack import Stack, Urls
+from support.system import START, FakeSystem
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen")
-START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 IDENTITY = Identity("a", "1", "25", 1, 1000, 2, 2**29, ("G1 Young Generation",), ("-Xmx512m",))
 USAGE = Usage(
     run_cpu_s=5.0,
@@ -56,10 +56,17 @@ SETTINGS = {"pool_size": 200, "downstream_connections": 20000}
 
 @dataclasses.dataclass
 class FakeLab:
-    """What the parts of the lab answer; tests change it while a trial runs."""
+    """What the parts of the lab answer, in the time of its `system`, and its clients' `stack`.
+    Tests change it while a trial runs."""
 
-    identities: dict[str, Identity]
-    pool_sizes: dict[str, int | None]
+    identities: dict[str, Identity] = dataclasses.field(
+        default_factory=lambda: {n: dataclasses.replace(IDENTITY, model=n) for n in ("a", "b")}
+    )
+    pool_sizes: dict[str, int | None] = dataclasses.field(
+        default_factory=lambda: {"a": 200, "b": None}
+    )
+    system: FakeSystem = dataclasses.field(default_factory=lambda: FakeSystem())
+    engine: FakeEngine = dataclasses.field(default_factory=lambda: FakeEngine())
     settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     delay_ms: int = 200
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
@@ -88,7 +95,6 @@ class FakeLab:
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
-    clock: Callable[[], float] = lambda: 0.0
     # What a server shows of itself after so many seconds: JIT compile time, requests of a
     # route (each took from 200 to 210 ms).
     compiled_s: Callable[[float], float] = lambda at: 5.0
@@ -108,6 +114,15 @@ class FakeLab:
     )
     scraped_until: float = 1e9
     queries: list[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock: Callable[[], float] = self.system.monotonic
+        self.stack = Stack(Urls.read({}), httpx.MockTransport(self.answer))
+
+    def new_jvm(self, server: str) -> None:
+        """Its JVM is another from now on, of the same settings."""
+        old = self.identities[server]
+        self.identities[server] = dataclasses.replace(old, start_time_ms=old.start_time_ms + 1)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
@@ -187,10 +202,7 @@ class FakeLab:
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         self.restarts.append(server)
         if self.comes_back:
-            identity = self.identities[server]
-            self.identities[server] = dataclasses.replace(
-                identity, start_time_ms=identity.start_time_ms + 1
-            )
+            self.new_jvm(server)
         return httpx.Response(202, json={"restarting": True})
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
@@ -294,87 +306,6 @@ class FakeLab:
         ]
 
 
-class FakeProcess:
-    """Runs for `length_s` of the system's time, using one core."""
-
-    def __init__(self, system: FakeSystem, length_s: float) -> None:
-        self._system = system
-        self._from = system.monotonic()
-        self._length_s = length_s
-        self.stopped_early = False
-
-    def poll(self) -> int | None:
-        return 0 if self._system.monotonic() - self._from >= self._length_s else None
-
-    def cpu_s(self) -> float:
-        return (self._system.monotonic() - self._from) * self._system.engine_cores
-
-    def turns(self) -> Turns:
-        for_s = self._system.monotonic() - self._from
-        return Turns(for_s * self._system.wait_ms, round(for_s * 1000))
-
-    def sockets(self) -> int | None:
-        return self._system.sockets.pop(0) if self._system.sockets else 1000
-
-    def stop(self) -> None:
-        if self.poll() is None:
-            self.stopped_early = True
-            self._length_s = 0.0
-
-
-class FakeSystem:
-    """Time that moves only by sleeping; `at` calls something when a time is reached."""
-
-    def __init__(self) -> None:
-        self.elapsed_s = 0.0
-        self.engine_cores = 0.5
-        self.busy = 0.5
-        self.wait_ms = 0.05
-        self.throttled = 0.0
-        self.interrupt_at: float | None = None
-        self.processes: list[FakeProcess] = []
-        self.sockets: list[int | None] = []
-        self.started: list[tuple[str, ...]] = []
-        self._idle_before_s = self._since_s = 0.0
-        self._due: list[tuple[float, Callable[[], None]]] = []
-
-    def at(self, seconds: float, do: Callable[[], None]) -> None:
-        self._due.append((seconds, do))
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=self.elapsed_s)
-
-    def monotonic(self) -> float:
-        return self.elapsed_s
-
-    def sleep(self, seconds: float) -> None:
-        if self.interrupt_at is not None and self.elapsed_s >= self.interrupt_at:
-            raise Interrupted("stopped by SIGINT")
-        self.elapsed_s = round(self.elapsed_s + seconds, 6)
-        for due in [due for due in self._due if due[0] <= self.elapsed_s]:
-            self._due.remove(due)
-            due[1]()
-
-    def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
-        output.write_text("fake\n")
-        process = FakeProcess(self, float(argv[1]))
-        self.processes.append(process)
-        self.started.append(tuple(argv))
-        return process
-
-    def use(self, busy: float) -> None:
-        """From now on this share of the host is busy."""
-        self._idle_before_s += (self.elapsed_s - self._since_s) * (1 - self.busy)
-        self._since_s, self.busy = self.elapsed_s, busy
-
-    def host_cpu(self) -> HostCpu:
-        idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
-        return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
-
-    def throttled_s(self) -> float:
-        return self.elapsed_s * self.throttled
-
-
 class FakeEngine:
     """Warm-up 10 s, then the duration; its reading is what the test gives it."""
 
@@ -415,6 +346,17 @@ class FakeEngine:
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         return Curves(None, None)
+
+
+def toxic(name: str = "latency", latency: int = 300, toxicity: float = 1.0) -> dict[str, object]:
+    """A latency toxic, as Toxiproxy tells of it."""
+    return {
+        "name": name,
+        "type": "latency",
+        "stream": "downstream",
+        "toxicity": toxicity,
+        "attributes": {"latency": latency, "jitter": 0},
+    }
 
 
 def latency(p50_ms: float = 200.0) -> Latency:

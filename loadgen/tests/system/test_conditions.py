@@ -1,6 +1,5 @@
 """The lab is changed for a trial, only as far as it differs, and found again as it was."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from lab.model import AS_IT_IS, Condition
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
-from lab.system.stack import Stack
-from support.fakes import FakeLab, FakeSystem
+from support.fakes import FakeLab, toxic
+from support.system import FakeSystem
 
 SLOW = {"TYPE": "latency", "LATENCY": "800", "NAME": "planted"}
 
@@ -34,67 +33,64 @@ class FakeHostChanges(HostChanges):
         starts = {name: value for name, value in settings.items() if name != "SERVER_CPUS"}
         if server != "generator" and starts != self._had.get(server, {}):
             self._had[server] = starts
-            identity = self.lab.identities[server]
-            self.lab.identities[server] = dataclasses.replace(
-                identity, start_time_ms=identity.start_time_ms + 1
-            )
+            self.lab.new_jvm(server)
             self.lab.pool_sizes[server] = int(settings.get("SERVER_POOL_SIZE", 200))
 
 
 @pytest.fixture
-def host_changes(fake_lab: FakeLab) -> FakeHostChanges:
-    return FakeHostChanges(fake_lab)
+def host_changes(lab: FakeLab) -> FakeHostChanges:
+    return FakeHostChanges(lab)
 
 
 @pytest.fixture
-def conditions(stack: Stack, host_changes: FakeHostChanges, system: FakeSystem) -> Conditions:
-    return Conditions(stack, host_changes, system, FakeSystem())
+def conditions(lab: FakeLab, host_changes: FakeHostChanges) -> Conditions:
+    return Conditions(lab.stack, host_changes, lab.system, FakeSystem())
 
 
 def names(lab: FakeLab) -> list[object]:
     return [toxic["name"] for toxic in lab.toxics]
 
 
-def test_as_it_is_asks_and_changes_nothing(conditions: Conditions, fake_lab: FakeLab) -> None:
-    fake_lab.down |= {"a", "toxiproxy"}
+def test_as_it_is_asks_and_changes_nothing(conditions: Conditions, lab: FakeLab) -> None:
+    lab.down |= {"a", "toxiproxy"}
     conditions.bring("a", AS_IT_IS)
     assert conditions.as_it_is
     assert conditions.restore() == []
 
 
 def test_knobs_are_turned_and_turned_back_to_what_they_were(
-    conditions: Conditions, fake_lab: FakeLab
+    conditions: Conditions, lab: FakeLab
 ) -> None:
-    fake_lab.pool_sizes["a"] = 123
+    lab.pool_sizes["a"] = 123
     conditions.bring("a", Condition(knobs={"pool_size": 20}))
-    assert fake_lab.pool_sizes["a"] == 20
+    assert lab.pool_sizes["a"] == 20
     conditions.bring("a", Condition(knobs={"downstream_connections": 30}))
-    assert fake_lab.pool_sizes["a"] == 123
-    assert fake_lab.settings["a"]["downstream_connections"] == 30
+    assert lab.pool_sizes["a"] == 123
+    assert lab.settings["a"]["downstream_connections"] == 30
     assert conditions.restore() == []
-    assert fake_lab.settings["a"]["downstream_connections"] == 20_000
+    assert lab.settings["a"]["downstream_connections"] == 20_000
     assert conditions.as_it_is
 
 
-def test_what_is_in_force_is_not_brought_again(conditions: Conditions, fake_lab: FakeLab) -> None:
+def test_what_is_in_force_is_not_brought_again(conditions: Conditions, lab: FakeLab) -> None:
     condition = Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
     conditions.bring("a", condition)
-    patched, called = len(fake_lab.patches), len(fake_lab.toxic_calls)
+    patched, called = len(lab.patches), len(lab.toxic_calls)
     conditions.bring("a", condition)
-    assert (len(fake_lab.patches), len(fake_lab.toxic_calls)) == (patched, called)
+    assert (len(lab.patches), len(lab.toxic_calls)) == (patched, called)
 
 
 def test_another_server_finds_the_first_as_it_was(
-    conditions: Conditions, fake_lab: FakeLab, host_changes: FakeHostChanges
+    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
 ) -> None:
     conditions.bring("a", Condition(knobs={"pool_size": 20}, host={"SERVER_CPUS": "0.5"}))
     conditions.bring("b", AS_IT_IS)
-    assert fake_lab.pool_sizes["a"] == 200
+    assert lab.pool_sizes["a"] == 200
     assert host_changes.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
 
 
 def test_a_knob_the_model_does_not_have_is_the_servers_own_words(
-    conditions: Conditions, fake_lab: FakeLab
+    conditions: Conditions, lab: FakeLab
 ) -> None:
     with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
         conditions.bring("b", Condition(knobs={"pool_size": 20}))
@@ -102,57 +98,51 @@ def test_a_knob_the_model_does_not_have_is_the_servers_own_words(
 
 
 def test_toxics_come_and_go_and_those_of_the_user_stay(
-    conditions: Conditions, fake_lab: FakeLab
+    conditions: Conditions, lab: FakeLab
 ) -> None:
-    own = {
-        "name": "own",
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": 1.0,
-        "attributes": {"latency": 5, "jitter": 0},
-    }
-    fake_lab.toxics.append(own)
+    own = toxic("own", latency=5)
+    lab.toxics.append(own)
     conditions.bring("a", Condition(toxics=(SLOW,)))
-    assert names(fake_lab) == ["own", "planted"]
+    assert names(lab) == ["own", "planted"]
     # One of the user's is changed by its name, and then as it was.
     conditions.bring("a", Condition(toxics=({"NAME": "own", "LATENCY": "100"},)))
-    assert [toxic["attributes"] for toxic in fake_lab.toxics] == [{"latency": 100, "jitter": 0}]
+    assert [toxic["attributes"] for toxic in lab.toxics] == [{"latency": 100, "jitter": 0}]
     assert conditions.restore() == []
-    assert fake_lab.toxics == [own]
+    assert lab.toxics == [own]
 
 
-def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, fake_lab: FakeLab) -> None:
+def test_a_cpu_limit_alone_keeps_the_jvm(conditions: Conditions, lab: FakeLab) -> None:
     condition = Condition(host={"SERVER_CPUS": "0.5"})
-    before = fake_lab.identities["a"]
+    before = lab.identities["a"]
     assert not conditions.recreates("a", condition)
     assert at_start(condition) == AS_IT_IS
     conditions.bring("a", condition)
-    assert fake_lab.identities["a"] == before
+    assert lab.identities["a"] == before
 
 
 def test_other_settings_take_another_jvm_whose_knobs_are_turned_again(
-    conditions: Conditions, fake_lab: FakeLab, system: FakeSystem
+    conditions: Conditions, lab: FakeLab
 ) -> None:
-    fake_lab.pool_sizes["a"] = 123
+    lab.pool_sizes["a"] = 123
     condition = Condition(host={"SERVER_BACKLOG": "1"}, toxics=(SLOW,))
     assert conditions.recreates("a", condition)
     assert at_start(condition) == Condition(host=condition.host)
     conditions.bring("a", condition)
     assert not conditions.recreates("a", condition)
-    assert fake_lab.identities["a"].start_time_ms == 1001
-    assert fake_lab.pool_sizes["a"] == 123
-    assert system.elapsed_s > 0
+    assert lab.identities["a"].start_time_ms == 1001
+    assert lab.pool_sizes["a"] == 123
+    assert lab.system.elapsed_s > 0
     assert conditions.restore() == []
-    assert (fake_lab.identities["a"].start_time_ms, fake_lab.pool_sizes["a"]) == (1002, 123)
+    assert (lab.identities["a"].start_time_ms, lab.pool_sizes["a"]) == (1002, 123)
 
 
 def test_a_knob_that_the_container_sets_is_left_as_the_jvm_has_it(
-    conditions: Conditions, fake_lab: FakeLab
+    conditions: Conditions, lab: FakeLab
 ) -> None:
     conditions.bring("a", Condition(host={"SERVER_POOL_SIZE": "50"}))
-    assert fake_lab.pool_sizes["a"] == 50
+    assert lab.pool_sizes["a"] == 50
     assert conditions.restore() == []
-    assert fake_lab.pool_sizes["a"] == 200
+    assert lab.pool_sizes["a"] == 200
 
 
 def test_the_generator_is_limited_and_freed(
@@ -166,23 +156,21 @@ def test_the_generator_is_limited_and_freed(
 
 
 def test_what_cannot_be_put_back_is_said_and_the_rest_is(
-    conditions: Conditions, fake_lab: FakeLab, host_changes: FakeHostChanges
+    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
 ) -> None:
     conditions.bring(
         "a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), host={"SERVER_CPUS": "0.5"})
     )
     host_changes.refuses = "no engine"
     assert conditions.restore() == ["the lab could not be put back as it was: no engine"]
-    assert fake_lab.toxics == []
+    assert lab.toxics == []
 
 
-def test_putting_back_is_not_cut_short(
-    conditions: Conditions, fake_lab: FakeLab, system: FakeSystem
-) -> None:
+def test_putting_back_is_not_cut_short(conditions: Conditions, lab: FakeLab) -> None:
     conditions.bring("a", Condition(host={"SERVER_BACKLOG": "1"}))
-    system.interrupt_at = 0.0
+    lab.system.interrupt_at = 0.0
     assert conditions.restore() == []
-    assert fake_lab.identities["a"].start_time_ms == 1002
+    assert lab.identities["a"].start_time_ms == 1002
 
 
 def test_a_change_can_be_interrupted(conditions: Conditions, system: FakeSystem) -> None:
@@ -192,10 +180,8 @@ def test_a_change_can_be_interrupted(conditions: Conditions, system: FakeSystem)
     assert conditions.restore() == []
 
 
-def test_with_nobody_on_the_host_a_setting_of_the_host_is_refused(
-    stack: Stack, system: FakeSystem
-) -> None:
-    alone = Conditions(stack, HostChanges(None), system, FakeSystem())
+def test_with_nobody_on_the_host_a_setting_of_the_host_is_refused(lab: FakeLab) -> None:
+    alone = Conditions(lab.stack, HostChanges(None), lab.system, FakeSystem())
     with pytest.raises(LabError, match="host settings need `make`: nobody on the host answers"):
         alone.bring("a", Condition(host={"SERVER_CPUS": "0.5"}))
 

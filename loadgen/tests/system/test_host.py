@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,30 +53,31 @@ def test_a_missing_engine_is_one_line(tmp_path: Path) -> None:
         System().start(["no-such-engine"], tmp_path / "out.txt")
 
 
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """What the test does to the handlers of signals is undone."""
+    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
 def test_a_signal_is_heard_at_the_next_wait() -> None:
-    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        system = System()
-        system.catch_signals()
-        signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(Interrupted, match="SIGTERM"):
-            system.sleep(60)
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+    system = System()
+    system.catch_signals()
+    signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        system.sleep(60)
 
 
+@pytest.mark.usefixtures("signals")
 def test_at_once_means_in_the_middle_and_only_once() -> None:
-    before = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        interrupt_at_once()
-        with pytest.raises(Interrupted, match="SIGINT"):
-            signal.raise_signal(signal.SIGINT)
+    interrupt_at_once()
+    with pytest.raises(Interrupted, match="SIGINT"):
         signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGTERM)
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGTERM)
 
 
 def test_shares_of_the_host() -> None:
@@ -86,7 +88,6 @@ def test_shares_of_the_host() -> None:
 
 def test_the_hosts_counters_can_be_read() -> None:
     cpu = System().host_cpu()
-    assert cpu is not None
     assert cpu.total >= cpu.idle > 0
 
 
@@ -114,8 +115,6 @@ def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:
         system.sleep(0.01)
     without = process.turns()
     process.stop()
-    assert with_threads is not None
-    assert without is not None
     # Three threads of some twenty turns each.
     assert without.slices >= with_threads.slices >= 60
     assert without.wait_s >= with_threads.wait_s >= 0

@@ -11,23 +11,20 @@ from lab.model import Observation, Series
 from lab.store.series import NAME as SERIES
 from lab.store.series import load, load_or_none
 from lab.system.observe import MACHINE, observe, selectors
-from lab.system.stack import Stack
-from support.fakes import START, FakeLab, FakeSystem, plan, record
+from support.fakes import START, FakeLab, plan, record
 
 # The fake trial's window: from 10.5 s after the run began, for 15 s.
 OPENS, CLOSES = START.timestamp() + 10.5, START.timestamp() + 25.5
 REQUESTS = {"__name__": "lab_http_requests_total", "job": "server", "server": "a"}
 
 
-def observed(stack: Stack, system: FakeSystem, raw: Path) -> str | None:
-    return observe(record(), 15.0, raw, stack, system)
+def observed(lab: FakeLab, raw: Path) -> str | None:
+    return observe(record(), 15.0, raw, lab.stack, lab.system)
 
 
-def test_exactly_the_window_can_be_told_from_what_was_stored(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
-    assert observed(stack, system, tmp_path) is None
+def test_exactly_the_window_can_be_told_from_what_was_stored(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped.append((REQUESTS, lambda at: 100.0 * at + 1000))
+    assert observed(lab, tmp_path) is None
     observation = load(tmp_path)
     assert observation.window == (OPENS, CLOSES)
     # 100 a second for 15 s; both edges lie between two scrapes.
@@ -40,77 +37,63 @@ def test_exactly_the_window_can_be_told_from_what_was_stored(
     assert observation.covers("cadvisor")
 
 
-def test_what_the_machine_has_is_kept_as_a_rule_says(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.scraped.append(({"__name__": "machine:machine_cpu_cores:max"}, lambda at: 2.0))
-    assert observed(stack, system, tmp_path) is None
+def test_what_the_machine_has_is_kept_as_a_rule_says(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped.append(({"__name__": "machine:machine_cpu_cores:max"}, lambda at: 2.0))
+    assert observed(lab, tmp_path) is None
     assert {value for _, value in load(tmp_path).points("machine:machine_cpu_cores:max")} == {2}
     assert MACHINE in selectors("my-service", "/x", foreign=True)
 
 
-def test_the_file_is_the_same_whenever_it_is_written(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.scraped.append((REQUESTS, lambda at: 0.1 * at))
-    observed(stack, system, tmp_path)
+def test_the_file_is_the_same_whenever_it_is_written(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped.append((REQUESTS, lambda at: 0.1 * at))
+    observed(lab, tmp_path)
     first = (tmp_path / SERIES).read_bytes()
-    fake_lab.scraped.reverse()
-    observed(stack, system, tmp_path)
+    lab.scraped.reverse()
+    observed(lab, tmp_path)
     assert (tmp_path / SERIES).read_bytes() == first
     header = json.loads(gzip.decompress(first).splitlines()[0])
     assert header["window"] == [round(OPENS * 1000), round(CLOSES * 1000)]
     assert header["prometheus"] == "2.53.3"
 
 
-def test_samples_that_are_not_numbers_are_left_out(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.scraped.append((REQUESTS, lambda at: float("nan") if at < 20 else at))
-    fake_lab.scraped.append(({**REQUESTS, "outcome": "x"}, lambda at: float("inf")))
-    observed(stack, system, tmp_path)
+def test_samples_that_are_not_numbers_are_left_out(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped.append((REQUESTS, lambda at: float("nan") if at < 20 else at))
+    lab.scraped.append(({**REQUESTS, "outcome": "x"}, lambda at: float("inf")))
+    observed(lab, tmp_path)
     points = load(tmp_path).points("lab_http_requests_total")
     assert len(points) == 11
 
 
-def test_it_waits_until_prometheus_has_seen_the_end(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.scraped_until = 25.0
-    system.at(4.0, lambda: setattr(fake_lab, "scraped_until", 1e9))
-    assert observed(stack, system, tmp_path) is None
-    assert system.elapsed_s == pytest.approx(4, abs=1)
+def test_it_waits_until_prometheus_has_seen_the_end(lab: FakeLab, tmp_path: Path) -> None:
+    lab.scraped_until = 25.0
+    lab.system.at(4.0, lambda: setattr(lab, "scraped_until", 1e9))
+    assert observed(lab, tmp_path) is None
+    assert lab.system.elapsed_s == pytest.approx(4, abs=1)
 
 
 def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+    lab: FakeLab, tmp_path: Path
 ) -> None:
-    fake_lab.scraped_until = 25.0
-    fake_lab.scraped.append((REQUESTS, lambda at: at))
-    problem = observed(stack, system, tmp_path)
-    assert problem is not None
+    lab.scraped_until = 25.0
+    lab.scraped.append((REQUESTS, lambda at: at))
+    problem = observed(lab, tmp_path)
     assert "did not scrape past the window in time: server, jvm" in problem
     observation = load(tmp_path)
     assert not observation.covers("server")
     assert observation.increase("lab_http_requests_total") is None
 
 
-def test_without_prometheus_nothing_is_stored(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
-    fake_lab.down.add("prometheus")
-    problem = observed(stack, system, tmp_path)
-    assert problem is not None
+def test_without_prometheus_nothing_is_stored(lab: FakeLab, tmp_path: Path) -> None:
+    lab.down.add("prometheus")
+    problem = observed(lab, tmp_path)
     assert problem.startswith("no series were stored: prometheus")
     assert load_or_none(tmp_path) is None
 
 
-def test_a_long_window_is_thinned(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
-) -> None:
+def test_a_long_window_is_thinned(lab: FakeLab, tmp_path: Path) -> None:
     # 1801 s: every 4 s, and twice that on both sides.
-    observe(record(plan(duration_s=1801)), 1801.0, tmp_path, stack, system)
-    assert all(query.endswith("[1817s:4s]") for query in fake_lab.queries if "up{" not in query)
+    observe(record(plan(duration_s=1801)), 1801.0, tmp_path, lab.stack, lab.system)
+    assert all(query.endswith("[1817s:4s]") for query in lab.queries if "up{" not in query)
 
 
 def test_only_the_trials_own_route_keeps_its_histogram() -> None:
@@ -187,15 +170,15 @@ def test_a_scrape_that_failed_has_not_seen_the_window() -> None:
 
 
 def test_scrapes_that_fail_at_the_end_of_the_window_are_waited_for_and_said(
-    stack: Stack, system: FakeSystem, fake_lab: FakeLab, tmp_path: Path
+    lab: FakeLab, tmp_path: Path
 ) -> None:
-    fake_lab.scraped = [
+    lab.scraped = [
         (labels, lambda at: float(at < 20)) if labels["job"] == "jvm" else (labels, value)
-        for labels, value in fake_lab.scraped
+        for labels, value in lab.scraped
     ]
-    problem = observed(stack, system, tmp_path)
+    problem = observed(lab, tmp_path)
     assert problem == "Prometheus did not scrape past the window in time: jvm"
-    assert system.elapsed_s == pytest.approx(15, abs=1)
+    assert lab.system.elapsed_s == pytest.approx(15, abs=1)
     observation = load(tmp_path)
     assert observation.covers("server")
     assert not observation.covers("jvm")

@@ -37,7 +37,6 @@ def test_the_panels_queries_are_asked_over_exactly_the_window(tmp_path: Path) ->
 def test_what_was_kept_is_what_grafana_would_have_shown(tmp_path: Path) -> None:
     keep(record(), 15.0, tmp_path, BOARD, reader())
     kept = load(tmp_path)
-    assert kept is not None
     assert (kept.dashboard, kept.length_s, kept.step_s) == ("Lab", 15.0, 1.0)
     first, other = kept.panels
     assert (first.title, first.section, first.unit) == ("Throughput", "Load and latency", "reqps")
@@ -76,18 +75,15 @@ def test_without_prometheus_nothing_is_kept_and_it_is_said(tmp_path: Path) -> No
     boards.mkdir()
     (boards / "lab.json").write_text(json.dumps(JSON))
     said = panels(record(), 15.0, tmp_path, boards, NOBODY)
-    assert said is not None
     assert said.startswith("no panels were stored: prometheus does not answer")
     assert load(tmp_path) is None
 
 
 def test_without_the_dashboard_it_is_said(tmp_path: Path) -> None:
     said = panels(record(), 15.0, tmp_path, tmp_path / "nowhere", NOBODY)
-    assert said is not None
     assert "no dashboard (*.json) is there" in said
     (tmp_path / "x.json").write_text(json.dumps(JSON | {"uid": "other"}))
     said = panels(record(), 15.0, tmp_path, tmp_path, NOBODY)
-    assert said is not None
     assert "has no dashboard lab" in said
 
 

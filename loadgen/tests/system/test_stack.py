@@ -5,20 +5,12 @@ import pytest
 
 from lab.errors import LabUnreachable
 from lab.system.stack import Stack, Urls
-from support.fakes import IDENTITY, SETTINGS, FakeLab, plan
+from support.fakes import IDENTITY, SETTINGS, FakeLab, toxic
 
 
-def test_a_snapshot_reads_everything_back(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.toxics = [
-        {
-            "name": "slow",
-            "type": "latency",
-            "stream": "downstream",
-            "toxicity": 1.0,
-            "attributes": {"latency": 300, "jitter": 0},
-        }
-    ]
-    snapshot = stack.snapshot("a")
+def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
+    lab.toxics = [toxic("slow")]
+    snapshot = lab.stack.snapshot("a")
     assert snapshot.identity == IDENTITY
     assert snapshot.settings == SETTINGS
     assert snapshot.downstream_delay_ms == 200
@@ -26,38 +18,38 @@ def test_a_snapshot_reads_everything_back(stack: Stack, fake_lab: FakeLab) -> No
     assert "latency=300" in snapshot.toxics.in_force[0]
 
 
-def test_a_disabled_proxy_is_in_force_and_unpredicted(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.enabled = False
-    toxics = stack.toxics()
+def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:
+    lab.enabled = False
+    toxics = lab.stack.toxics()
     assert toxics.in_force == ("downstream down",)
     assert toxics.unpredicted == ("downstream",)
 
 
-def test_a_server_that_is_down_is_named(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.down.add("b")
+def test_a_server_that_is_down_is_named(lab: FakeLab) -> None:
+    lab.down.add("b")
     with pytest.raises(LabUnreachable, match="b: http://b:8081/identity does not answer"):
-        stack.snapshot("b")
+        lab.stack.snapshot("b")
 
 
-def test_the_right_server_answers_the_route(stack: Stack) -> None:
-    assert stack.traffic.check_route("a", "/downstream") is None
+def test_the_right_server_answers_the_route(lab: FakeLab) -> None:
+    assert lab.stack.traffic.check_route("a", "/downstream") is None
 
 
-def test_another_server_on_the_name_is_refused(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.answering_model = "b"
+def test_another_server_on_the_name_is_refused(lab: FakeLab) -> None:
+    lab.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by b"):
-        stack.traffic.check_route("a", "/downstream")
+        lab.stack.traffic.check_route("a", "/downstream")
 
 
-def test_a_route_that_is_not_served_is_refused(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.route_status = 404
+def test_a_route_that_is_not_served_is_refused(lab: FakeLab) -> None:
+    lab.route_status = 404
     with pytest.raises(LabUnreachable, match="not served"):
-        stack.traffic.check_route("a", "/downstream")
+        lab.stack.traffic.check_route("a", "/downstream")
 
 
-def test_an_error_status_may_be_the_toxics_doing(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.route_status = 504
-    assert stack.traffic.check_route("a", "/downstream") == "/downstream answers 504"
+def test_an_error_status_may_be_the_toxics_doing(lab: FakeLab) -> None:
+    lab.route_status = 504
+    assert lab.stack.traffic.check_route("a", "/downstream") == "/downstream answers 504"
 
 
 @pytest.mark.parametrize(
@@ -75,15 +67,9 @@ def test_an_answer_that_is_not_json_is_refused() -> None:
         Stack(Urls.read({}), transport).management.settings("a")
 
 
-def test_requests_in_flight_are_summed(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.in_flight = 7
-    assert stack.management.in_flight("a") == 7
-
-
-def test_a_mark_reaches_the_agent_and_expires(stack: Stack, fake_lab: FakeLab) -> None:
-    stack.agent.mark("run", plan(), "warmup", 60.0)
-    stack.agent.unmark()
-    assert fake_lab.marks == [("01-a", "warmup"), ("", "end")]
+def test_requests_in_flight_are_summed(lab: FakeLab) -> None:
+    lab.in_flight = 7
+    assert lab.stack.management.in_flight("a") == 7
 
 
 def test_urls_come_from_the_environment() -> None:
@@ -92,20 +78,20 @@ def test_urls_come_from_the_environment() -> None:
     assert urls.toxiproxy == "http://toxiproxy:8474"
 
 
-def test_the_work_of_one_route_and_of_no_other(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.answered = lambda at: 40.0
-    work = stack.management.work("a", "/block?wait_ms=5")
+def test_the_work_of_one_route_and_of_no_other(lab: FakeLab) -> None:
+    lab.answered = lambda at: 40.0
+    work = lab.stack.management.work("a", "/block?wait_ms=5")
     assert work.requests == 40
     assert work.buckets == ((0.2, 0.0), (0.21, 40.0), (float("inf"), 40.0))
-    assert stack.management.work("a", "/nothing").requests == 0
+    assert lab.stack.management.work("a", "/nothing").requests == 0
 
 
-def test_jit_compile_time_comes_from_the_exporter(stack: Stack, fake_lab: FakeLab) -> None:
-    fake_lab.compiled_s = lambda at: 2.842
-    assert stack.exporter.compilation_s("a") == 2.842
-    fake_lab.no_exporter = True
+def test_jit_compile_time_comes_from_the_exporter(lab: FakeLab) -> None:
+    lab.compiled_s = lambda at: 2.842
+    assert lab.stack.exporter.compilation_s("a") == 2.842
+    lab.no_exporter = True
     with pytest.raises(LabUnreachable, match="a: http://a:9404/metrics does not answer"):
-        stack.exporter.compilation_s("a")
+        lab.stack.exporter.compilation_s("a")
 
 
 @pytest.mark.parametrize(

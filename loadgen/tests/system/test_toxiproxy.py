@@ -167,23 +167,15 @@ def test_a_toxicity_reads_back_as_it_was_given(toxiproxy: Any) -> None:
     assert "0.333333" in do("toxic", toxiproxy, TYPE="timeout", TIMEOUT="0", TOXICITY="0.333333")
 
 
-def test_a_change_works_without_the_agent(toxiproxy: Any) -> None:
-    def without_agent(request: httpx.Request) -> httpx.Response:
+def test_a_change_and_a_look_work_without_the_agent(toxiproxy: Any) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
         if request.url.host == "loadgen":
             raise httpx.ConnectError("refused")
         return toxiproxy.handle_request(request)
 
-    assert "DOWN" in do("toxic", httpx.MockTransport(without_agent), TYPE="down")
-
-
-def test_show_works_without_the_agent(toxiproxy: Any) -> None:
-    def without_agent(request: httpx.Request) -> httpx.Response:
-        if request.url.host == "loadgen":
-            raise httpx.ConnectError("refused")
-        return toxiproxy.handle_request(request)
-
-    shown = do("toxics", httpx.MockTransport(without_agent))
-    assert shown == "proxy       state  toxic\ndownstream  up     none\n"
+    alone = httpx.MockTransport(answer)
+    assert do("toxics", alone) == "proxy       state  toxic\ndownstream  up     none\n"
+    assert "DOWN" in do("toxic", alone, TYPE="down")
 
 
 def test_a_wrong_word_changes_nothing(toxiproxy: Any) -> None:

@@ -15,7 +15,8 @@ from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
 from lab.system.undo_log import UndoLog
-from support.fakes import FakeLab, FakeSystem, plan
+from support.fakes import FakeLab, plan, toxic
+from support.system import FakeSystem
 from system.test_conditions import SLOW, FakeHostChanges
 
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=(SLOW,))
@@ -25,13 +26,7 @@ SCRIPT = (
     ToxicStep(8, {"NAME": "own", "REMOVE": "yes"}),
     ToxicStep(9, {"TYPE": "down"}),
 )
-OWN = {
-    "name": "own",
-    "type": "latency",
-    "stream": "downstream",
-    "toxicity": 0.5,
-    "attributes": {"latency": 5, "jitter": 0},
-}
+OWN = toxic("own", latency=5, toxicity=0.5)
 
 
 @pytest.fixture
@@ -40,55 +35,53 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def conditions(stack: Stack, fake_lab: FakeLab, system: FakeSystem, path: Path) -> Conditions:
-    return Conditions(stack, FakeHostChanges(fake_lab), system, FakeSystem(), UndoLog(path))
+def conditions(lab: FakeLab, path: Path) -> Conditions:
+    return Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), UndoLog(path))
 
 
 def test_knobs_and_toxics_of_a_killed_driver_are_put_back(
-    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+    conditions: Conditions, lab: FakeLab, path: Path
 ) -> None:
-    fake_lab.pool_sizes["a"] = 123
-    fake_lab.toxics.append(OWN)
+    lab.pool_sizes["a"] = 123
+    lab.toxics.append(OWN)
     conditions.bring("a", LIMITED)
-    assert UndoLog(path).put_back(stack) == (
+    assert UndoLog(path).put_back(lab.stack) == (
         "what a killed run had changed: put back as they were: downstream/planted, pool_size of a"
     )
-    assert (fake_lab.pool_sizes["a"], fake_lab.toxics) == (123, [OWN])
+    assert (lab.pool_sizes["a"], lab.toxics) == (123, [OWN])
     assert not path.exists()
-    assert UndoLog(path).put_back(stack) is None
+    assert UndoLog(path).put_back(lab.stack) is None
 
 
 def test_what_somebody_changed_since_stays(
-    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+    conditions: Conditions, lab: FakeLab, path: Path
 ) -> None:
     conditions.bring("a", LIMITED)
-    fake_lab.pool_sizes["a"] = 77
-    fake_lab.toxics[0] |= {"attributes": {"latency": 100, "jitter": 0}}
-    changed, patches = list(fake_lab.toxics), len(fake_lab.patches)
-    assert UndoLog(path).put_back(stack) == (
+    lab.pool_sizes["a"] = 77
+    lab.toxics[0] |= {"attributes": {"latency": 100, "jitter": 0}}
+    changed, patches = list(lab.toxics), len(lab.patches)
+    assert UndoLog(path).put_back(lab.stack) == (
         "what a killed run had changed: changed since, so left alone: downstream/planted, "
         "pool_size of a"
     )
-    assert (fake_lab.toxics, len(fake_lab.patches)) == (changed, patches)
+    assert (lab.toxics, len(lab.patches)) == (changed, patches)
     assert not path.exists()
 
 
 def test_what_was_not_done_yet_or_is_back_already_is_nothing_to_say(
-    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+    conditions: Conditions, lab: FakeLab, path: Path
 ) -> None:
     conditions.bring("a", LIMITED)
-    fake_lab.pool_sizes["a"] = 200
-    fake_lab.toxics.clear()
+    lab.pool_sizes["a"] = 200
+    lab.toxics.clear()
     assert path.exists()
-    assert UndoLog(path).put_back(stack) is None
+    assert UndoLog(path).put_back(lab.stack) is None
     assert not path.exists()
 
 
-def test_it_is_written_before_the_change(
-    conditions: Conditions, fake_lab: FakeLab, path: Path
-) -> None:
+def test_it_is_written_before_the_change(conditions: Conditions, lab: FakeLab, path: Path) -> None:
     there: list[bool] = []
-    fake_lab.clock = lambda: float(there.append(path.exists()) or 0)
+    lab.clock = lambda: float(there.append(path.exists()) or 0)
     conditions.bring("a", Condition(toxics=(SLOW,)))
     assert there == [True]
 
@@ -102,40 +95,35 @@ def test_a_run_that_puts_all_back_itself_leaves_no_file(conditions: Conditions, 
 
 
 def test_what_a_run_could_not_put_back_is_left_to_the_next(
-    conditions: Conditions, fake_lab: FakeLab, stack: Stack, path: Path
+    conditions: Conditions, lab: FakeLab, path: Path
 ) -> None:
     conditions.bring("a", LIMITED)
-    fake_lab.down.add("toxiproxy")
+    lab.down.add("toxiproxy")
     assert len(conditions.restore()) == 1
     # Nor can the next, which says nothing of what does not answer.
-    assert UndoLog(path).put_back(stack) is None
-    fake_lab.down.clear()
-    said = UndoLog(path).put_back(stack)
+    assert UndoLog(path).put_back(lab.stack) is None
+    lab.down.clear()
+    said = UndoLog(path).put_back(lab.stack)
     assert said == "what a killed run had changed: put back as they were: downstream/planted"
-    assert fake_lab.toxics == []
+    assert lab.toxics == []
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
-def test_a_script_that_was_cut_short_is_taken_back(
-    steps: int, fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
-) -> None:
-    fake_lab.toxics.append(OWN)
-    script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, UndoLog(path))
+def test_a_script_that_was_cut_short_is_taken_back(steps: int, lab: FakeLab, path: Path) -> None:
+    lab.toxics.append(OWN)
+    script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, UndoLog(path))
     for step in SCRIPT[:steps]:
         script.tick(10.0 + step.at_s)
-    assert fake_lab.enabled == (steps < 4)
-    said = UndoLog(path).put_back(stack)
-    assert said is not None
+    assert lab.enabled == (steps < 4)
+    said = UndoLog(path).put_back(lab.stack)
     assert said.partition("as they were: ")[2].split(", ") == [
         "downstream/latency", "downstream/own", "downstream",
     ][: max(1, steps - 1)]  # fmt: skip
-    assert (fake_lab.toxics, fake_lab.enabled) == ([OWN], True)
+    assert (lab.toxics, lab.enabled) == ([OWN], True)
 
 
-def test_a_script_that_is_undone_leaves_no_file(
-    stack: Stack, system: FakeSystem, path: Path
-) -> None:
-    script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, UndoLog(path))
+def test_a_script_that_is_undone_leaves_no_file(lab: FakeLab, path: Path) -> None:
+    script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, UndoLog(path))
     script.tick(12.0)
     assert path.exists()
     script.undo()
@@ -143,73 +131,73 @@ def test_a_script_that_is_undone_leaves_no_file(
 
 
 def test_what_a_script_could_not_take_back_is_left_to_the_next_run_whatever_follows(
-    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+    lab: FakeLab, path: Path
 ) -> None:
     undo_log = UndoLog(path)
     for stuck in (True, False):
-        script = Timeline(plan(script=SCRIPT), 10.0, stack.toxiproxy, system, undo_log)
+        script = Timeline(plan(script=SCRIPT), 10.0, lab.stack.toxiproxy, lab.system, undo_log)
         script.tick(12.0)
-        fake_lab.toxiproxy_stuck = stuck
+        lab.toxiproxy_stuck = stuck
         if stuck:
             with pytest.raises(LabUnreachable):
                 script.undo()
         else:
             # To what it found: what the first one left.
             script.undo()
-        fake_lab.toxiproxy_stuck = False
-    assert [toxic["name"] for toxic in fake_lab.toxics] == ["latency"]
-    said = UndoLog(path).put_back(stack)
+        lab.toxiproxy_stuck = False
+    assert [toxic["name"] for toxic in lab.toxics] == ["latency"]
+    said = UndoLog(path).put_back(lab.stack)
     assert said == "what a killed run had changed: put back as they were: downstream/latency"
-    assert fake_lab.toxics == []
+    assert lab.toxics == []
     assert not path.exists()
 
 
 def test_a_script_s_end_does_not_forget_what_the_condition_has_changed(
-    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+    lab: FakeLab, path: Path
 ) -> None:
     undo_log = UndoLog(path)
-    conditions = Conditions(stack, FakeHostChanges(fake_lab), system, FakeSystem(), undo_log)
+    conditions = Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), undo_log)
     conditions.bring("a", Condition(toxics=(SLOW,)))
     slower = ToxicStep(2, {"NAME": "planted", "LATENCY": "900"})
-    script = Timeline(plan(script=(slower,)), 10.0, stack.toxiproxy, system, undo_log)
+    script = Timeline(plan(script=(slower,)), 10.0, lab.stack.toxiproxy, lab.system, undo_log)
     script.tick(12.0)
     script.undo()
-    assert UndoLog(path).put_back(stack) is not None
-    assert fake_lab.toxics == []
+    assert UndoLog(path).put_back(lab.stack) is not None
+    assert lab.toxics == []
 
 
 def test_a_knob_that_an_earlier_driver_left_is_not_forgotten_with_a_later_one_s(
-    conditions: Conditions, fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+    conditions: Conditions, lab: FakeLab, path: Path
 ) -> None:
     conditions.bring("a", LIMITED)
-    fake_lab.down |= {"a", "toxiproxy"}
-    assert UndoLog(path).put_back(stack) is None
-    fake_lab.down.clear()
+    lab.down |= {"a", "toxiproxy"}
+    assert UndoLog(path).put_back(lab.stack) is None
+    lab.down.clear()
     # What it finds now is what was left.
-    later = Conditions(stack, FakeHostChanges(fake_lab), system, FakeSystem(), UndoLog(path))
+    later = Conditions(lab.stack, FakeHostChanges(lab), lab.system, FakeSystem(), UndoLog(path))
     later.bring("a", Condition(knobs={"pool_size": 30}))
     assert later.restore() == []
-    assert fake_lab.pool_sizes["a"] == 20
-    UndoLog(path).put_back(stack)
-    assert fake_lab.pool_sizes["a"] == 200
+    assert lab.pool_sizes["a"] == 20
+    UndoLog(path).put_back(lab.stack)
+    assert lab.pool_sizes["a"] == 200
 
 
 def test_a_proxy_that_is_taken_down_to_cut_connections_comes_up_again_in_any_case(
-    fake_lab: FakeLab, stack: Stack, system: FakeSystem, path: Path
+    lab: FakeLab, path: Path
 ) -> None:
-    fake_lab.proxy_files = 16_000
+    lab.proxy_files = 16_000
     kept: list[str] = []
-    fake_lab.clock = lambda: float(kept.append(path.read_text()) or 0)
-    clear_proxy(stack, system, UndoLog(path))
-    assert fake_lab.enabled
+    lab.clock = lambda: float(kept.append(path.read_text()) or 0)
+    clear_proxy(lab.stack, lab.system, UndoLog(path))
+    assert lab.enabled
     assert not path.exists()
     # Killed before it was up again.
-    fake_lab.clock = lambda: 0.0
-    fake_lab.enabled = False
+    lab.clock = lambda: 0.0
+    lab.enabled = False
     path.write_text(kept[1])
-    said = UndoLog(path).put_back(stack)
+    said = UndoLog(path).put_back(lab.stack)
     assert said == "what a killed run had changed: put back as they were: downstream"
-    assert fake_lab.enabled
+    assert lab.enabled
 
 
 def test_a_file_that_is_none_is_one_line(path: Path) -> None:
@@ -220,7 +208,7 @@ def test_a_file_that_is_none_is_one_line(path: Path) -> None:
 
 def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     conditions: Conditions,
-    fake_lab: FakeLab,
+    lab: FakeLab,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -232,7 +220,7 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     kept = home / "results" / ".changed.lab.json"
     conditions.bring("a", LIMITED)
     (tmp_path / kept.name).rename(kept)
-    answers = httpx.MockTransport(fake_lab.answer)
+    answers = httpx.MockTransport(lab.answer)
     monkeypatch.setattr("lab.cli.Stack", lambda urls: Stack(urls, answers))
     monkeypatch.setattr("lab.cli.run", lambda *_: 0)
     monkeypatch.setattr(System, "catch_signals", lambda _: None)
@@ -242,5 +230,5 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     (home / FOLDER).mkdir()
     assert do(["bench", "CONC=10"], {"LAB_HOME": str(home)}) == 0
     assert not kept.exists()
-    assert fake_lab.pool_sizes["a"] == 200
+    assert lab.pool_sizes["a"] == 200
     assert "put back as they were: downstream/planted, pool_size of a" in capsys.readouterr().out

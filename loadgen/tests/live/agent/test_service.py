@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,6 +15,8 @@ from lab.live.agent.probe import Probe, ProbeSettings, new_client
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
+
+pytestmark = pytest.mark.anyio
 
 TRIAL: dict[str, Any] = {
     "run": "20250601T120000Z-bench",
@@ -63,121 +65,99 @@ class Scene:
         self.app = new_app(self.agent, watch, registry, "other-lab")
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+    async def opened(self) -> AsyncIterator[None]:
+        """While the agent runs, `client` asks it."""
+        to = httpx.ASGITransport(self.app)
         async with (
             self.agent.running(),
-            httpx.AsyncClient(
-                transport=httpx.ASGITransport(self.app), base_url="http://loadgen:9464"
-            ) as client,
+            httpx.AsyncClient(transport=to, base_url="http://loadgen:9464") as self.client,
         ):
-            yield client
+            yield
 
 
-def play(script: Callable[[Scene, httpx.AsyncClient], Awaitable[None]]) -> Scene:
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    found = Scene()
+    async with found.opened():
+        yield found
+
+
+async def test_a_trial_is_marked_and_probed_until_it_is_deleted(scene: Scene) -> None:
+    assert (await scene.client.put("/trial", json=TRIAL)).status_code == 204
+    assert scene.probe.running
+    metrics = (await scene.client.get("/metrics")).text
+    mark = (
+        'lab_trial_info{concurrency="200",engine="wrk2",mode="open",phase="warmup",'
+        'route="/downstream",run="20250601T120000Z-bench",server="fixed-pool",trial="t1"} 1.0'
+    )
+    assert mark in metrics
+    where = '{route="/downstream",server="fixed-pool"}'
+    assert f"lab_trial_offered_rps{where} 900.0" in metrics
+    assert f"lab_trial_concurrency{where} 200.0" in metrics
+    assert (await scene.client.get("/trial")).json()["trial"] == "t1"
+
+    assert (await scene.client.delete("/trial")).status_code == 204
+    assert not scene.probe.running
+    assert "lab_trial_info{" not in (await scene.client.get("/metrics")).text
+    assert (await scene.client.get("/trial")).status_code == 404
+
+
+async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Scene) -> None:
+    await scene.client.put("/trial", json=TRIAL)
+    metrics = (await scene.client.get("/metrics")).text
+    for outcome in ("ok", "http_error", "timeout", "error"):
+        labels = f'outcome="{outcome}",route="/downstream",server="fixed-pool"'
+        assert f"lab_probe_requests_total{{{labels}}} 0.0" in metrics
+
+
+async def test_a_closed_trial_offers_nothing_and_says_nothing_about_it(scene: Scene) -> None:
+    await scene.client.put("/trial", json=TRIAL | {"mode": "closed", "offered_rps": None})
+    assert "lab_trial_offered_rps{" not in (await scene.client.get("/metrics")).text
+
+
+async def test_another_phase_keeps_the_stream_and_another_route_restarts_it(scene: Scene) -> None:
+    starts: list[str] = []
+    start = scene.probe.start
+
+    async def note(trial: Any) -> None:
+        starts.append(trial.url)
+        await start(trial)
+
+    scene.probe.start = note  # type: ignore[method-assign]
+    await scene.client.put("/trial", json=TRIAL)
+    await scene.client.put("/trial", json=TRIAL | {"phase": "measure"})
+    assert len(starts) == 1
+    assert 'phase="measure"' in (await scene.client.get("/metrics")).text
+    await scene.client.put("/trial", json=TRIAL | {"url": "http://fixed-pool:8080/"})
+    assert starts[1:] == ["http://fixed-pool:8080/"]
+
+
+async def test_a_trial_that_nobody_refreshes_expires(scene: Scene) -> None:
+    await scene.client.put("/trial", json=TRIAL | {"expires_s": 30})
+    scene.clock.now = 29.9
+    await scene.client.put("/trial", json=TRIAL | {"expires_s": 30})
+    scene.clock.now = 59.8
+    await scene.agent.expire()
+    assert scene.probe.running
+    scene.clock.now = 59.9
+    assert "lab_trial_info{" not in (await scene.client.get("/metrics")).text
+    await scene.agent.expire()
+    assert not scene.probe.running
+
+
+async def test_stopping_the_agent_stops_the_probe() -> None:
     scene = Scene()
-
-    async def run() -> None:
-        async with scene.client() as client:
-            await script(scene, client)
-
-    asyncio.run(run())
-    return scene
+    async with scene.opened():
+        await scene.client.put("/trial", json=TRIAL)
+    assert not scene.probe.running
 
 
-def test_a_trial_is_marked_and_probed_until_it_is_deleted() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        assert (await client.put("/trial", json=TRIAL)).status_code == 204
-        assert scene.probe.running
-        metrics = (await client.get("/metrics")).text
-        mark = (
-            'lab_trial_info{concurrency="200",engine="wrk2",mode="open",phase="warmup",'
-            'route="/downstream",run="20250601T120000Z-bench",server="fixed-pool",trial="t1"} 1.0'
-        )
-        assert mark in metrics
-        where = '{route="/downstream",server="fixed-pool"}'
-        assert f"lab_trial_offered_rps{where} 900.0" in metrics
-        assert f"lab_trial_concurrency{where} 200.0" in metrics
-        assert (await client.get("/trial")).json()["trial"] == "t1"
-
-        assert (await client.delete("/trial")).status_code == 204
-        assert not scene.probe.running
-        assert "lab_trial_info{" not in (await client.get("/metrics")).text
-        assert (await client.get("/trial")).status_code == 404
-
-    play(script)
-
-
-def test_counters_start_at_zero_so_that_the_first_rate_is_right() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await client.put("/trial", json=TRIAL)
-        metrics = (await client.get("/metrics")).text
-        for outcome in ("ok", "http_error", "timeout", "error"):
-            labels = f'outcome="{outcome}",route="/downstream",server="fixed-pool"'
-            assert f"lab_probe_requests_total{{{labels}}} 0.0" in metrics
-
-    play(script)
-
-
-def test_a_closed_trial_offers_nothing_and_says_nothing_about_it() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await client.put("/trial", json=TRIAL | {"mode": "closed", "offered_rps": None})
-        assert "lab_trial_offered_rps{" not in (await client.get("/metrics")).text
-
-    play(script)
-
-
-def test_another_phase_keeps_the_stream_and_another_route_restarts_it() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        starts: list[str] = []
-        start = scene.probe.start
-
-        async def note(trial: Any) -> None:
-            starts.append(trial.url)
-            await start(trial)
-
-        scene.probe.start = note  # type: ignore[method-assign]
-        await client.put("/trial", json=TRIAL)
-        await client.put("/trial", json=TRIAL | {"phase": "measure"})
-        assert len(starts) == 1
-        assert 'phase="measure"' in (await client.get("/metrics")).text
-        await client.put("/trial", json=TRIAL | {"url": "http://fixed-pool:8080/"})
-        assert starts[1:] == ["http://fixed-pool:8080/"]
-
-    play(script)
-
-
-def test_a_trial_that_nobody_refreshes_expires() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await client.put("/trial", json=TRIAL | {"expires_s": 30})
-        scene.clock.now = 29.9
-        await client.put("/trial", json=TRIAL | {"expires_s": 30})
-        scene.clock.now = 59.8
-        await scene.agent.expire()
-        assert scene.probe.running
-        scene.clock.now = 59.9
-        assert "lab_trial_info{" not in (await client.get("/metrics")).text
-        await scene.agent.expire()
-        assert not scene.probe.running
-
-    play(script)
-
-
-def test_stopping_the_agent_stops_the_probe() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await client.put("/trial", json=TRIAL)
-
-    assert not play(script).probe.running
-
-
-def test_health_tells_when_a_background_task_has_died() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        assert (await client.get("/health")).status_code == 200
-        await client.put("/trial", json=TRIAL)
-        assert (await client.get("/health")).status_code == 200
-        await scene.probe.stop()
-        assert (await client.get("/health")).status_code == 503
-
-    play(script)
+async def test_health_tells_when_a_background_task_has_died(scene: Scene) -> None:
+    assert (await scene.client.get("/health")).status_code == 200
+    await scene.client.put("/trial", json=TRIAL)
+    assert (await scene.client.get("/health")).status_code == 200
+    await scene.probe.stop()
+    assert (await scene.client.get("/health")).status_code == 503
 
 
 @pytest.mark.parametrize(
@@ -195,48 +175,38 @@ def test_health_tells_when_a_background_task_has_died() -> None:
         ({"speed": 3}, "unknown field speed: allowed are run, trial"),
     ],
 )
-def test_a_trial_that_is_none_is_refused_in_one_line(change: dict[str, Any], message: str) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await client.put("/trial", json=TRIAL | change)
-        assert answer.status_code == 400
-        assert answer.json()["error"].startswith(message)
-        assert not scene.probe.running
-
-    play(script)
-
-
-def test_a_missing_field_and_nonsense_are_refused() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        missing = {name: value for name, value in TRIAL.items() if name != "url"}
-        answer = await client.put("/trial", json=missing)
-        assert answer.json()["error"].startswith("field url is missing")
-        assert (await client.put("/trial", content=b"{")).status_code == 400
-        assert (await client.put("/trial", json=[])).status_code == 400
-        assert (await client.put("/trial", content=b" " * 10_001)).status_code == 400
-
-    play(script)
+async def test_a_trial_that_is_none_is_refused_in_one_line(
+    scene: Scene, change: dict[str, Any], message: str
+) -> None:
+    answer = await scene.client.put("/trial", json=TRIAL | change)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(message)
+    assert not scene.probe.running
 
 
-def test_who_asks_for_the_toxics_is_told_of_now() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        async with asyncio.timeout(60):
-            while (await client.get("/toxics")).json()["watched"] is None:
-                await asyncio.sleep(0)  # its first look
-        for at in (5, 6):
-            scene.clock.now = at
-            told = (await client.get("/toxics")).json()
-            assert told["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
-
-    play(script)
+async def test_a_missing_field_and_nonsense_are_refused(scene: Scene) -> None:
+    missing = {name: value for name, value in TRIAL.items() if name != "url"}
+    answer = await scene.client.put("/trial", json=missing)
+    assert answer.json()["error"].startswith("field url is missing")
+    assert (await scene.client.put("/trial", content=b"{")).status_code == 400
+    assert (await scene.client.put("/trial", json=[])).status_code == 400
+    assert (await scene.client.put("/trial", content=b" " * 10_001)).status_code == 400
 
 
-def test_prometheus_learns_which_compose_project_is_this_lab() -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await client.get("/targets/cadvisor")
-        assert answer.headers["content-type"] == "application/json"
-        assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
+async def test_who_asks_for_the_toxics_is_told_of_now(scene: Scene) -> None:
+    async with asyncio.timeout(60):
+        while (await scene.client.get("/toxics")).json()["watched"] is None:
+            await asyncio.sleep(0)  # its first look
+    for at in (5, 6):
+        scene.clock.now = at
+        told = (await scene.client.get("/toxics")).json()
+        assert told["watched"]["to"] == f"1970-01-01T00:00:0{at}+00:00"
 
-    play(script)
+
+async def test_prometheus_learns_which_compose_project_is_this_lab(scene: Scene) -> None:
+    answer = await scene.client.get("/targets/cadvisor")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
 
 
 def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:

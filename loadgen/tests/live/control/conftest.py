@@ -9,7 +9,7 @@ import json
 import sys
 import textwrap
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -165,33 +165,26 @@ class Scene:
         return control, guard
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+    async def opened(self) -> AsyncIterator[None]:
+        """While the application runs, `client` asks it."""
         control, guard = self.app()
         transport = httpx.ASGITransport(guard)
-        async with httpx.AsyncClient(transport=transport, base_url=PAGE) as client:
+        async with httpx.AsyncClient(transport=transport, base_url=PAGE) as self.client:
             try:
-                yield client
+                yield
             finally:
                 await control.close()
 
-
-Script = Callable[[Scene, httpx.AsyncClient], Awaitable[None]]
-Play = Callable[[Script], Scene]
+    async def change(self, method: str, path: str, body: object) -> httpx.Response:
+        """As the page itself asks for a change."""
+        return await self.client.request(method, path, json=body, headers=CHANGE)
 
 
 @pytest.fixture
-def play(tmp_path: Path) -> Play:
-    def played(script: Script) -> Scene:
-        scene = Scene(tmp_path)
-
-        async def run() -> None:
-            async with scene.client() as client:
-                await script(scene, client)
-
-        asyncio.run(run())
-        return scene
-
-    return played
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    found = Scene(tmp_path)
+    async with found.opened():
+        yield found
 
 
 async def until(condition: Callable[[], bool]) -> None:

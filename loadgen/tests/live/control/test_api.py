@@ -2,38 +2,32 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from pathlib import Path
 
-import httpx
 import pytest
 
 from lab.live.control.api import MOST_CHANGES, STATIC
 from lab.live.control.guard import SECURITY
 from lab.system.lock import claimed
-from live.control.conftest import CHANGE, START, Play, Scene, until
+from live.control.conftest import CHANGE, START, Scene, until
 from support.repo import REPO
 
-
-def change(client: httpx.AsyncClient, method: str, path: str, body: object) -> Any:
-    return client.request(method, path, json=body, headers=CHANGE)
+pytestmark = pytest.mark.anyio
 
 
 def words(**given: str) -> dict[str, dict[str, str]]:
     return {"words": given}
 
 
-def test_the_page_and_its_parts_are_served_with_their_types(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        page = await client.get("/")
-        assert page.headers["content-type"] == "text/html; charset=utf-8"
-        assert page.headers["content-security-policy"] == SECURITY["content-security-policy"]
-        for name, kind in STATIC.items():
-            answer = await client.get(f"/static/{name}")
-            assert (answer.status_code, answer.headers["content-type"]) == (200, kind), name
-        for name in ("nosuch.js", "..%2fapi.py", "%2e%2e/api.py", "../api.py"):
-            assert (await client.get(f"/static/{name}")).status_code in (403, 404), name
-
-    play(script)
+async def test_the_page_and_its_parts_are_served_with_their_types(scene: Scene) -> None:
+    page = await scene.client.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"] == SECURITY["content-security-policy"]
+    for name, kind in STATIC.items():
+        answer = await scene.client.get(f"/static/{name}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind), name
+    for name in ("nosuch.js", "..%2fapi.py", "%2e%2e/api.py", "../api.py"):
+        assert (await scene.client.get(f"/static/{name}")).status_code in (403, 404), name
 
 
 def test_every_static_file_is_served_and_packed() -> None:
@@ -41,59 +35,47 @@ def test_every_static_file_is_served_and_packed() -> None:
     assert {path.name for path in folder.iterdir()} == set(STATIC)
 
 
-def test_info_says_what_there_is(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        info = (await client.get("/api/info")).json()
-        assert info["servers"] == ["fixed-pool", "event-loop"]
-        assert info["links"] == {"grafana": 3000}
-        assert info["toxics"]["latency"][1]["default"] == 0
-        assert {"name": "timeout", "unit": "ms"}.items() <= info["toxics"]["timeout"][0].items()
-        assert "/downstream" in info["routes"]
-        assert info["knobs"][0]["name"] == "pool_size"
-
-    play(script)
+async def test_info_says_what_there_is(scene: Scene) -> None:
+    info = (await scene.client.get("/api/info")).json()
+    assert info["servers"] == ["fixed-pool", "event-loop"]
+    assert info["links"] == {"grafana": 3000}
+    assert info["toxics"]["latency"][1]["default"] == 0
+    assert {"name": "timeout", "unit": "ms"}.items() <= info["toxics"]["timeout"][0].items()
+    assert "/downstream" in info["routes"]
+    assert info["knobs"][0]["name"] == "pool_size"
 
 
-def test_a_toxic_is_put_in_force_changed_and_taken_away(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        # The agent has just looked, and yet nothing older than the change is told after it.
-        await client.get("/api/live")
-        put = await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
-        (proxy,) = put.json()["proxies"]
-        assert proxy["toxics"][0]["attributes"] == {"jitter": 0, "latency": 300}
-        await change(client, "POST", "/api/toxics", words(NAME="latency", LATENCY="50"))
-        live = (await client.get("/api/live")).json()
-        assert live["proxies"][0]["toxics"][0]["attributes"]["latency"] == 50
-        await change(client, "POST", "/api/toxics", words(TYPE="down"))
-        assert not scene.lab.toxiproxy.enabled
-        reset = await change(client, "POST", "/api/toxics/reset", {})
-        assert reset.json()["proxies"][0]["toxics"] == []
-        assert scene.lab.toxiproxy.enabled
-
-    play(script)
+async def test_a_toxic_is_put_in_force_changed_and_taken_away(scene: Scene) -> None:
+    # The agent has just looked, and yet nothing older than the change is told after it.
+    await scene.client.get("/api/live")
+    put = await scene.change("POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
+    (proxy,) = put.json()["proxies"]
+    assert proxy["toxics"][0]["attributes"] == {"jitter": 0, "latency": 300}
+    await scene.change("POST", "/api/toxics", words(NAME="latency", LATENCY="50"))
+    live = (await scene.client.get("/api/live")).json()
+    assert live["proxies"][0]["toxics"][0]["attributes"]["latency"] == 50
+    await scene.change("POST", "/api/toxics", words(TYPE="down"))
+    assert not scene.lab.toxiproxy.enabled
+    reset = await scene.change("POST", "/api/toxics/reset", {})
+    assert reset.json()["proxies"][0]["toxics"] == []
+    assert scene.lab.toxiproxy.enabled
 
 
-def test_the_page_is_told_of_changes_that_were_changed_again(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        one = {"proxy": "downstream", "toxic": "latency", "since": "2026-01-31T12:00:00+00:00"}
-        scene.lab.history += [one] * (MOST_CHANGES + 1)
-        assert len((await client.get("/api/live")).json()["history"]) == MOST_CHANGES
-
-    play(script)
+async def test_the_page_is_told_of_changes_that_were_changed_again(scene: Scene) -> None:
+    one = {"proxy": "downstream", "toxic": "latency", "since": "2026-01-31T12:00:00+00:00"}
+    scene.lab.history += [one] * (MOST_CHANGES + 1)
+    assert len((await scene.client.get("/api/live")).json()["history"]) == MOST_CHANGES
 
 
-def test_a_change_that_failed_half_way_is_seen_at_once(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await change(client, "POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
-        scene.lab.toxiproxy.keeps_toxics = True
-        await change(client, "POST", "/api/toxics", words(TYPE="down"))
-        assert not (await client.get("/api/live")).json()["proxies"][0]["enabled"]
-        reset = await change(client, "POST", "/api/toxics/reset", {})
-        assert reset.status_code == 502
-        (proxy,) = (await client.get("/api/live")).json()["proxies"]
-        assert proxy["enabled"]
-
-    play(script)
+async def test_a_change_that_failed_half_way_is_seen_at_once(scene: Scene) -> None:
+    await scene.change("POST", "/api/toxics", words(TYPE="latency", LATENCY="300"))
+    scene.lab.toxiproxy.keeps_toxics = True
+    await scene.change("POST", "/api/toxics", words(TYPE="down"))
+    assert not (await scene.client.get("/api/live")).json()["proxies"][0]["enabled"]
+    reset = await scene.change("POST", "/api/toxics/reset", {})
+    assert reset.status_code == 502
+    (proxy,) = (await scene.client.get("/api/live")).json()["proxies"]
+    assert proxy["enabled"]
 
 
 @pytest.mark.parametrize(
@@ -110,143 +92,115 @@ def test_a_change_that_failed_half_way_is_seen_at_once(play: Play) -> None:
         (words(TYPE="latency", LATENCY="9" * 10_000), "the body is too long; allowed: 10000 bytes"),
     ],
 )
-def test_wrong_words_are_refused_in_one_line(play: Play, body: object, says: str) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await change(client, "POST", "/api/toxics", body)
-        assert answer.status_code == 400
-        assert says in answer.json()["error"]
-        assert scene.lab.toxiproxy.changes == []
-
-    play(script)
+async def test_wrong_words_are_refused_in_one_line(scene: Scene, body: object, says: str) -> None:
+    answer = await scene.change("POST", "/api/toxics", body)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+    assert scene.lab.toxiproxy.changes == []
 
 
-def test_what_is_not_json_is_refused(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        headers = {**CHANGE, "Content-Type": "application/json"}
-        for body in (b"{", b"", b"\xff", b"[" * 9000):
-            answer = await client.post("/api/toxics", content=body, headers=headers)
-            assert answer.status_code == 400, body[:10]
-
-    play(script)
+async def test_what_is_not_json_is_refused(scene: Scene) -> None:
+    headers = {**CHANGE, "Content-Type": "application/json"}
+    for body in (b"{", b"", b"\xff", b"[" * 9000):
+        answer = await scene.client.post("/api/toxics", content=body, headers=headers)
+        assert answer.status_code == 400, body[:10]
 
 
-def test_knobs_are_shown_and_turned(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        servers = (await client.get("/api/servers")).json()["servers"]
-        assert servers[0]["values"] == {"pool_size": 200, "queue_bound": 0}
-        assert servers[1]["values"] == {"downstream_connections": 20000}
-        answer = await change(client, "PATCH", "/api/servers/fixed-pool", {"pool_size": 50})
-        assert answer.json()["values"]["pool_size"] == 50
-        assert scene.lab.settings["fixed-pool"]["pool_size"] == 50
-
-    play(script)
+async def test_knobs_are_shown_and_turned(scene: Scene) -> None:
+    servers = (await scene.client.get("/api/servers")).json()["servers"]
+    assert servers[0]["values"] == {"pool_size": 200, "queue_bound": 0}
+    assert servers[1]["values"] == {"downstream_connections": 20000}
+    answer = await scene.change("PATCH", "/api/servers/fixed-pool", {"pool_size": 50})
+    assert answer.json()["values"]["pool_size"] == 50
+    assert scene.lab.settings["fixed-pool"]["pool_size"] == 50
 
 
 @pytest.mark.parametrize(
-    ("server", "body", "status", "says"),
+    ("server", "body", "says"),
     [
-        ("fixed-pool", {"pool_size": 0}, 400, "pool_size=0: allowed 1..20000 (threads)"),
-        ("fixed-pool", {"pool_size": True}, 400, "pool_size=True: allowed"),
-        ("fixed-pool", {"pool_size": "5"}, 400, "pool_size=5: allowed"),
-        ("fixed-pool", {"http_port": 5}, 400, "http_port is not a knob; allowed: pool_size"),
-        ("fixed-pool", {}, 400, "nothing to change"),
-        ("event-loop", {"pool_size": 5}, 400, "event-loop: 'pool_size' cannot be changed"),
-        ("prometheus", {"pool_size": 5}, 400, "'prometheus' is not a server; allowed: fixed-pool"),
+        ("fixed-pool", {"pool_size": 0}, "pool_size=0: allowed 1..20000 (threads)"),
+        ("fixed-pool", {"pool_size": True}, "pool_size=True: allowed"),
+        ("fixed-pool", {"pool_size": "5"}, "pool_size=5: allowed"),
+        ("fixed-pool", {"http_port": 5}, "http_port is not a knob; allowed: pool_size"),
+        ("fixed-pool", {}, "nothing to change"),
+        ("event-loop", {"pool_size": 5}, "event-loop: 'pool_size' cannot be changed"),
+        ("prometheus", {"pool_size": 5}, "'prometheus' is not a server; allowed: fixed-pool"),
     ],
 )
-def test_a_knob_that_cannot_be_turned_says_why(
-    play: Play, server: str, body: object, status: int, says: str
+async def test_a_knob_that_cannot_be_turned_says_why(
+    scene: Scene, server: str, body: object, says: str
 ) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await change(client, "PATCH", f"/api/servers/{server}", body)
-        assert answer.status_code == status
-        assert says in answer.json()["error"]
-
-    play(script)
+    answer = await scene.change("PATCH", f"/api/servers/{server}", body)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
 
 
-def test_a_server_that_is_away_is_said(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        scene.lab.down.add("event-loop")
-        servers = (await client.get("/api/servers")).json()["servers"]
-        assert servers[0]["problem"] is None
-        assert servers[1]["problem"] == "does not answer (ConnectError)"
-        answer = await change(client, "PATCH", "/api/servers/event-loop", {"pool_size": 5})
-        assert answer.status_code == 502
-
-    play(script)
+async def test_a_server_that_is_away_is_said(scene: Scene) -> None:
+    scene.lab.down.add("event-loop")
+    servers = (await scene.client.get("/api/servers")).json()["servers"]
+    assert servers[0]["problem"] is None
+    assert servers[1]["problem"] == "does not answer (ConnectError)"
+    answer = await scene.change("PATCH", "/api/servers/event-loop", {"pool_size": 5})
+    assert answer.status_code == 502
 
 
-def test_live_numbers_are_of_each_server_and_asked_once_a_second(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        scene.lab.numbers = {
-            ("fixed-pool", "rps"): "500.5",
-            ("fixed-pool", "client_p95_s"): "NaN",
-            ("event-loop", "in_flight"): "3",
-        }
-        for _ in range(3):
-            live = (await client.get("/api/live")).json()
-        assert live["numbers"] == {"fixed-pool": {"rps": 500.5}, "event-loop": {"in_flight": 3.0}}
-        assert live["at"] == START
-        assert scene.lab.queries == 1
-        scene.clock.now = 1.0
-        await client.get("/api/live")
-        assert scene.lab.queries == 2
-
-    play(script)
+async def test_live_numbers_are_of_each_server_and_asked_once_a_second(scene: Scene) -> None:
+    scene.lab.numbers = {
+        ("fixed-pool", "rps"): "500.5",
+        ("fixed-pool", "client_p95_s"): "NaN",
+        ("event-loop", "in_flight"): "3",
+    }
+    for _ in range(3):
+        live = (await scene.client.get("/api/live")).json()
+    assert live["numbers"] == {"fixed-pool": {"rps": 500.5}, "event-loop": {"in_flight": 3.0}}
+    assert live["at"] == START
+    assert scene.lab.queries == 1
+    scene.clock.now = 1.0
+    await scene.client.get("/api/live")
+    assert scene.lab.queries == 2
 
 
-def test_without_prometheus_or_toxiproxy_the_page_still_answers(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        scene.lab.down |= {"prometheus", "toxiproxy"}
-        live = (await client.get("/api/live")).json()
-        assert live["problem"] == "Prometheus does not answer (ConnectError)"
-        assert live["proxies"] is None
-
-    play(script)
+async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Scene) -> None:
+    scene.lab.down |= {"prometheus", "toxiproxy"}
+    live = (await scene.client.get("/api/live")).json()
+    assert live["problem"] == "Prometheus does not answer (ConnectError)"
+    assert live["proxies"] is None
 
 
 BENCH = words(SERVER="fixed-pool", CONC="50", MODE="closed", DURATION="60s")
 
 
-def test_a_bench_is_started_as_its_own_process_and_stopped_as_by_ctrl_c(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await change(client, "POST", "/api/bench", BENCH)
-        assert answer.status_code == 202
-        await until(lambda: bool(scene.bench.state.output))
-        state = (await client.get("/api/live")).json()["bench"]
-        assert state["output"] == ["given bench SERVER=fixed-pool CONC=50 MODE=closed DURATION=60s"]
-        assert (state["running"], state["started_at"]) == (True, START)
-        again = await change(client, "POST", "/api/bench", BENCH)
-        assert again.status_code == 409
-        assert "stop it first" in again.json()["error"]
-        assert (await change(client, "DELETE", "/api/bench", {})).json()["stopping"]
+async def test_a_bench_is_started_as_its_own_process_and_stopped_as_by_ctrl_c(scene: Scene) -> None:
+    answer = await scene.change("POST", "/api/bench", BENCH)
+    assert answer.status_code == 202
+    await until(lambda: bool(scene.bench.state.output))
+    state = (await scene.client.get("/api/live")).json()["bench"]
+    assert state["output"] == ["given bench SERVER=fixed-pool CONC=50 MODE=closed DURATION=60s"]
+    assert (state["running"], state["started_at"]) == (True, START)
+    again = await scene.change("POST", "/api/bench", BENCH)
+    assert again.status_code == 409
+    assert "stop it first" in again.json()["error"]
+    assert (await scene.change("DELETE", "/api/bench", {})).json()["stopping"]
+    await until(lambda: not scene.bench.running)
+    state = (await scene.client.get("/api/live")).json()["bench"]
+    assert (state["status"], state["output"][-1]) == (130, "stopped by SIGINT")
+    assert (await scene.change("DELETE", "/api/bench", {})).status_code == 409
+
+
+async def test_a_bench_that_is_over_makes_room_for_the_next(scene: Scene) -> None:
+    short = words(CONC="50", MODE="closed", DURATION="1s")
+    for _ in range(2):
+        assert (await scene.change("POST", "/api/bench", short)).status_code == 202
         await until(lambda: not scene.bench.running)
-        state = (await client.get("/api/live")).json()["bench"]
-        assert (state["status"], state["output"][-1]) == (130, "stopped by SIGINT")
-        assert (await change(client, "DELETE", "/api/bench", {})).status_code == 409
-
-    play(script)
+    assert scene.bench.state.status == 0
+    assert scene.bench.state.output[-1] == "results/x"
 
 
-def test_a_bench_that_is_over_makes_room_for_the_next(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        short = words(CONC="50", MODE="closed", DURATION="1s")
-        for _ in range(2):
-            assert (await change(client, "POST", "/api/bench", short)).status_code == 202
-            await until(lambda: not scene.bench.running)
-        assert scene.bench.state.status == 0
-        assert scene.bench.state.output[-1] == "results/x"
-
-    play(script)
-
-
-def test_closing_the_agent_ends_a_bench(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        await change(client, "POST", "/api/bench", BENCH)
+async def test_closing_the_agent_ends_a_bench(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    async with scene.opened():
+        await scene.change("POST", "/api/bench", BENCH)
         await until(lambda: bool(scene.bench.state.output))
-
-    scene = play(script)
     assert scene.bench.state.status == 130
 
 
@@ -263,71 +217,48 @@ def test_closing_the_agent_ends_a_bench(play: Play) -> None:
         ({"CONC": "5", "TARGET": "http://x/"}, "control page: TARGET is not allowed"),
     ],
 )
-def test_words_a_bench_does_not_take_start_nothing(
-    play: Play, given: dict[str, str], says: str
+async def test_words_a_bench_does_not_take_start_nothing(
+    scene: Scene, given: dict[str, str], says: str
 ) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        answer = await change(client, "POST", "/api/bench", {"words": given})
-        assert answer.status_code == 400
-        assert says in answer.json()["error"]
-        assert scene.bench.state.started_at is None
-
-    play(script)
+    answer = await scene.change("POST", "/api/bench", {"words": given})
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+    assert scene.bench.state.started_at is None
 
 
-def test_no_bench_beside_a_trial_of_somebody_else(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
-        answer = await change(client, "POST", "/api/bench", BENCH)
+async def test_no_bench_beside_a_trial_of_somebody_else(scene: Scene) -> None:
+    scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
+    answer = await scene.change("POST", "/api/bench", BENCH)
+    assert answer.status_code == 409
+    assert answer.json()["error"] == (
+        "trial 03-a of 20250601T120000Z-sweep is running; wait for its end"
+    )
+    assert not scene.bench.running
+
+
+async def test_no_bench_beside_a_run_that_warms_up(scene: Scene) -> None:
+    folder = scene.results / "20250601T120000Z-sweep"
+    (folder / "warm-up").mkdir(parents=True)
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps({"status": "running"}))
+    for path in (manifest, folder / "warm-up", folder):
+        os.utime(path, (START - 30, START - 30))
+    answer = await scene.change("POST", "/api/bench", BENCH)
+    assert answer.json()["error"].startswith("the run 20250601T120000Z-sweep is being measured")
+    # Killed long ago, it still says that it runs.
+    scene.clock.now = 100.0
+    assert (await scene.change("POST", "/api/bench", BENCH)).status_code == 202
+
+
+async def test_a_bench_starts_where_nothing_holds_the_lab_and_only_there(scene: Scene) -> None:
+    lock = scene.results.parent / "lock"
+    lock.mkdir()
+    with claimed(lock, lambda: None):
+        answer = await scene.change("POST", "/api/bench", BENCH)
         assert answer.status_code == 409
-        assert answer.json()["error"] == (
-            "trial 03-a of 20250601T120000Z-sweep is running; wait for its end"
-        )
-        assert not scene.bench.running
-
-    play(script)
-
-
-def test_no_bench_beside_a_run_that_warms_up(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        folder = scene.results / "20250601T120000Z-sweep"
-        (folder / "warm-up").mkdir(parents=True)
-        manifest = folder / "manifest.json"
-        manifest.write_text(json.dumps({"status": "running"}))
-        for path in (manifest, folder / "warm-up", folder):
-            os.utime(path, (START - 30, START - 30))
-        answer = await change(client, "POST", "/api/bench", BENCH)
-        assert answer.json()["error"].startswith("the run 20250601T120000Z-sweep is being measured")
-        # Killed long ago, it still says that it runs.
-        scene.clock.now = 100.0
-        assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
-
-    play(script)
-
-
-def test_a_bench_starts_where_nothing_holds_the_lab_and_only_there(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        lock = scene.results.parent / "lock"
-        lock.mkdir()
-        with claimed(lock, lambda: None):
-            answer = await change(client, "POST", "/api/bench", BENCH)
-            assert answer.status_code == 409
-            assert answer.json()["error"] == "another measurement is under way; wait for its end"
-            scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
-            answer = await change(client, "POST", "/api/bench", BENCH)
-            assert answer.json()["error"].startswith("trial 03-a of 20250601T120000Z-sweep")
-        # Its driver was killed: the agent has not forgotten the trial yet.
-        assert (await change(client, "POST", "/api/bench", BENCH)).status_code == 202
-
-    play(script)
-
-
-def test_another_site_changes_nothing(play: Play) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        for headers in ({}, {**CHANGE, "Origin": "http://evil.example"}, {"Lab-Control": "1",
-                        "Host": "rebound.example:9464"}):  # fmt: skip
-            answer = await client.post("/api/toxics", json=words(TYPE="down"), headers=headers)
-            assert answer.status_code == 403
-        assert scene.lab.toxiproxy.changes == []
-
-    play(script)
+        assert answer.json()["error"] == "another measurement is under way; wait for its end"
+        scene.lab.trial = {"run": "20250601T120000Z-sweep", "trial": "03-a"}
+        answer = await scene.change("POST", "/api/bench", BENCH)
+        assert answer.json()["error"].startswith("trial 03-a of 20250601T120000Z-sweep")
+    # Its driver was killed: the agent has not forgotten the trial yet.
+    assert (await scene.change("POST", "/api/bench", BENCH)).status_code == 202

@@ -5,12 +5,13 @@ import os
 import re
 from pathlib import Path
 
-import httpx
 import pytest
 
 from lab.live.control.runs import Runs, policy
 from lab.report.page.html import head
-from live.control.conftest import Play, Scene
+from live.control.conftest import Scene
+
+pytestmark = pytest.mark.anyio
 
 NAME = "20250601T120000Z-sweep"
 
@@ -70,22 +71,21 @@ def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
         ("figures/p95.png", "image/png", False),
     ],
 )
-def test_files_of_a_run_have_their_types(play: Play, file: str, kind: str, sandboxed: bool) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        folder = run_in(scene.results)
-        (folder / "figures").mkdir()
-        for name in ("p95.svg", "p95.png"):
-            (folder / "figures" / name).write_text("x")
-        answer = await client.get(f"/results/{NAME}/{file}")
-        assert answer.status_code == 200
-        assert answer.headers["content-type"] == kind
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert ("sandbox" in answer.headers["content-security-policy"]) == sandboxed
-        assert "allow-same-origin" not in answer.headers["content-security-policy"]
-        listed = (await client.get("/api/runs")).json()["runs"]
-        assert listed[0]["name"] == NAME
-
-    play(script)
+async def test_files_of_a_run_have_their_types(
+    scene: Scene, file: str, kind: str, sandboxed: bool
+) -> None:
+    folder = run_in(scene.results)
+    (folder / "figures").mkdir()
+    for name in ("p95.svg", "p95.png"):
+        (folder / "figures" / name).write_text("x")
+    answer = await scene.client.get(f"/results/{NAME}/{file}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == kind
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert ("sandbox" in answer.headers["content-security-policy"]) == sandboxed
+    assert "allow-same-origin" not in answer.headers["content-security-policy"]
+    listed = (await scene.client.get("/api/runs")).json()["runs"]
+    assert listed[0]["name"] == NAME
 
 
 def test_of_a_report_only_its_own_script_may_run(tmp_path: Path) -> None:
@@ -124,25 +124,22 @@ def test_of_a_report_only_its_own_script_may_run(tmp_path: Path) -> None:
         "nosuch/manifest.json",
     ],
 )
-def test_nothing_else_is_served(play: Play, path: str) -> None:
-    async def script(scene: Scene, client: httpx.AsyncClient) -> None:
-        folder = run_in(scene.results)
-        outside = scene.results.parent / "outside"
-        outside.mkdir()
-        secret = outside / "secret.json"
-        for place in (secret, scene.results / "secret.json", folder / ".hidden.json",
-                      folder / "script.py"):  # fmt: skip
-            place.write_text("secret")
-        (folder / "link.json").symlink_to(secret)
-        (folder / "away").symlink_to(outside)
-        (folder / "figures").mkdir()
-        (scene.results / "elsewhere").symlink_to(outside)
-        answer = await client.get(f"/results/{path}")
-        # A path without a file leads to itself with a slash at its end, and so to nothing.
-        assert answer.status_code in (307, 404)
-        assert "secret" not in answer.text
-
-    play(script)
+async def test_nothing_else_is_served(scene: Scene, path: str) -> None:
+    folder = run_in(scene.results)
+    outside = scene.results.parent / "outside"
+    outside.mkdir()
+    secret = outside / "secret.json"
+    for place in (secret, scene.results / "secret.json", folder / ".hidden.json",
+                  folder / "script.py"):  # fmt: skip
+        place.write_text("secret")
+    (folder / "link.json").symlink_to(secret)
+    (folder / "away").symlink_to(outside)
+    (folder / "figures").mkdir()
+    (scene.results / "elsewhere").symlink_to(outside)
+    answer = await scene.client.get(f"/results/{path}")
+    # A path without a file leads to itself with a slash at its end, and so to nothing.
+    assert answer.status_code in (307, 404)
+    assert "secret" not in answer.text
 
 
 def test_latest_is_a_run(tmp_path: Path) -> None:

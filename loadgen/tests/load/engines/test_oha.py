@@ -39,20 +39,35 @@ def store(folder: Path, answers: Iterable[Answer], errors: dict[str, int], total
     )
 
 
+def read_back(
+    folder: Path, trial: TrialPlan, rows: Iterable[Answer], errors: dict[str, int]
+) -> Reading:
+    """What is read of a run with these answers, which lasted as planned."""
+    store(folder, rows, errors, (trial.warmup_s or 0) + trial.duration_s)
+    Oha().condense(trial, folder)
+    return Oha().read(trial, folder)
+
+
+def read_summary(folder: Path, trial: TrialPlan, rows: Iterable[Answer]) -> Reading:
+    """As above, with the summary of a real run, which is in the folder."""
+    summary = (folder / SUMMARY).read_text()
+    store(folder, rows, {}, 1.0)
+    (folder / SUMMARY).write_text(summary)
+    Oha().condense(trial, folder)
+    return Oha().read(trial, folder)
+
+
 def test_the_window_leaves_the_warm_up_out(plan: Plan, tmp_path: Path) -> None:
     # 10 per second for 4 s; 100 ms each, but 900 ms in the first two seconds.
     answers: list[Answer] = []
     for i in range(40):
         start = i / 10
         answers.append((start, start, start + (0.9 if i < 11 else 0.1), 200))
-    store(tmp_path, answers, {}, 4.0)
     trial = plan(offered_rps=10, duration_s=2, warmup_s=2, engine="oha")
-    Oha().condense(trial, tmp_path)
-    reading = Oha().read(trial, tmp_path)
+    reading = read_back(tmp_path, trial, answers, {})
     # Ended in [2, 4): starts 1.9 to 3.8 s, all of 100 ms; the last ended at 4.0.
     assert reading.samples == 20
     assert reading.achieved_rps == 10
-    assert reading.raw is not None
     assert reading.raw.p50_ms == pytest.approx(100, rel=0.001)
     assert reading.raw.max_ms == pytest.approx(100)
     assert reading.counts.ok == 40
@@ -63,23 +78,13 @@ def test_corrected_counts_from_the_ticket_and_raw_from_the_start(
     plan: Plan, tmp_path: Path
 ) -> None:
     # Tickets every 100 ms, taken up 400 ms later, answered 100 ms after that.
-    store(
-        tmp_path,
-        [(i / 10, i / 10 + 0.4, i / 10 + 0.5, 200) for i in range(40)],
-        {},
-        4.0,
-    )
+    rows = [(i / 10, i / 10 + 0.4, i / 10 + 0.5, 200) for i in range(40)]
     trial = plan(offered_rps=10, duration_s=3, warmup_s=1, engine="oha")
-    Oha().condense(trial, tmp_path)
-    reading = Oha().read(trial, tmp_path)
-    assert reading.raw is not None
-    assert reading.corrected is not None
+    reading = read_back(tmp_path, trial, rows, {})
     assert reading.raw.p50_ms == pytest.approx(100, rel=0.001)
     assert reading.corrected.p50_ms == pytest.approx(500, rel=0.001)
     assert reading.lag_ms == 0
     curves = Oha().curves(trial, tmp_path)
-    assert curves.corrected is not None
-    assert curves.raw is not None
     assert curves.raw.count == curves.corrected.count == reading.samples
     assert {round(ms) for _, ms in curves.raw.points} == {100}
     assert {round(ms) for _, ms in curves.corrected.points} == {500}
@@ -87,17 +92,11 @@ def test_corrected_counts_from_the_ticket_and_raw_from_the_start(
 
 def test_a_generator_that_is_late_itself_does_not_hide_it(plan: Plan, tmp_path: Path) -> None:
     # Due every 100 ms, but each ticket is issued 300 ms late.
-    store(
-        tmp_path,
-        [(i / 10 + 0.3, i / 10 + 0.3, i / 10 + 0.4, 200) for i in range(30)],
-        {},
-        4.0,
-    )
+    rows = [(i / 10 + 0.3, i / 10 + 0.3, i / 10 + 0.4, 200) for i in range(30)]
     trial = plan(offered_rps=10, duration_s=2, warmup_s=1, engine="oha")
+    store(tmp_path, rows, {}, 4.0)
     Oha().condense(trial, tmp_path)
     reading = Oha().read(trial, tmp_path)
-    assert reading.corrected is not None
-    assert reading.raw is not None
     assert reading.corrected.p50_ms == pytest.approx(400, rel=0.001)
     assert reading.raw.p50_ms == pytest.approx(100, rel=0.001)
     assert reading.lag_ms == pytest.approx(300)
@@ -147,14 +146,6 @@ def played(
     return rows, {text: n for text, n in errors.items() if n}, truth
 
 
-def read_back(
-    folder: Path, trial: TrialPlan, rows: list[Answer], errors: dict[str, int]
-) -> Reading:
-    store(folder, rows, errors, 2.0 + trial.duration_s)
-    Oha().condense(trial, folder)
-    return Oha().read(trial, folder)
-
-
 @pytest.mark.parametrize(
     ("rate", "connections", "stall_s", "p95_ms"), [(1800, 400, 1, 1000), (500, 5000, 9, 8000)]
 )
@@ -169,10 +160,7 @@ def test_a_stall_of_the_generator_is_told_though_connections_are_cut_off_at_the_
     rows, errors, truth = played(rate, connections, 15, issued)
     assert errors == {CUT_OFF: connections}
     reading = read_back(tmp_path, trial, rows, errors)
-    assert reading.corrected is not None
     true = truth.latency()
-    assert true is not None
-    assert true.p95_ms is not None
     assert true.p95_ms > p95_ms
     assert reading.corrected.p95_ms == pytest.approx(true.p95_ms, rel=0.001)
     assert reading.corrected.p50_ms == pytest.approx(true.p50_ms, rel=0.001)
@@ -220,9 +208,7 @@ def test_a_generator_in_time_is_never_late(
     rows, errors, truth = played(rate, connections, 15, lambda due: due, fate)
     reading = read_back(tmp_path, trial, rows, errors)
     assert reading.lag_ms == pytest.approx(0, abs=0.001)
-    assert reading.corrected is not None
     true = truth.latency()
-    assert true is not None
     assert reading.corrected.p50_ms == pytest.approx(true.p50_ms, rel=0.001)
     assert reading.corrected.p95_ms == pytest.approx(true.p95_ms, rel=0.001)
     assert reading.corrected.max_ms == pytest.approx(true.max_ms, abs=0.01)
@@ -256,24 +242,17 @@ def test_answers_of_the_window_are_counted_beside_those_of_the_run(
 
 def test_closed_load_counts_what_was_in_flight_at_the_end(raw: Raw, plan: Plan) -> None:
     folder = raw("oha-mixed-closed.json", SUMMARY)
-    summary = (folder / SUMMARY).read_text()
-    store(folder, [(None, 0.5, 0.6, 200), (None, 0.5, 0.7, 503)], {}, 1.0)
-    (folder / SUMMARY).write_text(summary)
     trial = plan(concurrency=10, offered_rps=None, duration_s=2, warmup_s=0, engine="oha")
-    Oha().condense(trial, folder)
-    counts = Oha().read(trial, folder).counts
+    rows = [(None, 0.5, 0.6, 200), (None, 0.5, 0.7, 503)]
+    counts = read_summary(folder, trial, rows).counts
     assert (counts.ok, counts.http_errors, counts.unfinished) == (1, 1, 10)
     assert counts.sent == 12
 
 
 def test_open_load_cannot_tell_what_was_in_flight(raw: Raw, plan: Plan) -> None:
     folder = raw("oha-never-open.json", SUMMARY)
-    summary = (folder / SUMMARY).read_text()
-    store(folder, [], {}, 1.0)
-    (folder / SUMMARY).write_text(summary)
     trial = plan(concurrency=10, offered_rps=100, duration_s=2, warmup_s=1, engine="oha")
-    Oha().condense(trial, folder)
-    reading = Oha().read(trial, folder)
+    reading = read_summary(folder, trial, [])
     assert reading.samples == 0
     assert reading.corrected is None
     assert reading.raw is None
@@ -292,12 +271,8 @@ def test_refused_and_closed_connections_are_socket_errors(
     raw: Raw, plan: Plan, capture: str, offered: int | None, errors: int
 ) -> None:
     folder = raw(f"{capture}.json", SUMMARY)
-    summary = (folder / SUMMARY).read_text()
-    store(folder, [], {}, 1.0)
-    (folder / SUMMARY).write_text(summary)
     trial = plan(concurrency=10, offered_rps=offered, duration_s=1, warmup_s=1, engine="oha")
-    Oha().condense(trial, folder)
-    reading = Oha().read(trial, folder)
+    reading = read_summary(folder, trial, [])
     assert reading.counts.socket_errors == errors
     assert reading.counts.timeouts == 0
     assert reading.notes[0].startswith(f"oha: {errors} ×")

@@ -1,6 +1,7 @@
 """wrk2's real output, answers worked out by hand from the captures."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +32,6 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: 
     assert reading.window_s == pytest.approx(9.75)
     assert reading.samples == 19500
     assert reading.achieved_rps == pytest.approx(2000.0)
-    assert reading.corrected is not None
-    assert reading.raw is not None
     assert reading.corrected.p50_ms == 6.547
     assert reading.corrected.p95_ms == 7.535
     assert reading.corrected.p99_ms == pytest.approx(8.31)
@@ -41,144 +40,114 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: 
     assert (reading.raw.p50_ms, reading.raw.p95_ms) == (5.651, 6.267)
     assert reading.raw.p99_ms == pytest.approx(6.86)
     assert reading.problems == reading.notes == ()
-
-
-def test_counts_cover_the_whole_run_and_say_so(raw: Raw, plan: Plan) -> None:
-    counts = read(raw, "01b-healthy-U", plan()).counts
+    # Counts cover the whole run and say so.
+    counts = reading.counts
     assert (counts.ok, counts.http_errors, counts.socket_errors) == (38898, 0, 0)
     assert counts.accounted_s == pytest.approx(20.01)
     assert (counts.sent, counts.timeouts, counts.unfinished) == (None, None, None)
 
 
-def test_without_u_there_is_no_raw_latency(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "01-healthy-latency", plan())
-    assert reading.raw is None
-    assert reading.corrected is not None
-    assert reading.corrected.p95_ms == 9.135
-
-
-def test_a_closed_run_has_only_raw_latency(raw: Raw, plan: Plan) -> None:
-    # The connections were never on pace: what wrk2 calls corrected means nothing then.
-    reading = read(raw, "08-saturated-c100-max500rps-R1000", plan(offered_rps=None))
-    assert reading.corrected is None
-    assert reading.raw is not None
-    assert (reading.raw.p50_ms, reading.raw.p95_ms) == (201.087, 204.287)
-    assert reading.achieved_rps == pytest.approx(4848 / 9.75)
-
-
-def test_a_closed_run_without_u_is_refused(raw: Raw, plan: Plan) -> None:
-    refused = refuse(raw, "01-healthy-latency", plan(offered_rps=None))
-    assert "Uncorrected" in refused.problem
-
-
-def test_overload_shows_in_corrected_latency_in_seconds(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "08-saturated-c100-max500rps-R1000", plan(offered_rps=1000))
-    assert reading.corrected is not None
-    assert reading.corrected.p50_ms == 7671.807
-    assert reading.corrected.p95_ms == 9904.127
-    assert reading.corrected.p99_ms == pytest.approx(10100)
-
-
-def test_a_stall_is_in_the_corrected_latency_and_not_in_the_raw_one(raw: Raw, plan: Plan) -> None:
-    # -t2 -c20 -d22: 10 s + 5 ms × 10 = 10.05 s, a window of 11.95 s.
-    reading = read(
-        raw,
-        "06b-stall-3s-after-calibration-U",
-        plan(concurrency=20, offered_rps=500, duration_s=11),
-    )
-    assert reading.window_s == pytest.approx(11.95)
-    assert reading.achieved_rps == pytest.approx(5972 / 11.95)
-    assert reading.corrected is not None
-    assert reading.raw is not None
-    assert reading.corrected.mean_ms == 382.435
-    assert reading.corrected.p95_ms == 2414.591
-    assert reading.raw.p99_ms == pytest.approx(4.02)
-
-
-def test_five_thousand_connections_keep_their_rate_although_the_summary_says_not(
-    raw: Raw, plan: Plan
-) -> None:
-    # -d30: calibrated at 10 + 12.5 = 22.5 s. Printed: 3995 req/s, opening included.
-    reading = read(
-        raw, "09-5000conns-R5000-d30", plan(concurrency=5000, offered_rps=5000, duration_s=7)
-    )
-    assert reading.window_s == pytest.approx(7.5)
-    assert reading.achieved_rps == pytest.approx(37258 / 7.5)
-    assert reading.achieved_rps > 0.99 * 5000
-
-
-def test_timeouts_are_a_note_and_not_a_count(raw: Raw, plan: Plan) -> None:
-    reading = read(
-        raw,
-        "09c-5000conns-R1000-d30-false-timeouts",
-        plan(concurrency=5000, offered_rps=1000, duration_s=7),
-    )
-    assert reading.counts.timeouts is None
-    assert reading.counts.socket_errors == 0
-    assert "not a number of requests" in reading.notes[0]
-
-
-def test_all_500_are_http_errors_and_none_is_ok(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "02-all-500", plan(concurrency=20, offered_rps=200, duration_s=1))
-    assert (reading.counts.ok, reading.counts.http_errors) == (0, 2402)
-
-
-def test_a_tenth_503_is_counted_apart(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "02c-mixed-10pct-503", plan(concurrency=20, offered_rps=200, duration_s=1))
-    assert (reading.counts.ok, reading.counts.http_errors) == (2162, 240)
+def told(reading: Reading, path: str) -> object:
+    """A part of a reading by its path, `raw.p95_ms`; None where a part of it is None."""
+    found: object = reading
+    for name in path.split("."):
+        found = None if found is None else getattr(found, name)
+    return found
 
 
 @pytest.mark.parametrize(
-    ("capture", "duration_s"),
-    [("03-never-answers", 1), ("04-server-closes-without-answer", 1)],
+    ("capture", "planned", "says"),
+    [
+        # Without -U there is no raw latency.
+        ("01-healthy-latency", (100, 2000, 9), {"raw": None, "corrected.p95_ms": 9.135}),
+        # Closed connections were never on pace: what wrk2 calls corrected means nothing then.
+        (
+            "08-saturated-c100-max500rps-R1000",
+            (100, None, 9),
+            {
+                "corrected": None,
+                "raw.p50_ms": 201.087,
+                "raw.p95_ms": 204.287,
+                "achieved_rps": 4848 / 9.75,
+            },
+        ),
+        # Overload: corrected latency in seconds.
+        (
+            "08-saturated-c100-max500rps-R1000",
+            (100, 1000, 9),
+            {
+                "corrected.p50_ms": 7671.807,
+                "corrected.p95_ms": 9904.127,
+                "corrected.p99_ms": 10100,
+            },
+        ),
+        # -t2 -c20 -d22: 10 s + 5 ms × 10 = 10.05 s, a window of 11.95 s.
+        (
+            "06b-stall-3s-after-calibration-U",
+            (20, 500, 11),
+            {
+                "window_s": 11.95,
+                "achieved_rps": 5972 / 11.95,
+                "corrected.mean_ms": 382.435,
+                "corrected.p95_ms": 2414.591,
+                "raw.p99_ms": 4.02,
+            },
+        ),
+        # -d30: calibrated at 10 + 12.5 = 22.5 s. Printed: 3995 req/s, opening included; yet they
+        # kept their rate.
+        ("09-5000conns-R5000-d30", (5000, 5000, 7), {"window_s": 7.5, "achieved_rps": 37258 / 7.5}),
+        (
+            "09c-5000conns-R1000-d30-false-timeouts",
+            (5000, 1000, 7),
+            {"counts.timeouts": None, "counts.socket_errors": 0},
+        ),
+        ("02-all-500", (20, 200, 1), {"counts.ok": 0, "counts.http_errors": 2402}),
+        ("02c-mixed-10pct-503", (20, 200, 1), {"counts.ok": 2162, "counts.http_errors": 240}),
+        (
+            "03-never-answers",
+            (20, 200, 1),
+            {"samples": 0, "achieved_rps": 0, "corrected": None, "raw": None},
+        ),
+        (
+            "04-server-closes-without-answer",
+            (20, 200, 1),
+            {"samples": 0, "achieved_rps": 0, "corrected": None, "raw": None},
+        ),
+        ("03c-answers-after-3s-T2s", (20, 200, 3), {"samples": 20, "raw.p50_ms": 3002.367}),
+        ("07-short-2s", (100, 2000, 9), {"window_s": 2.0}),
+        # Calibrated at 10.125 s of 14 s; read 47, and write 421225 while connections were refused.
+        (
+            "11-server-restart-midrun",
+            (50, 1000, 3),
+            {"counts.socket_errors": 47, "counts.sent": None, "achieved_rps": 3566 / 3.875},
+        ),
+        ("12-ulimit-200-c1000", (1000, 1000, 9), {"counts.socket_errors": 0}),
+    ],
 )
-def test_no_answer_at_all_has_no_latency(
-    raw: Raw, plan: Plan, capture: str, duration_s: int
+def test_a_run_is_read(
+    raw: Raw, plan: Plan, capture: str, planned: tuple[int, int | None, int], says: dict[str, float]
 ) -> None:
-    reading = read(raw, capture, plan(concurrency=20, offered_rps=200, duration_s=duration_s))
-    assert reading.samples == 0
-    assert reading.achieved_rps == 0
-    assert reading.corrected is None
-    assert reading.raw is None
+    reading = read(raw, capture, plan(*planned))
+    assert {path: told(reading, path) for path in says} == pytest.approx(says, rel=1e-9)
 
 
-def test_answers_after_three_seconds_are_read(raw: Raw, plan: Plan) -> None:
-    reading = read(
-        raw, "03c-answers-after-3s-T2s", plan(concurrency=20, offered_rps=200, duration_s=3)
-    )
-    assert reading.samples == 20
-    assert reading.raw is not None
-    assert reading.raw.p50_ms == 3002.367
-
-
-def test_a_short_run_is_uncalibrated_and_a_problem(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "07-short-2s", plan())
-    assert reading.window_s == pytest.approx(2.0)
-    assert "0 of its 2 threads" in reading.problems[0]
-
-
-def test_connections_that_threads_do_not_divide_are_a_problem(raw: Raw, plan: Plan) -> None:
-    problems = read(
-        raw, "05c-conns-not-multiple-of-threads", plan(concurrency=50, offered_rps=300)
-    ).problems
-    assert any("opened 48 of 50" in problem for problem in problems)
-
-
-def test_after_a_restart_attempts_to_send_are_no_requests(raw: Raw, plan: Plan) -> None:
-    # Calibrated at 10.125 s of 14 s; read 47, and write 421225 while connections were refused.
-    reading = read(
-        raw, "11-server-restart-midrun", plan(concurrency=50, offered_rps=1000, duration_s=3)
-    )
-    assert reading.counts.socket_errors == 47
-    assert reading.counts.sent is None
-    assert reading.notes[0].startswith("wrk2 failed 421225 times to connect or to send (attempts")
-    assert reading.achieved_rps == pytest.approx(3566 / 3.875)
-
-
-def test_connections_given_up_for_lack_of_files_are_no_requests(raw: Raw, plan: Plan) -> None:
-    reading = read(raw, "12-ulimit-200-c1000", plan(concurrency=1000, offered_rps=1000))
-    assert reading.counts.socket_errors == 0
-    assert reading.notes[0].startswith("wrk2 failed 805 times")
+@pytest.mark.parametrize(
+    ("capture", "planned", "says"),
+    [
+        ("09c-5000conns-R1000-d30-false-timeouts", (5000, 1000, 7), "not a number of requests"),
+        ("11-server-restart-midrun", (50, 1000, 3), "wrk2 failed 421225 times to connect or to "),
+        ("12-ulimit-200-c1000", (1000, 1000, 9), "wrk2 failed 805 times"),
+        ("07-short-2s", (100, 2000, 9), "0 of its 2 threads"),
+        ("05c-conns-not-multiple-of-threads", (50, 300, 9), "opened 48 of 50"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_said(
+    raw: Raw, plan: Plan, capture: str, planned: tuple[int, int, int], says: str
+) -> None:
+    reading = read(raw, capture, plan(*planned))
+    # Notes, and problems, which make the trial invalid.
+    is_problem = capture.startswith(("05c", "07"))
+    assert any(says in one for one in (reading.problems if is_problem else reading.notes[:1]))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +165,13 @@ def test_a_run_that_did_not_start_is_refused_with_its_reason(
     refused = refuse(raw, capture, plan())
     assert says in refused.problem
     assert refused.line is not None
+
+
+def test_another_plan_than_the_run_s_is_refused(raw: Raw, plan: Plan) -> None:
+    assert "the plan says 50" in refuse(raw, "01b-healthy-U", plan(concurrency=50)).problem
+    # A closed run without -U.
+    closed = refuse(raw, "01-healthy-latency", plan(offered_rps=None))
+    assert "Uncorrected" in closed.problem
 
 
 @pytest.mark.parametrize("keep", [1, 3, 22, 60, 100, 180, 182, 183, 184])
@@ -228,10 +204,6 @@ def test_a_line_wrk2_never_prints_is_refused_by_number(raw: Raw, plan: Plan) -> 
     assert refused.value.line == 184
 
 
-def test_another_plan_than_the_runs_is_refused(raw: Raw, plan: Plan) -> None:
-    assert "the plan says 50" in refuse(raw, "01b-healthy-U", plan(concurrency=50)).problem
-
-
 def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
     spectrum = Spectrum(
         summary=((0.99, 90_000.0),), rows=((0.5, 1.0), (1.0, 2.0)), mean_ms=1, max_ms=2, count=9
@@ -242,9 +214,16 @@ def test_units_of_the_summary_become_milliseconds(tmp_path: Path) -> None:
     assert spectrum.at(0.5) == 1.0
 
 
-def test_seconds_milliseconds_and_microseconds_are_told_apart(raw: Raw) -> None:
-    said = parse(raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT)
-    assert said.uncorrected is not None
+@pytest.mark.parametrize(
+    ("printed", "ms"),
+    [("1.50us", 0.0015), ("1.50ms", 1.5), ("1.50s", 1500), ("1.50m", 90_000), ("1.50h", 5.4e6)],
+)
+def test_every_unit_becomes_milliseconds(raw: Raw, printed: str, ms: float) -> None:
+    path = raw("wrk2-06b-stall-3s-after-calibration-U.txt", OUTPUT) / OUTPUT
+    path.write_text(re.sub(r"100\.000% +\S+", f"100.000%  {printed}", path.read_text(), count=1))
+    said = parse(path)
+    assert dict(said.recorded.summary)[1.0] == pytest.approx(ms)
+    # As they were printed.
     assert dict(said.uncorrected.summary)[0.5] == pytest.approx(0.155)
     assert dict(said.uncorrected.summary)[0.99] == pytest.approx(4.02)
     assert dict(said.recorded.summary)[0.9] == pytest.approx(1820)
@@ -273,7 +252,6 @@ def test_threads_divide_the_connections(
 
 def test_a_longer_warm_up_is_a_run_before(plan: Plan) -> None:
     schedule = Wrk2().schedule(plan(concurrency=100, warmup_s=30, duration_s=15), Path())
-    assert schedule.warm_up is not None
     assert "-d20s" in schedule.warm_up
     assert schedule.total_s == 46
 
@@ -317,8 +295,6 @@ def test_a_thread_that_overslept_its_start_is_missed_by_its_sockets() -> None:
 def test_curves_are_the_printed_rows_up_to_ten_answers_from_the_end(raw: Raw, plan: Plan) -> None:
     trial = plan(concurrency=100, offered_rps=2000, duration_s=9)
     curves = Wrk2().curves(trial, raw("wrk2-01b-healthy-U.txt", OUTPUT))
-    assert curves.corrected is not None
-    assert curves.raw is not None
     assert curves.corrected.count == curves.raw.count == 19500
     assert dict(curves.corrected.points)[0.5] == 6.547
     # 10 of 19,500 are beyond 99.949 %.

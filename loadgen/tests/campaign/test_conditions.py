@@ -1,0 +1,165 @@
+"""Runs that change the lab on purpose: explanations, planted bottlenecks."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.campaign.derive import Trial, read_trial
+from lab.errors import Interrupted, LabUnreachable
+from lab.experiments.cases import Case
+from lab.experiments.explain import Explain
+from lab.experiments.planted import Planted
+from lab.model import AS_IT_IS, Condition, TrialPlan, Warmth
+from lab.store.records import to_json
+from lab.store.series import NAME as SERIES
+from lab.system.observe import observe
+from support.bench import WARM, Bench
+
+EXPLAIN = {
+    "kind": "explain",
+    "own": to_json(Explain(1, 1)),
+    "servers": ("a",),
+    "modes": ("closed",),
+}
+TRIALS = [
+    "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
+]  # fmt: skip
+
+
+def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str, object]]) -> None:
+    """Every trial's row has these values, by its raw folder."""
+    real = read_trial
+
+    def changed(record: Any, raw: Path, engines: Any) -> Trial:
+        trial = real(record, raw, engines)
+        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))  # type: ignore[arg-type]
+
+    for module in ("derive", "loop"):
+        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
+
+
+def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "confidence": 0.9})
+    ready.interrupt(**EXPLAIN)
+    assert ready.resume() == 0
+    assert ready.column("trial") == TRIALS
+    conditions = [
+        json.loads((ready.run_dir / "raw" / row["trial"] / "trial.json").read_text())["plan"]
+        for row in ready.rows
+    ]
+    assert [plan["condition"]["knobs"] for plan in conditions] == [{}, {}, {"pool_size": 400}]
+    said = ready.text.getvalue()
+    assert "a: step 1, worker pool (named, confidence 0.90): inconclusive: pool_size 200" in said
+    assert "no interval: 1 and 1 trials" in said
+    assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
+    assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()
+
+
+def test_a_resumed_run_decides_by_the_series_it_fetched(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(raw: Path) -> dict[str, object]:
+        return {"bottleneck": "worker pool" if (raw / SERIES).exists() else "unknown"}
+
+    def stopped(*_: object) -> str | None:
+        raise Interrupted
+
+    rejudged(monkeypatch, seen)
+    ready.observe = stopped
+    with pytest.raises(Interrupted):
+        ready.run(**EXPLAIN)
+    assert ready.rows == []
+    ready.observe = observe
+    assert ready.resume() == 0
+    assert ready.column("trial") == TRIALS
+    assert ready.column("bottleneck") == ["worker pool"] * 3
+
+
+LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENCY": "300"},))
+
+
+def planted(*conditions: Condition, server: str = "a") -> dict[str, object]:
+    """What makes a run one of planted bottlenecks."""
+    cases = [
+        Case(f"c{at}", server, "/downstream", 100, ("none",), condition)
+        for at, condition in enumerate(conditions, 1)
+    ]
+    return {"kind": "planted", "modes": ("closed",), "own": to_json(Planted(tuple(cases)))}
+
+
+def test_a_trial_is_made_under_its_condition_and_the_lab_is_put_back(ready: Bench) -> None:
+    warm: list[tuple[object, int]] = []
+
+    def seen(plan: TrialPlan, *_: object) -> Warmth:
+        warm.append((ready.lab.pool_sizes[plan.server], len(ready.lab.toxics)))
+        return WARM
+
+    ready.warm = seen  # type: ignore[method-assign]
+    assert ready.run(**planted(LIMITED, AS_IT_IS, LIMITED)) == 0
+    # Warmed up once, on the lab as it is.
+    assert warm == [(200, 0)]
+    # 20 threads / 0.5 s; 100 connections / 0.2 s.
+    assert ready.column("predicted_rps") == ["40.000", "500.000", "40.000"]
+    assert (ready.lab.pool_sizes["a"], ready.lab.toxics) == (200, [])
+
+
+def test_conditions_are_unlike_on_purpose(ready: Bench) -> None:
+    ready.lab.settings["b"] = {"downstream_timeout_ms": 1}
+    ready.run(**planted(LIMITED))
+    assert "unequal" not in ready.rows[0]["invalid_reasons"]
+    assert "no row will be valid" not in ready.text.getvalue()
+
+
+def test_an_interrupted_run_leaves_the_lab_as_it_was(ready: Bench) -> None:
+    ready.interrupt(5.0, **planted(LIMITED))
+    assert (ready.lab.pool_sizes["a"], ready.lab.toxics) == (200, [])
+    assert [ready.lab.patches[0], ready.lab.patches[-1]] == [
+        ("a", {"pool_size": 20}),
+        ("a", {"pool_size": 200}),
+    ]
+
+
+def test_what_cannot_be_put_back_is_one_warning(ready: Bench) -> None:
+    ready.lab.system.at(12.0, lambda: ready.lab.down.add("toxiproxy"))
+    with pytest.raises(LabUnreachable):
+        ready.run(**planted(LIMITED, LIMITED))
+    warnings = [line for line in ready.text.getvalue().splitlines() if "put back" in line]
+    assert len(warnings) == 1
+    assert ready.lab.pool_sizes["a"] == 200
+
+
+def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
+    ready: Bench, tmp_path: Path
+) -> None:
+    folder = tmp_path / "host-changes"
+    folder.mkdir()
+    ready.place = dataclasses.replace(ready.place, host_changes=folder)
+    asked: list[str] = []
+
+    def host() -> None:
+        for request in folder.glob("*.request"):
+            asked.append(request.read_text())
+            request.unlink()
+            (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
+            ready.lab.new_jvm("a")
+        ready.lab.system.at(ready.lab.system.elapsed_s + 0.05, host)
+
+    seen: list[object] = []
+
+    def warm(plan: TrialPlan, connections: int, *_: object) -> Warmth:
+        seen.append((connections, ready.lab.identities[plan.server].start_time_ms))
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    host()
+    # In the end nobody is there to answer: what is asked then is for test_conditions.
+    condition = Condition(host={"SERVER_BACKLOG": "1"})
+    ready.run(**planted(condition, condition, AS_IT_IS))
+    assert seen == [(50, 1001), (100, 1002)]
+    assert asked == ["SERVER=a\nSERVER_BACKLOG=1\n", "SERVER=a\n"]

@@ -1,0 +1,146 @@
+"""The JVMs of a run: fresh, proven warm, asked what a request costs; and the load engine."""
+
+import pytest
+
+from lab.campaign.engine_choice import choose_engines
+from lab.errors import EngineError
+from lab.model import Demand, TrialPlan, Warmth
+from support.bench import WARM, Bench
+from support.fakes import FakeEngine
+
+
+class Second(FakeEngine):
+    name = "oha"
+
+
+def test_the_first_engine_that_runs_is_taken_and_another_one_is_said() -> None:
+    first, second = FakeEngine(), Second()
+    assert list(choose_engines((), [first, second]).engines.values()) == [first]
+    first.here = False
+    chosen = choose_engines((), [first, second])
+    assert list(chosen.engines.values()) == [second]
+    assert chosen.notes == ("wrk2 does not run on this machine: oha is the load engine",)
+
+
+def test_a_named_engine_that_does_not_run_is_refused() -> None:
+    first, second = FakeEngine(), Second()
+    second.here = False
+    with pytest.raises(EngineError, match=r"ENGINE=oha does not run.*here run: wrk2"):
+        choose_engines(("oha",), [first, second])
+    first.here = False
+    with pytest.raises(EngineError, match="no load engine"):
+        choose_engines((), [first, second])
+
+
+def test_of_several_engines_those_that_do_not_run_are_left_out_and_said() -> None:
+    first, second = FakeEngine(), Second()
+    first.here = False
+    chosen = choose_engines(("wrk2", "oha"), [first, second])
+    assert list(chosen.engines) == ["oha"]
+    assert chosen.notes == ("wrk2 does not run on this machine: left out",)
+
+
+def test_a_jvm_is_proven_warm_once_for_each_route(ready: Bench) -> None:
+    ready.run(concurrencies=(100, 200))
+    assert ready.warmed == ["a", "b"]
+
+
+def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
+    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s")
+    ready.run(servers=("a",))
+    assert set(ready.column("valid")) == {"false"}
+    assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
+
+
+def replaced(ready: Bench, times: int) -> Bench:
+    """Its JVM is replaced in the light load, after the proof, so many times."""
+
+    def light_load(plan: TrialPlan, *_: object) -> Demand:
+        if len(ready.measured) < times:
+            ready.lab.new_jvm("a")
+        ready.measured.append((plan.server, plan.route))
+        return Demand(100, 2000, 0.004, 0.01)
+
+    ready.light_load = light_load  # type: ignore[method-assign]
+    return ready
+
+
+def test_a_jvm_that_was_replaced_after_its_proof_is_warmed_up_again(ready: Bench) -> None:
+    assert replaced(ready, 1).run(servers=("a",)) == 0
+    assert ready.warmed == ["a", "a"]
+    assert ready.column("valid") == ["true", "true"]
+    assert "a: its JVM was replaced after it was warmed up: warming" in ready.text.getvalue()
+
+
+def test_one_that_is_replaced_again_is_cold(ready: Bench) -> None:
+    replaced(ready, 2).run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
+    assert ready.warmed == ["a", "a", "a"]
+    # The next trial finds a JVM that stays, and warms it up.
+    assert ready.column("invalid_reasons") == [
+        "cold JVM: its JVM was replaced after it was warmed up",
+        "",
+    ]
+    # Nor is anything known of what a request costs there.
+    assert ready.column("binding") == ["connections", "host CPU"]
+
+
+def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(ready: Bench) -> None:
+    ready.run(launches=2, modes=("closed",), concurrencies=(100, 200))
+    assert ready.column("launch", "server", "concurrency") == [
+        ("1", "a", "100"),
+        ("1", "b", "100"),
+        ("1", "a", "200"),
+        ("1", "b", "200"),
+        ("2", "b", "100"),
+        ("2", "a", "100"),
+        ("2", "b", "200"),
+        ("2", "a", "200"),
+    ]
+    assert ready.lab.restarts == ["a", "b", "b", "a"]
+    assert ready.warmed == ["a", "b", "b", "a"]
+
+
+def test_arms_of_a_server_are_fresh_jvms_of_their_own(ready: Bench) -> None:
+    ready.run(launches=2, arms=("x", "y"), servers=("a",), modes=("closed",))
+    assert ready.column("launch", "arm") == [
+        ("1", "x"),
+        ("1", "y"),
+        ("2", "y"),
+        ("2", "x"),
+    ]
+    assert len(ready.lab.restarts) == 4
+
+
+def test_a_scaled_run_says_so(ready: Bench) -> None:
+    ready.run(scale=0.1)
+    assert "durations × 0.1 (a quick look, not a result)" in ready.text.getvalue()
+    assert "0.1" in (ready.run_dir / "REPORT.md").read_text()
+
+
+def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench) -> None:
+    ready.demand = Demand(100, 2000, 0.004, 0.01)
+    ready.run(concurrencies=(100, 200), modes=("closed",))
+    assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
+    # 2 CPUs of the host at 10 ms a request.
+    assert {(r["expected_rps"], r["binding"]) for r in ready.rows} == {("200.000", "host CPU")}
+    assert ready.column("expected_p95_ms") == ["500.000"] * 2 + ["1000.000"] * 2
+    # Faster than an estimate is not faster than possible.
+    assert {(r["valid"], r["predicted_rps"]) for r in ready.rows[:2]} == {("true", "500.000")}
+    said = (
+        "prediction: a /downstream 200 closed: ≤ 1,000 req/s (connections: 200 / 0.2 s); "
+        "host CPU ≈ 200 req/s (estimate: 2 / 10 ms); server CPU ≈ 500 req/s (estimate: 2 / 4 ms)"
+    )
+    assert ready.text.getvalue().count(said) == 1
+
+
+def test_a_demand_that_cannot_be_told_is_not_asked_for_again(ready: Bench) -> None:
+    ready.run(servers=("a",))
+    assert ready.measured == [("a", "/downstream")]
+    assert ready.column("binding") == ["offered load", "connections"]
+    assert ready.column("expected_p95_ms") == ["200.000"] * 2
+
+
+def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
+    ready.warmth = Warmth(False, (), "not steady within 60 s")
+    ready.run(servers=("a",))
+    assert ready.measured == []

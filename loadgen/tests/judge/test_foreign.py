@@ -1,0 +1,197 @@
+"""Prediction, gates and verdict of a service that is not the lab's."""
+
+import dataclasses
+
+import pytest
+
+from lab.judge.fairness import compare
+from lab.judge.gates import judge
+from lab.judge.predict import predict
+from lab.model import HIGH, Demand, Observation, Series, Usage, Warmth
+from support.fakes import latency, measurement, observation, plan, reading
+from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
+from support.series import CLOSES, OPENS, counter, gauge
+
+UNPROVEN = Warmth(False, (), "nothing tells", provable=False)
+
+
+def test_all_but_what_is_offered_is_an_estimate() -> None:
+    demand = Demand(200, 4000, None, 0.001, 200.0)
+    closed = predict("/x", 400, None, foreign(), demand, 2)
+    assert closed.rps is None
+    assert [(one.resource, one.rps, one.estimate) for one in closed.bounds] == [
+        ("worker pool", 1000.0, True),
+        ("connections", 2000.0, True),
+        ("host CPU", 2000.0, True),
+    ]
+    assert closed.expected_p95_ms == 400
+    opened = predict("/x", 400, 500, foreign(None), demand, 2)
+    assert (opened.rps, opened.expected_p95_ms) == (500, None)
+    assert predict("/x", 400, None, foreign(None)).bounds == ()
+
+
+def test_an_r0_that_the_light_load_did_not_have_is_no_expectation() -> None:
+    slower = Demand(20, 4000, None, None, 0.13, light_rps=9000)
+    assert predict("/x", 20, None, foreign(None), slower, 2).bounds == ()
+    held = Demand(200, 4000, None, None, 200.0, light_rps=990)
+    assert predict("/x", 400, None, foreign(None), held, 2).bounds[0].rps == 2000
+
+
+def test_a_trial_without_an_exporter_is_valid_and_says_what_was_not_asked() -> None:
+    said = judge(
+        measurement(foreign_record(None, warmth=UNPROVEN), reading(2000, raw=latency(200))),
+        observation(),
+    )
+    assert said.valid
+    assert any("identity, restart, settings" in note for note in said.notes)
+    assert "warm-up was not proven: nothing tells" in said.notes
+
+
+def test_gates_that_can_be_asked_are() -> None:
+    fast = reading(2000, raw=latency(200))
+    restarted = foreign(dataclasses.replace(JVM, start_time_ms=2_000_000))
+    cases = (
+        (foreign_record(after=restarted), fast, "the JVM restarted during the trial"),
+        (foreign_record(jit_share=0.5), fast, "cold JVM"),
+        (foreign_record(warmth=Warmth(False, (), "never")), fast, "cold JVM: never"),
+        (foreign_record(), reading(100, raw=latency(200)), "Little's law does not hold"),
+        (foreign_record(after=None, after_problem="gone"), fast, ""),
+    )
+    for of, said, reason in cases[:4]:
+        assert any(reason in one for one in judge(measurement(of, said), observation()).reasons)
+
+
+def test_the_lab_s_own_downstream_is_no_evidence_against_it() -> None:
+    late = [counter("lab_downstream_lag_seconds_bucket", 100.0, le=le) for le in ("1", "+Inf")]
+    said = judge(
+        measurement(foreign_record(None), reading(2000, raw=latency(200))),
+        Observation((OPENS, CLOSES), (gauge("up", 1, job="cadvisor"), *late)),
+    )
+    assert said.valid
+    assert not any("downstream was late" in note for note in said.notes)
+    assert not any("did not see" in note for note in said.notes)
+
+
+def test_a_tomcat_whose_threads_are_all_busy_is_named_for_its_pool() -> None:
+    found = judged(foreign_record(), *TOMCAT)
+    assert found.bottleneck == "worker pool"
+    assert found.confidence >= HIGH
+    # 400 connections in flight, 200 of them with a thread.
+    assert (
+        "200 of 200 busy, 200 waiting; 200 / 0.2 s = 1,000 req/s, measured 1,000" in found.sentence
+    )
+    assert found.missing == ()
+
+
+def test_a_busy_pool_with_nobody_waiting_is_not_named() -> None:
+    assert judged(foreign_record(), *TOMCAT, rps=500).bottleneck == "unknown"
+
+
+def test_without_an_exporter_nothing_is_named_with_confidence_and_it_is_said_why() -> None:
+    found = judged(foreign_record(None), *CONTAINER)
+    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert found.missing == (
+        "no JMX exporter at my-service:9404 that prometheus/own.json lists: heap, GC, descriptors "
+        "and pool unknown; see docs/your-own-service.md",
+    )
+    full = judged(foreign_record(None, usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER)
+    assert full.bottleneck == "host CPU"
+    assert full.confidence < HIGH
+
+
+def test_an_exporter_that_nobody_reads_and_a_service_that_is_no_container_are_said() -> None:
+    unread = dataclasses.replace(JVM, scraped=False)
+    found = judged(foreign_record(unread), gauge("up", 1, job="cadvisor"))
+    assert 'list "my-service" in prometheus/own.json' in found.missing[0]
+    assert "my-service is no container of the lab" in found.missing[1]
+
+
+def test_a_load_that_got_all_it_can_have_has_no_bottleneck_as_far_as_r0_is_known() -> None:
+    found = judged(foreign_record(None), *CONTAINER, rps=1990, raw_ms=201)
+    assert (found.bottleneck, found.confidence) == ("none", 0.9)
+    assert "400 connections / 0.2 s = 2,000 req/s, measured 1,990" in found.sentence
+    unknown = judged(foreign_record(None, r0_ms=None), *CONTAINER, rps=1990, raw_ms=201)
+    assert unknown.bottleneck == "unknown"
+    assert any("R0 unknown" in line for line in unknown.missing)
+
+
+def test_a_load_faster_than_its_r0_shows_that_r0_was_not_known() -> None:
+    found = judged(foreign_record(None), *CONTAINER, rps=2500, raw_ms=160)
+    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert "2,500 req/s are 125% of connections / R0" in found.missing[-1]
+
+
+def test_an_r0_on_a_full_machine_is_not_relied_on() -> None:
+    full = foreign_record(usage=Usage(1, 1, 0.99, 0, 0.1, 10))
+    found = judged(full, *TOMCAT[:-4], *TOMCAT[-1:], rps=1990, raw_ms=201)
+    assert found.bottleneck == "none"
+    assert found.confidence < HIGH
+
+
+def test_a_pool_that_gave_more_than_its_size_over_r0_is_doubted() -> None:
+    found = judged(foreign_record(r0_ms=300.0), *TOMCAT, rps=1000, raw_ms=400)
+    assert found.bottleneck == "worker pool"
+    assert found.confidence <= 0.6
+    assert "1,000 req/s are 150% of workers / R0" in found.missing[-1]
+
+
+def without(*names: str) -> tuple[Series, ...]:
+    """What Prometheus has of TOMCAT, but for these."""
+    return tuple(one for one in TOMCAT if one.labels["__name__"] not in names)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((200.0, 10.0), "my-service:9404 tells of 2 connectors: which of their pools serves"),
+        ((-1.0, 200.0), "my-service:9404 tells of 2 connectors: which of their pools serves"),
+        ((-1.0,), "my-service:9404 tells of a pool of -1 worker threads, as a shared executor"),
+        ((), "my-service:9404 tells of no pool of worker threads"),
+    ],
+)
+def test_pools_that_cannot_be_told_apart_are_missing(sizes: tuple[float, ...], says: str) -> None:
+    pools = [
+        gauge("lab_worker_pool_size", size, server="my-service", connector=str(number))
+        for number, size in enumerate(sizes)
+    ]
+    found = judged(foreign_record(), *without("lab_worker_pool_size"), *pools)
+    assert found.bottleneck == "unknown"
+    assert any(line.startswith(says) for line in found.missing)
+    assert not any(one.resource == "worker pool" for one in found.ranked)
+
+
+def test_a_jvm_that_never_told_its_descriptors_is_not_said_to_have_none_left() -> None:
+    found = judged(foreign_record(), *without("process_open_fds", "process_max_fds"), rps=500)
+    assert found.bottleneck == "unknown"
+    assert any("tells of no file descriptors" in line for line in found.missing)
+
+
+def test_the_quotas_of_several_containers_are_no_quota() -> None:
+    def quota(container: str) -> Series:
+        return gauge("container_spec_cpu_quota", 30_000, service="my-service", id=container)
+
+    period = gauge("container_spec_cpu_period", 100_000, service="my-service", id="1")
+    one = judged(foreign_record(), *TOMCAT, quota("1"), period)
+    assert any(standing.resource == "server CPU" for standing in one.ranked)
+    two = judged(foreign_record(), *TOMCAT, quota("1"), quota("2"), period)
+    assert not any(standing.resource == "server CPU" for standing in two.ranked)
+    assert any("my-service is 2 containers with a CPU quota each" in line for line in two.missing)
+
+
+def test_an_exporter_that_may_be_another_s_is_said_to_be_taken_for_the_service_s() -> None:
+    def notes(server: str, *series: Series) -> tuple[str, ...]:
+        of = dataclasses.replace(plan("closed", server=server, predicted_rps=None), concurrency=400)
+        whole = measurement(foreign_record(plan=of), reading(2000, raw=latency(200)))
+        return judge(whole, Observation((OPENS, CLOSES), (gauge("up", 1), *series))).notes
+
+    taken = "the JMX exporter on {}:9404 is taken for that of port 8080"
+    assert taken.format("my-service") in notes("my-service")
+    assert not any("is taken for" in one for one in notes("my-service", *CONTAINER))
+    assert taken.format("a.b") in notes("a.b", *CONTAINER)
+
+
+def test_its_limits_are_those_that_it_tells() -> None:
+    assert compare({"x": foreign()}).equal == {
+        "url": URL, "jdk": "21.0.1", "max_heap_bytes": 2**30,
+    }  # fmt: skip
+    assert compare({"x": foreign(None)}).equal == {"url": URL}

@@ -1,0 +1,149 @@
+"""Benches on a fake lab, a fake engine and a fake clock, and what they leave on the disk."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from rich.console import Console
+
+from lab.campaign.resume import resume
+from lab.campaign.run import run
+from lab.campaign.tools import Lab, Stages
+from lab.errors import Interrupted
+from lab.model import Demand, Experiment, TrialPlan, WarmCycle, Warmth
+from lab.system.jvm import fresh_jvm
+from support.fakes import FakeLab
+from support.runs import HOST_FILE
+
+RUN = "20260131T120000Z-bench"
+WARM = Warmth(True, (WarmCycle(2.0, 2.0, 500.0, 200.0, 0.01),))
+EXPERIMENT = Experiment(
+    name="bench",
+    servers=("a", "b"),
+    routes=("/downstream",),
+    concurrencies=(200,),
+    modes=("open", "closed"),
+    rate_rps=None,
+    duration_s=15,
+    warmup_s=None,
+    words=("CONC=200",),
+)
+
+
+@dataclasses.dataclass
+class Ready:
+    """A run ready to start on a fake lab. What it says is in `text`; `rows` and `manifest` are read
+    back from the disk, from the folder `name` and its `table`."""
+
+    place: Any
+    lab: FakeLab
+    text: io.StringIO = dataclasses.field(default_factory=io.StringIO)
+    name: ClassVar[str] = RUN
+    table: ClassVar[str] = "trials.csv"
+
+    @property
+    def console(self) -> Console:
+        return Console(file=self.text, width=120)
+
+    @property
+    def where(self) -> Lab:
+        """The lab as a run is given it."""
+        return Lab(self.place, self.lab.stack, self.lab.system, self.console)
+
+    @property
+    def said(self) -> str:
+        """What was printed, as one line."""
+        return " ".join(self.text.getvalue().split())
+
+    @property
+    def run_dir(self) -> Path:
+        return self.place.results / self.name
+
+    @property
+    def csv(self) -> str:
+        path = self.run_dir / self.table
+        return path.read_text() if path.exists() else ""
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        return list(csv.DictReader(self.csv.splitlines()))
+
+    def column(self, *names: str) -> list[Any]:
+        """Of every row this cell, or these as a tuple."""
+        cells = [tuple(row[name] for name in names) for row in self.rows]
+        return cells if len(names) > 1 else [cell for (cell,) in cells]
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.run_dir / "manifest.json").read_text())  # type: ignore[no-any-return]
+
+
+@dataclasses.dataclass
+class Bench(Ready):
+    """A bench ready to be run."""
+
+    warmed: list[str] = dataclasses.field(default_factory=list)
+    warmth: Warmth = WARM
+    demand: Demand | None = None
+    measured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    observe: Callable[..., str | None] = lambda *_: None
+
+    def warm(self, plan: TrialPlan, *_: object) -> Warmth:
+        self.warmed.append(plan.server)
+        return self.warmth
+
+    def light_load(self, plan: TrialPlan, *_: object) -> Demand | None:
+        self.measured.append((plan.server, plan.route))
+        return self.demand
+
+    @property
+    def stages(self) -> Stages:
+        return Stages(fresh=fresh_jvm, warm=self.warm, demand=self.light_load, observe=self.observe)
+
+    def resume(self) -> int:
+        return resume(self.run_dir, self.where, [self.lab.engine], self.stages)
+
+    def run(self, **changes: object) -> int:
+        experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+        return run(experiment, self.where, (), [self.lab.engine], self.stages)
+
+    def run_one(self, **changes: object) -> dict[str, str]:
+        """The row of one open trial of server a."""
+        self.run(**{"servers": ("a",), "modes": ("open",), **changes})
+        return self.rows[0]
+
+    def interrupt(self, at_s: float = 60.0, **changes: object) -> str:
+        """A run that is stopped at this time, as a rule in its third trial of 25 s. The CSV as it
+        was left."""
+        self.lab.system.interrupt_at = at_s
+        with pytest.raises(Interrupted):
+            self.run(**changes)
+        self.lab.system.interrupt_at = None
+        return self.csv
+
+    def without_knobs(self) -> None:
+        """A knob turned before the run is gone with the first fresh JVM."""
+
+        def warm(plan: TrialPlan, *_: object) -> Warmth:
+            self.lab.pool_sizes[plan.server] = 200
+            return WARM
+
+        self.lab.pool_sizes["a"] = 20
+        self.warm = warm  # type: ignore[method-assign]
+
+    def on(self, **facts: object) -> None:
+        """A host with these facts; None: not recorded."""
+        known = {name: fact for name, fact in {**HOST_FILE, **facts}.items() if fact is not None}
+        self.place.host_file.write_text(json.dumps(known))
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        lines = (self.run_dir / "trials.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]

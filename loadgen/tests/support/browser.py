@@ -1,0 +1,148 @@
+"""A real browser, without a window: Debian's Chromium, driven by Selenium."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How often each colour (red, green, blue, 0 to 255) is in a picture."""
+
+    counts: Mapping[tuple[int, int, int], int]
+
+    @property
+    def ground(self) -> tuple[tuple[int, int, int], float]:
+        """The colour that most pixels have, and their share."""
+        colour, count = max(self.counts.items(), key=lambda one: one[1])
+        return colour, count / sum(self.counts.values())
+
+    @property
+    def coloured(self) -> int:
+        """How many are neither black nor white nor grey."""
+        return sum(n for colour, n in self.counts.items() if max(colour) - min(colour) > 60)
+
+
+@dataclass(frozen=True)
+class Browser:
+    """One window. Selenium's driver is `driver`; the rest is what Chromium tells itself."""
+
+    driver: webdriver.Chrome
+
+    def look(self, url: str, width: int = 1280, *, dark: bool = False, media: str = "") -> None:
+        """Opens a page in a window so wide, in that colour scheme, for screen or for print."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.told("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self.told(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        self.driver.get(url)
+
+    def ask(self, script: str, *arguments: object) -> Any:
+        """What a function body in the page returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def without_script(self, url: str) -> None:
+        """Opens a page as a browser does whose reader allows no scripts."""
+        self.told("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.driver.get(url)
+        finally:
+            self.told("Emulation.setScriptExecutionDisabled", value=False)
+
+    def wait_for(self, script: str) -> None:
+        """Asks until the page says yes. Raises TimeoutException."""
+        WebDriverWait(self.driver, 30, 0.05).until(lambda _: self.ask(script))
+
+    def point_at(self, of: str) -> None:
+        """Moves the mouse to the middle of an element."""
+        x, y = self.ask(
+            """const one = document.querySelector(arguments[0]);
+            one.scrollIntoView({block: 'center', behavior: 'instant'});
+            const box = one.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2]""",
+            of,
+        )
+        for step in (3, 0):
+            self.told("Input.dispatchMouseEvent", type="mouseMoved", x=x + step, y=y)
+
+    def told(self, command: str, **values: Any) -> Any:
+        """A command of Chromium's own protocol, and its answer."""
+        return self.driver.execute_cdp_cmd(command, values)
+
+    def picture(self, *, whole: bool = False) -> bytes:
+        """What is seen, as PNG; `whole`: the page in all its length."""
+        data = self.told("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
+        return base64.b64decode(data)
+
+    def pixels(self, of: str = "body") -> Pixels:
+        """What is really painted of an element, in all its length."""
+        x, y, width, height = self.ask(
+            """const box = document.querySelector(arguments[0]).getBoundingClientRect();
+            return [box.x + scrollX, box.y + scrollY, box.width, box.height];""",
+            of,
+        )
+        clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
+        data = self.told("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
+        counted = self.driver.execute_async_script(
+            """const [data, done] = arguments, image = new Image();
+            image.onload = () => {
+              const canvas = document.createElement('canvas');
+              [canvas.width, canvas.height] = [image.width, image.height];
+              const to = canvas.getContext('2d');
+              to.drawImage(image, 0, 0);
+              const all = to.getImageData(0, 0, image.width, image.height).data;
+              const counts = new Map();
+              for (let at = 0; at < all.length; at += 4) {
+                const colour = all[at] * 65536 + all[at + 1] * 256 + all[at + 2];
+                counts.set(colour, (counts.get(colour) || 0) + 1);
+              }
+              done([...counts]);
+            };
+            image.src = 'data:image/png;base64,' + data;""",
+            data,
+        )
+        return Pixels({(c >> 16, c >> 8 & 255, c & 255): count for c, count in counted})
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Browser]:
+    """A browser with an empty profile folder; it ends with the context."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={profile}")
+    # What the page asked for from elsewhere would be in this log.
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()

@@ -1,0 +1,234 @@
+"""The control page in a real browser. The lab behind it is fake but for the page, its API and the
+process of the bench."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from selenium.webdriver.common.keys import Keys
+from starlette.applications import Starlette
+
+from lab.live.control.guard import Guard, page_hosts
+from live.control.conftest import FakeLab, Scene
+from support.browser import Browser
+
+PHONE, SCREEN = 390, 1280
+PATIENCE_S = 60.0
+
+
+class RealClock:
+    """Time as it is."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+
+class Reacting(Scene):
+    """A lab whose p95 follows the latency toxic while a bench runs."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.clock = RealClock()  # type: ignore[assignment]
+        see = self.lab.now
+
+        def now() -> object:
+            toxics = self.lab.toxiproxy.toxics.values()
+            added = sum(toxic["attributes"].get("latency", 0) for toxic in toxics)
+            p95_s = f"{0.2 + added / 1000}"
+            self.lab.numbers = {("fixed-pool", "in_flight"): "0"}
+            self.lab.trial = None
+            if self.bench.running:
+                self.lab.numbers = {
+                    ("fixed-pool", "rps"): "450",
+                    ("fixed-pool", "client_p95_s"): p95_s,
+                    ("fixed-pool", "server_p95_s"): p95_s,
+                }
+                self.lab.trial = {
+                    "server": "fixed-pool",
+                    "route": "/downstream",
+                    "concurrency": 100,
+                    "offered_rps": 450,
+                    "phase": "measure",
+                    "run": "r",
+                    "trial": "01-fixed-pool",
+                }
+            return see()
+
+        self.lab.now = now  # type: ignore[assignment, method-assign]
+
+
+@dataclass
+class Page:
+    """The page of one scene, opened."""
+
+    scene: Reacting
+    url: str
+    browser: Browser
+
+    def press(self, *keys: str) -> None:
+        """Keys go to what has the focus, one event each."""
+        for key in keys:
+            self.browser.driver.switch_to.active_element.send_keys(key)
+
+    def tab_to(self, name: str) -> None:
+        """Presses Tab until the element has the focus. Backwards it would be found too."""
+        for _ in range(120):
+            if self.browser.ask("return document.activeElement.id") == name:
+                return
+            self.press(Keys.TAB)
+        pytest.fail(f"Tab never leads to {name}")
+
+    @property
+    def lab(self) -> FakeLab:
+        return self.scene.lab
+
+    def press_on(self, name: str, key: str) -> None:
+        """Goes to an element with Tab, and presses a key there."""
+        self.tab_to(name)
+        self.press(key)
+
+    def fill(self, name: str, text: str) -> None:
+        self.tab_to(name)
+        self.type_over(text)
+
+    def type_over(self, text: str) -> None:
+        self.press(Keys.CONTROL + "a", text)
+
+    def drag(self, name: str, value: int) -> None:
+        """Moves a slider, as a finger or the mouse would."""
+        self.browser.ask(
+            "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
+            "s.dispatchEvent(new Event('input', {bubbles: true}))",
+            name,
+            value,
+        )
+
+    def value(self, name: str) -> str:
+        return str(self.browser.ask("return document.getElementById(arguments[0]).value", name))
+
+    def text(self, name: str) -> str:
+        found = self.browser.ask("return document.getElementById(arguments[0]).textContent", name)
+        return str(found)
+
+    def until_text(self, name: str, text: str) -> None:
+        self.until(
+            "return document.getElementById(arguments[0])?.textContent.includes(arguments[1])",
+            name,
+            text,
+        )
+
+    def latency(self) -> dict[str, int] | None:
+        """Of the latency toxic that is in force, whoever knows it."""
+        toxic = self.scene.lab.toxiproxy.toxics.get("latency")
+        return None if toxic is None else toxic["attributes"]
+
+    @contextmanager
+    def without_the_lab(self) -> Iterator[None]:
+        """The lab does not answer, then it does again."""
+        self.browser.told("Network.enable")
+        speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.browser.told("Network.emulateNetworkConditions", offline=True, **speed)
+        try:
+            yield
+        finally:
+            self.browser.told("Network.emulateNetworkConditions", offline=False, **speed)
+
+    def with_part(self, name: str, body: str) -> Any:
+        """What an async function body returns that is given a part of the page, loaded anew."""
+        return self.browser.driver.execute_async_script(
+            "const [name, done] = arguments;"
+            f"import(`/static/${{name}}.js`).then(async (part) => {{ {body} }})"
+            ".then(done, (failure) => done(String(failure)))",
+            name,
+        )
+
+    def after_looks(self, count: int) -> None:
+        """Returns when the page has had so many more answers about what is now."""
+        looks = (
+            "return performance.getEntriesByType('resource')"
+            ".filter(one => one.name.endsWith('/api/live')).length"
+        )
+        self.until(f"{looks} >= arguments[0]", self.browser.ask(looks) + count)
+
+    def comes_into_sight(self) -> None:
+        self.browser.ask("document.dispatchEvent(new Event('visibilitychange'))")
+
+    def until(self, script: str, *arguments: object) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not self.browser.ask(script, *arguments):
+            if time.monotonic() > end:
+                shown = self.browser.ask("return document.body.innerText")
+                pytest.fail(f"never so: {script}\n{shown}")
+            time.sleep(0.1)
+
+    def cell(self, server: str, name: str) -> str:
+        found = self.browser.ask(
+            "return document.querySelector(`[data-server='${arguments[0]}'] "
+            "[data-is='${arguments[1]}']`).textContent",
+            server,
+            name,
+        )
+        return str(found)
+
+    def until_cell(self, server: str, name: str, text: str) -> None:
+        self.until(
+            "return document.querySelector(`[data-server='${arguments[0]}'] "
+            "[data-is='${arguments[1]}']`)?.textContent === arguments[2]",
+            server,
+            name,
+            text,
+        )
+
+    def open(self, width: int = SCREEN, *, dark: bool = False) -> None:
+        self.browser.look(self.url, width, dark=dark)
+        self.until("return document.querySelectorAll('#numbers tr').length === 2")
+        self.until("return document.querySelector('#knob-pool_size') !== null")
+
+
+def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
+    """The page on a free port, in a thread with a loop of its own."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    port: int = listening.getsockname()[1]
+    control, _ = scene.app()
+
+    @asynccontextmanager
+    async def closing(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await control.close()
+
+    app = Starlette(routes=control.routes, lifespan=closing)
+    server = uvicorn.Server(
+        uvicorn.Config(Guard(app, page_hosts({port}), set()), log_level="warning", lifespan="on")
+    )
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+
+    def end() -> None:
+        server.should_exit = True
+        thread.join(timeout=30)
+        listening.close()
+
+    return port, end
+
+
+def so(condition: Callable[[], bool]) -> None:
+    """Returns when it holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "never so"
+        time.sleep(0.02)

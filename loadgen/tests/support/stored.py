@@ -1,0 +1,33 @@
+"""What the smoke tests' runs left in the folder of results."""
+
+import csv
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+# Fixtures of the smoke tests: whether a trial is valid but for a busy machine, an instant query of
+# Prometheus, and a wait of so many seconds until something is true, with what did not come true.
+Trusted = Callable[[bool, Sequence[str]], bool]
+Query = Callable[[str], list[dict[str, Any]]]
+Eventually = Callable[[Callable[[], bool], float, str], None]
+
+
+def results() -> Path:
+    return Path(os.environ["LAB_SMOKE_RESULTS"])
+
+
+def run_of(name: str) -> Path:
+    """The folder of the one run of that name."""
+    (run,) = results().glob(f"*-{name}")
+    return run
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with (run_of(name) / "trials.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def trials_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run_of(name) / "trials.jsonl").read_text().splitlines()]

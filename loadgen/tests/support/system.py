@@ -1,0 +1,95 @@
+"""A system whose time is a number, and processes that run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lab.errors import Interrupted
+from lab.system.host import HostCpu, Turns
+
+START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+
+class FakeProcess:
+    """Runs for `length_s` of the system's time, using one core."""
+
+    def __init__(self, system: FakeSystem, length_s: float) -> None:
+        self._system = system
+        self._from = system.monotonic()
+        self._length_s = length_s
+        self.stopped_early = False
+
+    def poll(self) -> int | None:
+        return 0 if self._system.monotonic() - self._from >= self._length_s else None
+
+    def cpu_s(self) -> float:
+        return (self._system.monotonic() - self._from) * self._system.engine_cores
+
+    def turns(self) -> Turns:
+        for_s = self._system.monotonic() - self._from
+        return Turns(for_s * self._system.wait_ms, round(for_s * 1000))
+
+    def sockets(self) -> int | None:
+        return self._system.sockets.pop(0) if self._system.sockets else 1000
+
+    def stop(self) -> None:
+        if self.poll() is None:
+            self.stopped_early = True
+            self._length_s = 0.0
+
+
+class FakeSystem:
+    """Time that moves only by sleeping; `at` calls something when a time is reached."""
+
+    def __init__(self) -> None:
+        self.elapsed_s = 0.0
+        self.engine_cores = 0.5
+        self.busy = 0.5
+        self.wait_ms = 0.05
+        self.throttled = 0.0
+        self.interrupt_at: float | None = None
+        self.processes: list[FakeProcess] = []
+        self.sockets: list[int | None] = []
+        self.started: list[tuple[str, ...]] = []
+        # Which engines never end by themselves.
+        self.hangs: Callable[[Sequence[str]], bool] = lambda argv: False
+        self._idle_before_s = self._since_s = 0.0
+        self._due: list[tuple[float, Callable[[], None]]] = []
+
+    def at(self, seconds: float, do: Callable[[], None]) -> None:
+        self._due.append((seconds, do))
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.elapsed_s)
+
+    def monotonic(self) -> float:
+        return self.elapsed_s
+
+    def sleep(self, seconds: float) -> None:
+        if self.interrupt_at is not None and self.elapsed_s >= self.interrupt_at:
+            raise Interrupted("stopped by SIGINT")
+        self.elapsed_s = round(self.elapsed_s + seconds, 6)
+        for due in [due for due in self._due if due[0] <= self.elapsed_s]:
+            self._due.remove(due)
+            due[1]()
+
+    def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+        output.write_text("fake\n")
+        process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
+        self.processes.append(process)
+        self.started.append(tuple(argv))
+        return process
+
+    def use(self, busy: float) -> None:
+        """From now on this share of the host is busy."""
+        self._idle_before_s += (self.elapsed_s - self._since_s) * (1 - self.busy)
+        self._since_s, self.busy = self.elapsed_s, busy
+
+    def host_cpu(self) -> HostCpu:
+        idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
+        return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
+
+    def throttled_s(self) -> float:
+        return self.elapsed_s * self.throttled
