@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -52,6 +53,7 @@ from lab.system.undo_log import UndoLog
 PLAIN_WIDTH = 120
 Words = Mapping[str, str]
 Environ = Mapping[str, str]
+Measuring = Callable[[Place, Stack, Linux, Console], int]
 
 
 def main() -> None:
@@ -84,45 +86,36 @@ def _measure(verb: str) -> Callable[[Sequence[str], Environ], int]:
 
 def _run(argv: Sequence[str], environ: Environ) -> int:
     words = read_words(argv, environ)
-    console = _console(environ)
-    if "RESUME" in words:
-        run_dir = _resumed(words, environ)
-        if not manifest.is_of_trials(run_dir):
-            return _in_lab(
-                environ,
-                lambda place, stack, system: resume_density(
-                    run_dir, _density_place(place), stack, system, console
-                ),
-            )
-        return _in_lab(
-            environ, lambda place, stack, system: resume(run_dir, place, stack, system, console)
-        )
-    return _start(_of_file(words, environ), environ)
+    if "RESUME" not in words:
+        return _start(_of_file(words, environ), environ)
+    run_dir = _resumed(words, environ)
+    if manifest.is_of_trials(run_dir):
+        return _in_lab(environ, partial(resume, run_dir))
+    return _in_lab(environ, _with_ports(partial(resume_density, run_dir)))
 
 
 def _start(found: Found, environ: Environ) -> int:
     """Measure what was asked for: trials, or density, which has none."""
     plan, notes = found
-    console = _console(environ)
     if isinstance(plan, DensityPlan):
-        return _in_lab(
-            environ,
-            lambda place, stack, system: density(
-                plan, _density_place(place), stack, system, console
-            ),
-        )
-    return _in_lab(
-        environ, lambda place, stack, system: run(plan, place, stack, system, console, notes)
-    )
+        return _in_lab(environ, _with_ports(partial(density, plan)))
+    return _in_lab(environ, partial(run, plan, notes=notes))
 
 
-def _density_place(place: Place) -> DensityPlace:
-    return DensityPlace(place.results, place.host_file, place.file_limit, source_ports())
+def _with_ports(do: Callable[[DensityPlace, Stack, Linux, Console], int]) -> Measuring:
+    """Density in the place of a run."""
+
+    def measuring(place: Place, stack: Stack, system: Linux, console: Console) -> int:
+        ports = source_ports()
+        limited = DensityPlace(place.results, place.host_file, place.file_limit, ports)
+        return do(limited, stack, system, console)
+
+    return measuring
 
 
-def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
+def _in_lab(environ: Environ, do: Measuring) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
-    home = _home(environ)
+    home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
     place = Place(
         home / "results",
@@ -144,8 +137,8 @@ def _in_lab(environ: Environ, do: Callable[[Place, Stack, Linux], int]) -> int:
         try:
             said = UndoLog(place.undo_log).put_back(stack)
             if said is not None:
-                _console(environ).print(said, highlight=False)
-            return do(place, stack, system)
+                console.print(said, highlight=False)
+            return do(place, stack, system, console)
         finally:
             stack.close()
 

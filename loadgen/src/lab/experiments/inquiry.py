@@ -59,7 +59,6 @@ class Step:
     says that the ratio is a lower bound, because the goodput before was 0. `why` is the reason for
     the answer."""
 
-    number: int
     resource: str
     suspected: bool
     confidence: float | None
@@ -73,18 +72,24 @@ class Step:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotTried:
+    """A suspect that cannot be changed."""
+
+    resource: str
+    why: str
+
+
 @dataclass(slots=True)
 class Story:
     """What the rows of one server say.
 
-    `wanted` is the next trial (None: the inquiry is over). `steps` are the resources that were
-    decided, `refused` the suspects that cannot be changed as (number, resource, reason), and `end`
-    is the last sentence. `strayed` names the first row that is not the trial that was wanted, and
-    the one that was; nothing after it counts."""
+    `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
+    resource, and `end` is the last sentence. `strayed` names the first row that is not the trial
+    that was wanted, and the one that was; nothing after it counts."""
 
     wanted: Ask | None = None
-    steps: list[Step] = field(default_factory=list)
-    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    steps: list[Step | NotTried] = field(default_factory=list)
     end: str = ""
     strayed: str = ""
 
@@ -165,7 +170,7 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row,
             if suspect is None:
                 told.end = f"{_named(named, now)}; not proven: {change}"
                 return
-            told.refused.append((number, resource, change))
+            told.steps.append(NotTried(resource, change))
         else:
             confidence = named.confidence if resource == named.bottleneck else None
             step = yield from _tried(
@@ -264,7 +269,6 @@ def _tried(
             answer = "inconclusive"
             why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
     return Step(
-        number=number,
         resource=resource,
         suspected=suspected,
         confidence=confidence,

@@ -6,7 +6,7 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab.errors import LabError
 from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
@@ -229,13 +229,11 @@ def p95_of(row: Row) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramps:
+class Ramps(Design):
     """One search per launch and server. Within a launch the server with the fewest rows is next, so
     that a drift of the machine falls on all servers alike."""
 
     planner: Planner
-    notes: tuple[str, ...] = ()
-    total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
         """See Design; the longest way of every search that has not ended."""
