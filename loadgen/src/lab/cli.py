@@ -8,8 +8,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 
@@ -117,30 +116,26 @@ def _in_lab(environ: Environ, do: Measuring) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
     home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
-    place = Place(
-        home / "results",
-        home / "host.json",
-        _file_limit(),
-        cores(),
-        home / "grafana/dashboards",
-        home / "results/.host-changes" / changes if changes else None,
-        settings=given_settings(environ),
-    )
-    with _claimed(home) as held:
-        if held:
-            # Per lab, as the lock is: labs beside each other may share a folder.
-            project = environ.get("LAB_PROJECT") or "lab"
-            place = replace(place, undo_log=home / "results" / f".changed.{project}.json")
+    # Per lab, as the lock is: labs beside each other may share a folder.
+    undo_log = home / "results" / f".changed.{environ.get('LAB_PROJECT') or 'lab'}.json"
+    settings = given_settings(environ)
+    with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
+        place = Place(
+            home / "results",
+            home / "host.json",
+            _file_limit(),
+            cores(),
+            home / "grafana/dashboards",
+            home / "results/.host-changes" / changes if changes else None,
+            undo_log if held else None,
+            settings,
+        )
         system = Linux(held=held)
         system.catch_signals()
-        stack = Stack(Urls.read(environ))
-        try:
-            said = UndoLog(place.undo_log).put_back(stack)
-            if said is not None:
-                console.print(said, highlight=False)
-            return do(place, stack, system, console)
-        finally:
-            stack.close()
+        said = UndoLog(place.undo_log).put_back(stack)
+        if said is not None:
+            console.print(said, highlight=False)
+        return do(place, stack, system, console)
 
 
 def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
@@ -228,29 +223,23 @@ def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
 
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
-    home = _home(environ)
+    home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
     with _claimed(home):
         interrupt_at_once()
-        launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
-        try:
+        with closing(executors.Launcher(url)) as launcher:
             return executors.run(
                 plan, home / "results", home / "host.json", launcher, Linux(), _console(environ)
             )
-        finally:
-            launcher.close()
 
 
 def _doctor(argv: Sequence[str], environ: Environ) -> int:
     refuse_unknown(read_words(argv, environ), (), "doctor")
-    stack = Stack(Urls.read(environ))
+    servers, results = _servers(environ), _home(environ) / "results"
     failed = False
-    try:
-        results = _home(environ) / "results"
-        for finding in examine(stack, _servers(environ), results, _file_limit(), cores()):
+    with closing(Stack(Urls.read(environ))) as stack:
+        for finding in examine(stack, servers, results, _file_limit(), cores()):
             print(finding, flush=True)
             failed = failed or finding.level == "FAIL"
-    finally:
-        stack.close()
     return 1 if failed else 0
 
 

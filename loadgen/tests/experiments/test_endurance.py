@@ -12,13 +12,12 @@ from lab.errors import WordError
 from lab.experiments import endurance
 from lab.experiments.endurance import Endurance
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Planner
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
-from support.fakes import FakeEngine, plan, record, snapshot
-from support.planned import all_of, experiment, row
+from support.fakes import plan, record, snapshot
+from support.planned import all_of, experiment, planner, row
 
 MIB = 2**20
 LEG_S = 300
@@ -30,9 +29,7 @@ def enduring(**changes: object) -> Experiment:
 
 
 def order_of(of: Experiment) -> endurance.Design:
-    snapshots = {"a": snapshot(), "b": snapshot()}
-    engines = {"wrk2": FakeEngine()}
-    return endurance.design(Planner(of, snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
+    return endurance.design(planner(of))
 
 
 def test_servers_take_turns_leg_by_leg() -> None:

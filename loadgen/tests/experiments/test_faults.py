@@ -8,14 +8,13 @@ import pytest
 from lab.experiments import faults
 from lab.experiments.faults import Faults
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import Oha
 from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep
 from lab.store.records import write_json
-from support.fakes import plan, record, snapshot
+from support.fakes import plan, record
 from support.felt import felt, keep_answers, second
-from support.planned import all_of, experiment, row
+from support.planned import all_of, experiment, planner, row
 
 STEPS = (
     ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
@@ -38,10 +37,7 @@ def faulty(**changes: object) -> Experiment:
 
 
 def test_each_server_has_a_trial_with_the_script() -> None:
-    snapshots = {"a": snapshot(), "b": snapshot()}
-    engines = {"oha": Oha()}
-    order = faults.design(Planner(faulty(), snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
-    plans = all_of(order)
+    plans = all_of(faults.design(planner(faulty(), Oha())))
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(one.script == STEPS for one in plans)
     assert (plans[0].offered_rps, plans[0].duration_s) == (450, 40)

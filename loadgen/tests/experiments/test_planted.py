@@ -10,15 +10,13 @@ from experiments.reading.test_experiment_files import SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.order import Planner
 from lab.experiments.plans import of_file
 from lab.experiments.planted import KIND, Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
 from lab.model import NONE, Condition, Experiment, Spike, TrialPlan, Verdict
 from lab.report.verdicts import said
-from support.fakes import FakeEngine, snapshot
-from support.planned import all_of, experiment, row
+from support.planned import all_of, experiment, planner, row
 
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HEAD = 'question = "why?"\nhypothesis = "so."\nkind = "planted"\n[load]\nduration = "8s"\n'
@@ -36,17 +34,7 @@ def of(*cases: Case, **changes: Any) -> Experiment:
 
 
 def plans(of: Experiment) -> list[TrialPlan]:
-    return all_of(
-        design(
-            Planner(
-                of,
-                dict.fromkeys(of.servers, snapshot()),
-                {"wrk2": FakeEngine()},
-                lambda server, route: f"http://{server}:8080{route}",
-                2,
-            )
-        )
-    )
+    return all_of(design(planner(of)))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from lab.errors import LabError, WordError
 from lab.experiments import stress
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Design, Planner
+from lab.experiments.order import Design
 from lab.experiments.stress import Objective, Stress
 from lab.judge import fairness
 from lab.judge.gates import NO_ANSWER, NO_SUCCESS, judge
@@ -27,20 +27,10 @@ from lab.model import (
     Unwatched,
 )
 from lab.store.csv import REASON_SEPARATOR
-from support.fakes import (
-    IDENTITY,
-    START,
-    USAGE,
-    FakeEngine,
-    measurement,
-    reading,
-    record,
-    snapshot,
-)
-from support.planned import experiment, row
+from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
+from support.planned import experiment, planner, row
 
 STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
-SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
 Server = Callable[[TrialPlan], dict[str, Any]]
 
 
@@ -49,9 +39,7 @@ def search_of(**changes: Any) -> Experiment:
 
 
 def order_of(of: Experiment) -> Design:
-    return stress.design(
-        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
-    )
+    return stress.design(planner(of))
 
 
 def holds(most: int) -> Server:
