@@ -112,10 +112,8 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
-    assert [one.name for one in findings(Outcome(whole, rows, Path()))] == [
-        "planted: pool",
-        "planted: all cases",
-    ]
+    found = findings(Outcome(whole, rows, Path()))
+    assert [one.name for one in found] == ["planted: pool", "planted: all cases"]
     assert findings(Outcome(whole, [], Path())) == ()
 
 
@@ -145,11 +143,8 @@ def test_a_case_with_everything(files: Files) -> None:
     assert settings_of(Planted, found).cases == (
         Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
     )
-    assert (found.servers, found.routes, found.concurrencies) == (
-        ("fixed-pool",),
-        ("/compute",),
-        (200,),
-    )
+    assert (found.servers, found.routes) == (("fixed-pool",), ("/compute",))
+    assert found.concurrencies == (200,)
 
 
 def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
