@@ -29,9 +29,8 @@ Answer = Literal["confirmed", "withdrawn", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """A verdict proven by intervention: the named resource is changed by a step, `pairs` trials
-    with and without it in turn, then lifted, and the next named; at most `steps` resources per
-    server. `suspect`: the resource to try first instead of the verdict's own."""
+    """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
+    `suspect`: the resource to try first instead of the verdict's own."""
 
     pairs: int
     steps: int
@@ -248,16 +247,15 @@ def _tried(
     sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
     problem = ""
-    for pair in range(explain.pairs):
-        for ask in sides if pair % 2 == 0 else sides[::-1]:
-            row = yield from _valid(ask)
-            if not usable(row):
-                problem = f"{TRIES} measurements {_where(ask.arm)} were invalid: "
-                problem += row.invalid_reasons
-                break
-            rows[ask.arm].append(row)
-        if problem:
+    turns = (*sides, *sides[::-1]) * explain.pairs
+    for ask in turns[: 2 * explain.pairs]:
+        row = yield from _valid(ask)
+        if not usable(row):
+            with_or_without = "without" if ask == sides[0] else "with"
+            problem = f"{TRIES} measurements {with_or_without} the change were invalid: "
+            problem += row.invalid_reasons
             break
+        rows[ask.arm].append(row)
     before, after = (tuple(rows[side.arm]) for side in sides)
     ratio, least = (None, False) if problem else _goodput_ratio(before, after)
     answer: Answer = "inconclusive"
@@ -294,10 +292,6 @@ def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
     if offered is None and r0_s <= 0:
         return None
     return (offered or now.concurrency / r0_s) / statistics.median(known)
-
-
-def _where(arm: str) -> str:
-    return "without the change" if arm.endswith("-before") else "with the change"
 
 
 def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
