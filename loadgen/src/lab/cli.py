@@ -142,9 +142,7 @@ def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     """The lab to itself. Raises LabError on entry while something else measures."""
 
     def other() -> str | None:
-        from lab.live.control.runs import (
-            Runs,  # Here: a package with a web server, for one refusal.
-        )
+        from lab.live.control.runs import Runs  # Here: it brings a web server, for one refusal.
 
         return Runs(home / "results").active(time.time())
 

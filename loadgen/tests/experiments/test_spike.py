@@ -11,10 +11,9 @@ from lab.experiments.kind import Outcome
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS, Oha, Second, answers
 from lab.model import Experiment, Finding, Peak, Row, Spike
-from lab.store.records import write_json
-from support.fakes import FakeEngine, plan, record
-from support.felt import felt, keep_answers, second
-from support.planned import all_of, experiment, planner, row
+from support.fakes import FakeEngine
+from support.felt import felt, keep_trial, planned, second, trial
+from support.planned import all_of, experiment, planner
 
 SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
 # A warm-up of 10 s, then 10 calm, 5 peak, 10 calm, 5 peak, 10 calm.
@@ -65,20 +64,12 @@ def test_a_spike_without_a_rate_is_refused() -> None:
 
 
 def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak) -> None:
-    """The raw folder of a trial, in oha's own format."""
-    raw = run_dir / "raw" / one.trial
-    raw.mkdir(parents=True)
-    of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, spike=SPIKE)
-    write_json(raw / "trial.json", record(of, window_offset_s=10.0, peaks=peaks))
-    keep_answers(raw, seconds)
+    of = planned(one.trial, spike=SPIKE)
+    keep_trial(run_dir / "raw" / one.trial, of, seconds, peaks=peaks)
 
 
 def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
     return list(spike.findings(Outcome(spiky(servers=("a",), **changes), rows, tmp_path)))
-
-
-def trial(name: str = "01-a", **changes: object) -> Row:
-    return row(plan(trial=name, engine="oha"), **changes)
 
 
 def test_findings_are_each_spike_and_the_median(tmp_path: Path) -> None:
