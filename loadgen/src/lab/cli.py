@@ -8,8 +8,8 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -82,59 +82,53 @@ def _measure(verb: str) -> Verb:
 
 def _run(argv: Sequence[str], environ: Environ) -> int:
     words = read_words(argv, environ)
-    if "RESUME" in words:
-        run_dir = _resumed(words, environ)
-        go_on = resume if manifest.is_of_trials(run_dir) else resume_density
-        return _in_lab(environ, lambda lab: go_on(run_dir, lab))
-    return _start(_of_file(words, environ), environ)
+    if "RESUME" not in words:
+        return _start(_of_file(words, environ), environ)
+    run_dir = _resumed(words, environ)
+    go_on = resume if manifest.is_of_trials(run_dir) else resume_density
+    return _in_lab(environ, partial(go_on, run_dir))
 
 
 def _start(found: Found, environ: Environ) -> int:
     """Measure what was asked for: trials, or density, which has none."""
     plan, notes = found
     if isinstance(plan, DensityPlan):
-        return _in_lab(environ, lambda lab: density(plan, lab))
-    return _in_lab(environ, lambda lab: run(plan, lab, notes))
+        return _in_lab(environ, partial(density, plan))
+    return _in_lab(environ, partial(run, plan, notes=notes))
 
 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     """A verb that measures: alone, it can be interrupted at any wait, and closes what it opened."""
-    home = _home(environ)
+    home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
-    place = Place(
-        home / "results",
-        home / "host.json",
-        _file_limit(),
-        cores(),
-        home / "grafana/dashboards",
-        home / "results/.host-changes" / changes if changes else None,
-        settings=given_settings(environ),
-        ports=source_ports(),
-    )
-    with _claimed(home) as held:
-        if held:
-            # Per lab, as the lock is: labs beside each other may share a folder.
-            project = environ.get("LAB_PROJECT") or "lab"
-            place = replace(place, undo_log=home / "results" / f".changed.{project}.json")
+    # Per lab, as the lock is: labs beside each other may share a folder.
+    undo_log = home / "results" / f".changed.{environ.get('LAB_PROJECT') or 'lab'}.json"
+    settings = given_settings(environ)
+    with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
+        place = Place(
+            home / "results",
+            home / "host.json",
+            _file_limit(),
+            cores(),
+            home / "grafana/dashboards",
+            home / "results/.host-changes" / changes if changes else None,
+            undo_log if held else None,
+            settings,
+            source_ports(),
+        )
         system = System(held=held)
         system.catch_signals()
-        stack, console = Stack(Urls.read(environ)), _console(environ)
-        try:
-            said = UndoLog(place.undo_log).put_back(stack)
-            if said is not None:
-                console.print(said, highlight=False)
-            return do(Lab(place, stack, system, console))
-        finally:
-            stack.close()
+        said = UndoLog(place.undo_log).put_back(stack)
+        if said is not None:
+            console.print(said, highlight=False)
+        return do(Lab(place, stack, system, console))
 
 
 def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     """The lab to itself. Raises LabError on entry while something else measures."""
 
     def other() -> str | None:
-        from lab.live.control.runs import (
-            Runs,  # Here: a package with a web server, for one refusal.
-        )
+        from lab.live.control.runs import Runs  # Here: it brings a web server, for one refusal.
 
         return Runs(home / "results").active(time.time())
 
@@ -207,28 +201,22 @@ def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
 
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
-    home = _home(environ)
+    home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
     place = Place(home / "results", home / "host.json", _file_limit(), cores())
     with _claimed(home):
         interrupt_at_once()
-        launcher = executors.Launcher(environ.get("LAB_EXECUTORS_URL", "http://executors:8080"))
-        try:
+        with closing(executors.Launcher(url)) as launcher:
             return executors.run(plan, place, launcher, System(), _console(environ))
-        finally:
-            launcher.close()
 
 
 def _doctor(argv: Sequence[str], environ: Environ) -> int:
     refuse_unknown(read_words(argv, environ), (), "doctor")
-    stack = Stack(Urls.read(environ))
+    servers, results = _servers(environ), _home(environ) / "results"
     failed = False
-    try:
-        results = _home(environ) / "results"
-        for finding in examine(stack, _servers(environ), results, _file_limit(), cores()):
+    with closing(Stack(Urls.read(environ))) as stack:
+        for finding in examine(stack, servers, results, _file_limit(), cores()):
             print(finding, flush=True)
             failed = failed or finding.level == "FAIL"
-    finally:
-        stack.close()
     return 1 if failed else 0
 
 

@@ -16,7 +16,6 @@ from browser.conftest import Browser
 from lab.campaign.derive import derive
 from lab.experiments import planted
 from lab.experiments.cases import Case
-from lab.experiments.order import Planner
 from lab.experiments.planted import Planted
 from lab.live.control.runs import policy
 from lab.model import Condition, TrialPlan
@@ -24,8 +23,7 @@ from lab.report.page.markup import folded
 from lab.report.page.palette import DARK, LIGHT
 from lab.report.page.script import packed
 from support.drawn import Drawing, answered
-from support.fakes import FakeEngine, snapshot
-from support.planned import all_of, experiment
+from support.planned import all_of, experiment, planner
 from support.runs import plans, write_manifest, write_raw
 
 # A sheet of A4 without its margins of 1 cm, at 96 pixels an inch.
@@ -51,17 +49,7 @@ PLANTED = experiment(
 
 def planted_plans() -> list[TrialPlan]:
     """Two rounds of conditions with long names."""
-    return all_of(
-        planted.design(
-            Planner(
-                PLANTED,
-                dict.fromkeys(PLANTED.servers, snapshot()),
-                {"wrk2": FakeEngine()},
-                lambda server, route: f"http://{server}:8080{route}",
-                2,
-            )
-        )
-    )
+    return all_of(planted.design(planner(PLANTED)))
 
 
 def tell(raw: Path, **values: Any) -> None:

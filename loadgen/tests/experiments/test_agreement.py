@@ -3,19 +3,10 @@
 import dataclasses
 
 from lab.experiments.agreement import findings
-from lab.model import Experiment, Mode, Row
+from lab.model import Mode, Row
+from support.planned import experiment
 
-EXPERIMENT = Experiment(
-    name="engines",
-    servers=("a",),
-    routes=("/downstream",),
-    concurrencies=(400,),
-    modes=("closed", "open"),
-    rate_rps=None,
-    duration_s=15,
-    warmup_s=None,
-    engines=("wrk2", "oha"),
-)
+EXPERIMENT = experiment(servers=("a",), concurrencies=(400,), engines=("wrk2", "oha"))
 THREE = dataclasses.replace(EXPERIMENT, engines=("wrk2", "oha", "wrk"))
 
 

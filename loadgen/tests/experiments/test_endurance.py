@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,12 @@ from lab.errors import WordError
 from lab.experiments import endurance
 from lab.experiments.endurance import Endurance
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Planner
 from lab.judge.heap import AFTER, heap_after_collections
 from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, Warmth
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
-from support.fakes import FakeEngine, plan, record, snapshot
-from support.planned import all_of, experiment, row
+from support.fakes import plan, record, snapshot
+from support.planned import all_of, experiment, planner, row
 
 MIB = 2**20
 LEG_S = 300
@@ -30,9 +30,7 @@ def enduring(**changes: object) -> Experiment:
 
 
 def order_of(of: Experiment) -> endurance.Design:
-    snapshots = {"a": snapshot(), "b": snapshot()}
-    engines = {"wrk2": FakeEngine()}
-    return endurance.design(Planner(of, snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
+    return endurance.design(planner(of))
 
 
 def test_servers_take_turns_leg_by_leg() -> None:
@@ -127,22 +125,27 @@ def legs(count: int = 5, **changes: object) -> list[Row]:
     return [row(plan(trial=f"0{n + 1}-a"), **changes) for n in range(count)]
 
 
+def kept(run_dir: Path, resident: Callable[[float], float], **changes: Any) -> list[Row]:
+    """Five legs of a server of that resident memory; `changes` as of `keep`."""
+    rows = legs()
+    for number, one in enumerate(rows):
+        keep(run_dir, one, number, resident, **changes)
+    return rows
+
+
+def growing(at: float) -> float:
+    """36 MiB an hour."""
+    return 3e8 + at * 36 * MIB / 3600
+
+
 def findings(run_dir: Path, rows: list[Row]) -> dict[str, Finding]:
     found = endurance.findings(Outcome(enduring(servers=("a",)), rows, run_dir))
     return {one.name: one for one in found}
 
 
 def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
-    rows = legs()
-    for number, one in enumerate(rows):
-        # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
-        keep(
-            tmp_path,
-            one,
-            number,
-            lambda s: 3e8 + s * 36 * MIB / 3600,
-            lambda s: 1e6 + s * 3.6 * MIB / 3600,
-        )
+    # 36 MiB an hour resident, and 3.6 MiB an hour of old objects.
+    rows = kept(tmp_path, growing, old=lambda s: 1e6 + s * 3.6 * MIB / 3600)
     found = findings(tmp_path, rows)
     resident, heap = found[endurance.RESIDENT], found[endurance.HEAP]
     assert resident.value == pytest.approx(36, rel=1e-3)
@@ -156,9 +159,7 @@ def test_planted_growth_is_found_per_hour_of_load(tmp_path: Path) -> None:
 
 
 def test_no_growth_is_said(tmp_path: Path) -> None:
-    rows = legs()
-    for number, one in enumerate(rows):
-        keep(tmp_path, one, number, lambda s: 3e8 + s % 7 * 1e5)
+    rows = kept(tmp_path, lambda s: 3e8 + s % 7 * 1e5)
     found = findings(tmp_path, rows)[endurance.RESIDENT]
     assert found.low is not None
     assert found.high is not None
@@ -168,16 +169,12 @@ def test_no_growth_is_said(tmp_path: Path) -> None:
 
 def test_growth_of_the_first_minutes_only_is_no_growth(tmp_path: Path) -> None:
     """Pages touched for the first time: Theil-Sen forgives up to 29 % of the values."""
-    rows = legs()
-    for number, one in enumerate(rows):
-        keep(tmp_path, one, number, lambda s: 3e8 + min(s, 300) * 1e6)
+    rows = kept(tmp_path, lambda s: 3e8 + min(s, 300) * 1e6)
     assert findings(tmp_path, rows)[endurance.RESIDENT].value == pytest.approx(0, abs=1e-6)
 
 
 def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> None:
-    rows = legs()
-    for number, one in enumerate(rows):
-        keep(tmp_path, one, number, lambda s: 3e8 + s * 36 * MIB / 3600)
+    rows = kept(tmp_path, growing)
     rows[1] = legs(2, valid=False, invalid_reasons="toxics changed")[1]
     (tmp_path / "raw" / rows[2].trial / SERIES).unlink()
     found = findings(tmp_path, rows)[endurance.RESIDENT]
@@ -201,7 +198,7 @@ def test_an_interruption_on_the_same_jvm_is_said(tmp_path: Path) -> None:
     rows = legs()
     for number, one in enumerate(rows):
         again = Warmth(True, (WarmCycle(float(number // 3), 2.0, 500.0, 200.0, 0.0),))
-        keep(tmp_path, one, number, lambda s: 3e8 + s * 36 * MIB / 3600, warmth=again)
+        keep(tmp_path, one, number, growing, warmth=again)
     found = findings(tmp_path, rows)[endurance.RESIDENT]
     assert found.value == pytest.approx(36, rel=1e-3)
     assert found.text.endswith(

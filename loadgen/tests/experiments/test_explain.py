@@ -12,13 +12,13 @@ from lab.errors import LabError, WordError
 from lab.experiments import explain
 from lab.experiments.inquiry import Explain, answer_of
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Design, Planner
+from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf, ratio_of
 from lab.model import AS_IT_IS, HIGH, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
-from support.fakes import FakeEngine, record, snapshot
-from support.planned import experiment, row
+from support.fakes import record, snapshot
+from support.planned import experiment, planner, row
 from support.runs import write_manifest
 
 SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
@@ -36,9 +36,7 @@ def inquiry(**changes: Any) -> Experiment:
 
 
 def order_of(of: Experiment) -> Design:
-    return explain.design(
-        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
-    )
+    return explain.design(planner(of, snapshots=SNAPSHOTS))
 
 
 def limits(plan: TrialPlan) -> dict[str, float]:
@@ -417,15 +415,7 @@ def test_trials_of_errors_alone_have_a_goodput_of_0_and_count() -> None:
         return answered(2000, plan) | errors | {"bottleneck": "downstream timeout"}
 
     settings = {**SETTINGS, "downstream_timeout_ms": 100}
-    order = explain.design(
-        Planner(
-            inquiry(),
-            {"a": snapshot(settings=settings)},
-            {"wrk2": FakeEngine()},
-            lambda s, r: f"http://{s}{r}",
-            2,
-        )
-    )
+    order = explain.design(planner(inquiry(), snapshots={"a": snapshot(settings=settings)}))
     done: list[Row] = []
     while (plan := order.next(done)) is not None:
         done.append(row(plan, **late(plan, len(done))))

@@ -8,14 +8,11 @@ import pytest
 from lab.experiments import faults
 from lab.experiments.faults import Faults
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import Oha
 from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep
-from lab.store.records import write_json
-from support.fakes import plan, record, snapshot
-from support.felt import felt, keep_answers, second
-from support.planned import all_of, experiment, row
+from support.felt import felt, keep_trial, planned, second, trial
+from support.planned import all_of, experiment, planner
 
 STEPS = (
     ToxicStep(10, {"TYPE": "latency", "LATENCY": "300"}),
@@ -38,10 +35,7 @@ def faulty(**changes: object) -> Experiment:
 
 
 def test_each_server_has_a_trial_with_the_script() -> None:
-    snapshots = {"a": snapshot(), "b": snapshot()}
-    engines = {"oha": Oha()}
-    order = faults.design(Planner(faulty(), snapshots, engines, lambda s, r: f"http://{s}{r}", 2))
-    plans = all_of(order)
+    plans = all_of(faults.design(planner(faulty(), Oha())))
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(one.script == STEPS for one in plans)
     assert (plans[0].offered_rps, plans[0].duration_s) == (450, 40)
@@ -65,19 +59,12 @@ def keep(
     statuses: Mapping[int, str] | None = None,
     script: tuple[ScriptedToxic, ...] = MADE,
 ) -> None:
-    raw = run_dir / "raw" / one.trial
-    raw.mkdir(parents=True)
-    of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, script=STEPS)
-    write_json(raw / "trial.json", record(of, window_offset_s=10.0, script=script))
-    keep_answers(raw, seconds, statuses)
+    of = planned(one.trial, script=STEPS)
+    keep_trial(run_dir / "raw" / one.trial, of, seconds, statuses, script=script)
 
 
 def findings(tmp_path: Path, *rows: Row) -> list[Finding]:
     return list(faults.findings(Outcome(faulty(servers=("a",)), rows, tmp_path)))
-
-
-def trial(**changes: object) -> Row:
-    return row(plan(trial="01-a", engine="oha"), **changes)
 
 
 def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:

@@ -76,39 +76,21 @@ def test_the_limits_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "step", "lift", "text", "at_most"),
+    ("resource", "name", "value", "step", "lift", "at_most"),
     [
-        ("worker pool", {"pool_size": 400}, {"pool_size": 5000}, "pool_size 200 → 400", 2),
-        (
-            "downstream connections",
-            {"downstream_connections": 100},
-            {"downstream_connections": 5000},
-            "downstream_connections 50 → 100",
-            2,
-        ),
+        ("worker pool", "pool_size", 200, 400, 5000, 2),
+        ("downstream connections", "downstream_connections", 50, 100, 5000, 2),
         # Twice 100 ms would be the 200 ms of the delay itself: at least twice that.
-        (
-            "downstream timeout",
-            {"downstream_timeout_ms": 400},
-            {"downstream_timeout_ms": 10_000},
-            "downstream_timeout_ms 100 → 400",
-            None,
-        ),
-        (
-            "carrier threads",
-            {"virtual_thread_parallelism": 2},
-            {"virtual_thread_parallelism": 4},
-            "virtual_thread_parallelism 1 → 2",
-            2,
-        ),
+        ("downstream timeout", "downstream_timeout_ms", 100, 400, 10_000, None),
+        ("carrier threads", "virtual_thread_parallelism", 1, 2, 4, 2),
     ],
 )
 def test_knobs(
-    resource: str, step: dict[str, int], lift: dict[str, int], text: str, at_most: float | None
+    resource: str, name: str, value: int, step: int, lift: int, at_most: float | None
 ) -> None:
-    found = pulled(resource)
-    assert found == Lever(
-        knobs(**step), knobs(**lift), text, f"{next(iter(lift))}={lift[next(iter(lift))]}", at_most
+    changed = (knobs(**{name: step}), knobs(**{name: lift}))
+    assert pulled(resource) == Lever(
+        *changed, f"{name} {value} → {step}", f"{name}={lift}", at_most
     )
 
 

@@ -1,6 +1,6 @@
 """Which trials there are, in which order, and under which names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -8,9 +8,9 @@ from lab.errors import WordError
 from lab.experiments import loads as fixed
 from lab.experiments import order
 from lab.load.engines import ENGINES, Engine
-from lab.model import Experiment, Mode, Snapshot
+from lab.model import Experiment, Mode
 from support.fakes import FakeEngine, snapshot
-from support.planned import all_of, experiment, row
+from support.planned import all_of, experiment, planner, row
 
 
 class Named(FakeEngine):
@@ -25,13 +25,8 @@ class Named(FakeEngine):
 SNAPSHOTS = {"a": snapshot(), "b": snapshot(downstream_delay_ms=400.0)}
 
 
-def loads(
-    of: Experiment,
-    engines: Sequence[Engine] = (FakeEngine(),),
-    snapshots: Mapping[str, Snapshot] = SNAPSHOTS,
-) -> order.Design:
-    named = {engine.name: engine for engine in engines}
-    return fixed.design(order.Planner(of, snapshots, named, lambda s, r: f"http://{s}:8080{r}", 2))
+def loads(of: Experiment, engines: Sequence[Engine] = ()) -> order.Design:
+    return fixed.design(planner(of, *engines, snapshots=SNAPSHOTS))
 
 
 def names(order: order.Design) -> list[str]:

@@ -10,15 +10,13 @@ from experiments.reading.test_experiment_files import SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.order import Planner
 from lab.experiments.plans import of_file
 from lab.experiments.planted import KIND, Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
 from lab.model import NONE, Condition, Experiment, Spike, TrialPlan, Verdict
 from lab.report.verdicts import said
-from support.fakes import FakeEngine, snapshot
-from support.planned import all_of, experiment, row
+from support.planned import all_of, experiment, planner, row
 
 SERVERS = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HEAD = 'question = "why?"\nhypothesis = "so."\nkind = "planted"\n[load]\nduration = "8s"\n'
@@ -36,17 +34,7 @@ def of(*cases: Case, **changes: Any) -> Experiment:
 
 
 def plans(of: Experiment) -> list[TrialPlan]:
-    return all_of(
-        design(
-            Planner(
-                of,
-                dict.fromkeys(of.servers, snapshot()),
-                {"wrk2": FakeEngine()},
-                lambda server, route: f"http://{server}:8080{route}",
-                2,
-            )
-        )
-    )
+    return all_of(design(planner(of)))
 
 
 @pytest.fixture
@@ -124,10 +112,8 @@ def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
     rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
-    assert [one.name for one in findings(Outcome(whole, rows, Path()))] == [
-        "planted: pool",
-        "planted: all cases",
-    ]
+    found = findings(Outcome(whole, rows, Path()))
+    assert [one.name for one in found] == ["planted: pool", "planted: all cases"]
     assert findings(Outcome(whole, [], Path())) == ()
 
 
@@ -157,11 +143,8 @@ def test_a_case_with_everything(files: Files) -> None:
     assert settings_of(Planted, found).cases == (
         Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
     )
-    assert (found.servers, found.routes, found.concurrencies) == (
-        ("fixed-pool",),
-        ("/compute",),
-        (200,),
-    )
+    assert (found.servers, found.routes) == (("fixed-pool",), ("/compute",))
+    assert found.concurrencies == (200,)
 
 
 def test_words_pick_cases_rounds_and_duration(files: Files) -> None:

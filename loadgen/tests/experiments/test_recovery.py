@@ -3,6 +3,7 @@
 import pytest
 
 from lab.experiments.recovery import Steady, recoveries
+from lab.load.engines.histogram import Histogram
 from lab.model import Peak
 from support.felt import WINDOW, felt, second
 
@@ -24,13 +25,6 @@ def test_recovery_is_counted_from_the_spikes_end_to_the_first_of_the_steady_seco
     assert found[1].worst_ms == pytest.approx(300, rel=0.001)
 
 
-def test_what_is_within_the_tolerance_is_calm() -> None:
-    within = dict.fromkeys(range(25, 35), 249.0)
-    assert recoveries(felt(within), WINDOW, PEAKS, STEADY)[1][0].after_s == 0.0
-    above = dict.fromkeys(range(25, 35), 251.0)
-    assert recoveries(felt(above), WINDOW, PEAKS, STEADY)[1][0].after_s is None
-
-
 def test_a_second_without_answers_is_not_calm() -> None:
     silent = dict.fromkeys(range(22, 27), None)
     _, found = recoveries(felt(silent), WINDOW, PEAKS, STEADY)
@@ -38,35 +32,29 @@ def test_a_second_without_answers_is_not_calm() -> None:
     assert found[0].worst_ms == float("inf")
 
 
-def test_a_second_in_which_requests_are_missing_is_not_calm() -> None:
-    # Half of them are reset from 25 to 29: the others are as quick as ever.
-    halved = {at: second(200.0, 200) for at in range(25, 30)}
-    _, found = recoveries({**felt(), **halved}, WINDOW, PEAKS, STEADY)
-    assert found[0].after_s == 5.0
-
-
-def test_a_few_that_are_missing_for_long_are_not_calm() -> None:
-    fewer = {at: second(200.0, 378) for at in range(25, 35)}
-    _, found = recoveries({**felt(), **fewer}, WINDOW, PEAKS, STEADY)
-    assert found[0].after_s is None
-
-
-def test_what_a_pause_moves_into_the_next_second_is_calm() -> None:
-    # 50 ms without answers at the end of 26, which come in 27.
-    moved = {26: second(200.0, 380), 27: second(200.0, 420)}
-    _, found = recoveries({**felt(), **moved}, WINDOW, PEAKS, STEADY)
-    assert found[0].after_s == 0.0
-
-
-def test_seconds_that_catch_up_do_not_make_up_for_one_that_answered_too_little() -> None:
-    uneven = {26: second(200.0, 300), 27: second(200.0, 500)}
-    _, found = recoveries({**felt(), **uneven}, WINDOW, PEAKS, STEADY)
-    assert found[0].after_s == 2.0
-
-
-def test_two_steady_seconds_before_the_next_spike_are_not_three() -> None:
-    late = dict.fromkeys(range(25, 33), 900.0)
-    assert recoveries(felt(late), WINDOW, PEAKS, STEADY)[1][0].after_s is None
+@pytest.mark.parametrize(
+    ("changes", "after_s"),
+    [
+        # Within the tolerance, and above it.
+        ({at: second(249.0) for at in range(25, 35)}, 0.0),
+        ({at: second(251.0) for at in range(25, 35)}, None),
+        # Half of the requests are reset from 25 to 29: the others are as quick as ever.
+        ({at: second(200.0, 200) for at in range(25, 30)}, 5.0),
+        # A few are missing, for long.
+        ({at: second(200.0, 378) for at in range(25, 35)}, None),
+        # A pause: 50 ms without answers at the end of 26, which come in 27.
+        ({26: second(200.0, 380), 27: second(200.0, 420)}, 0.0),
+        # What 27 catches up does not make up for a 26 that answered too little.
+        ({26: second(200.0, 300), 27: second(200.0, 500)}, 2.0),
+        # Two steady seconds before the next spike are not three.
+        ({at: second(900.0) for at in range(25, 33)}, None),
+    ],
+)
+def test_a_steady_second_has_the_latency_and_the_answers_of_the_calm(
+    changes: dict[int, Histogram], after_s: float | None
+) -> None:
+    _, found = recoveries({**felt(), **changes}, WINDOW, PEAKS, STEADY)
+    assert found[0].after_s == after_s
 
 
 def test_only_whole_seconds_after_the_end_count() -> None:

@@ -14,14 +14,13 @@ from lab import experiments
 from lab.campaign.derive import derive
 from lab.errors import LabError
 from lab.experiments.kind import TrialKind, settings_of
-from lab.experiments.order import Planner
 from lab.experiments.registry import kind_of, kinds
 from lab.experiments.stress import Objective, Stress
 from lab.model import Experiment
 from lab.store import csv, manifest
 from lab.store.records import to_json
-from support.fakes import FakeEngine, snapshot
-from support.planned import all_of, experiment
+from support.fakes import snapshot
+from support.planned import all_of, experiment, planner
 from support.repo import REPO
 from support.runs import Jittery, write_manifest, write_raw
 
@@ -121,16 +120,12 @@ def test_the_example_runs_from_its_trials_to_its_report(files: Files, tmp_path: 
     of = files.experiment(example("toml"), ROUNDS="2", SERVER="fixed-pool,virtual-threads")
     kind = kind_of(of)
     assert isinstance(kind, TrialKind)
-    snapshots = dict.fromkeys(of.servers, snapshot())
-    order = kind.design(
-        Planner(of, snapshots, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}:8080{r}", 2)
-    )
-    made = all_of(order)
+    made = all_of(kind.design(planner(of)))
     assert [plan.trial for plan in made] == [
         "01-fixed-pool-closed-c200", "02-virtual-threads-closed-c200",
         "03-fixed-pool-closed-c200", "04-virtual-threads-closed-c200",
     ]  # fmt: skip
-    run_dir = write_manifest(tmp_path, experiment=of, servers=snapshots)
+    run_dir = write_manifest(tmp_path, experiment=of, servers=dict.fromkeys(of.servers, snapshot()))
     write_raw(run_dir, made)
     derived = derive(run_dir, [Jittery()])
     assert [row.trial for row in csv.read(run_dir / csv.NAME)] == [plan.trial for plan in made]

@@ -8,14 +8,12 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import spike
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Planner
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS, Oha, Second, answers
 from lab.model import Experiment, Finding, Peak, Row, Spike
-from lab.store.records import write_json
-from support.fakes import FakeEngine, plan, record, snapshot
-from support.felt import felt, keep_answers, second
-from support.planned import all_of, experiment, row
+from support.fakes import FakeEngine
+from support.felt import felt, keep_trial, planned, second, trial
+from support.planned import all_of, experiment, planner
 
 SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
 # A warm-up of 10 s, then 10 calm, 5 peak, 10 calm, 5 peak, 10 calm.
@@ -27,19 +25,14 @@ def spiky(**changes: object) -> Experiment:
     return experiment(**{**whole, "duration_s": SPIKE.total_s, **changes})
 
 
-def order_of(of: Experiment) -> list[object]:
-    snapshots = {"a": snapshot(), "b": snapshot()}
-    return list(
-        all_of(
-            spike.design(Planner(of, snapshots, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2))
-        )
-    )
+def extra_rps(of: Experiment) -> set[int | None]:
+    """The rates of the spikes of all trials."""
+    plans = all_of(spike.design(planner(of, Oha())))
+    return {one.spike.extra_rps if one.spike else None for one in plans}
 
 
 def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> None:
-    order = spike.design(
-        Planner(spiky(), {"a": snapshot()}, {"oha": Oha()}, lambda s, r: f"http://{s}{r}", 2)
-    )
+    order = spike.design(planner(spiky(), Oha()))
     plans = all_of(order)
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 450, "oha")
@@ -50,42 +43,33 @@ def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> N
 
 
 def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
-    assert all(p.spike.extra_rps == 630 for p in order_of(spiky(rate_rps=70)))  # type: ignore[attr-defined]
-    own = Spike(900, 55, 10, 5, 2, 0.25, 3)
-    assert all(p.spike.extra_rps == 55 for p in order_of(spiky(own=own)))  # type: ignore[attr-defined]
+    assert extra_rps(spiky(rate_rps=70)) == {630}
+    assert extra_rps(spiky(own=Spike(900, 55, 10, 5, 2, 0.25, 3))) == {55}
 
 
 def test_launches_alternate() -> None:
-    trials = [p.trial for p in order_of(spiky(launches=2))]  # type: ignore[attr-defined]
-    assert trials == [
+    plans = all_of(spike.design(planner(spiky(launches=2), Oha())))
+    assert [one.trial for one in plans] == [
         "01-a-open-c100-l1", "02-b-open-c100-l1", "03-b-open-c100-l2", "04-a-open-c100-l2",
     ]  # fmt: skip
 
 
 def test_a_spike_without_a_rate_is_refused() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
-        order_of(spiky(routes=("/compute",)))
+        spike.design(planner(spiky(routes=("/compute",)), Oha()))
     closed = FakeEngine()
     closed.modes = frozenset(("closed",))
     with pytest.raises(WordError, match="no engine that does MODE=open"):
-        spike.design(Planner(spiky(), {"a": snapshot()}, {"wrk": closed}, lambda s, r: "", 2))
+        spike.design(planner(spiky(), closed))
 
 
 def keep(run_dir: Path, one: Row, seconds: Mapping[int, Histogram], *peaks: Peak) -> None:
-    """The raw folder of a trial, in oha's own format."""
-    raw = run_dir / "raw" / one.trial
-    raw.mkdir(parents=True)
-    of = plan(trial=one.trial, engine="oha", offered_rps=400, duration_s=40, spike=SPIKE)
-    write_json(raw / "trial.json", record(of, window_offset_s=10.0, peaks=peaks))
-    keep_answers(raw, seconds)
+    of = planned(one.trial, spike=SPIKE)
+    keep_trial(run_dir / "raw" / one.trial, of, seconds, peaks=peaks)
 
 
 def findings(tmp_path: Path, *rows: Row, **changes: object) -> list[Finding]:
     return list(spike.findings(Outcome(spiky(servers=("a",), **changes), rows, tmp_path)))
-
-
-def trial(name: str = "01-a", **changes: object) -> Row:
-    return row(plan(trial=name, engine="oha"), **changes)
 
 
 def test_findings_are_each_spike_and_the_median(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from lab.errors import LabError, WordError
 from lab.experiments import stress
 from lab.experiments.kind import Outcome
-from lab.experiments.order import Design, Planner
+from lab.experiments.order import Design
 from lab.experiments.stress import Objective, Stress
 from lab.judge import fairness
 from lab.judge.gates import NO_ANSWER, NO_SUCCESS, judge
@@ -27,20 +27,11 @@ from lab.model import (
     Unwatched,
 )
 from lab.store.csv import REASON_SEPARATOR
-from support.fakes import (
-    IDENTITY,
-    START,
-    USAGE,
-    FakeEngine,
-    measurement,
-    reading,
-    record,
-    snapshot,
-)
-from support.planned import experiment, row
+from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
+from support.planned import experiment, planner, row
 
 STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
-SNAPSHOTS = {"a": snapshot(), "b": snapshot()}
+LATE_GENERATOR = "the generator was the limit"
 Server = Callable[[TrialPlan], dict[str, Any]]
 
 
@@ -49,9 +40,7 @@ def search_of(**changes: Any) -> Experiment:
 
 
 def order_of(of: Experiment) -> Design:
-    return stress.design(
-        Planner(of, SNAPSHOTS, {"wrk2": FakeEngine()}, lambda s, r: f"http://{s}{r}", 2)
-    )
+    return stress.design(planner(of))
 
 
 def holds(most: int) -> Server:
@@ -83,45 +72,66 @@ def found(of: Experiment, rows: list[Row]) -> dict[tuple[str, int], tuple[float 
     return {(one.server, one.launch): (one.value, one.text) for one in finds}
 
 
+ALONE = search_of(servers=("a",))
+
+
+def alone(server: Server) -> tuple[list[Row], float | None, str]:
+    """The search on one server: its rows, its breaking point, and what is said of it."""
+    rows = run(ALONE, {"a": server})
+    return rows, *found(ALONE, rows)["a", 0]
+
+
+def untold(when: Callable[[int], bool], server: Server) -> Server:
+    """The same server, with invalid trials at some numbers of connections."""
+
+    def answers(plan: TrialPlan) -> dict[str, Any]:
+        bad = {"valid": False, "invalid_reasons": LATE_GENERATOR}
+        return server(plan) | (bad if when(plan.concurrency) else {})
+
+    return answers
+
+
+def untold_once(at: int, server: Server) -> Server:
+    """The same server, with its first trial of so many connections invalid."""
+    times: list[int] = []
+
+    def first(connections: int) -> bool:
+        times.append(connections)
+        return connections == at and times.count(at) == 1
+
+    return untold(first, server)
+
+
 @pytest.mark.parametrize("most", [222, 1100, 1101, 2345, 3000, 4321])
 def test_the_planted_breaking_point_is_found_to_the_resolution(most: int) -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(most)})
-    value, text = found(of, rows)["a", 0]
+    _, value, text = alone(holds(most))
     assert value is not None
     assert most < value <= most + STRESS.resolution
     assert "held" in text
 
 
 def test_ramp_then_bisection_hand_derived() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(1650)})
+    rows, *told = alone(holds(1650))
     # 1600 is the middle of 1100 and 2100; 1850 and 1725 round down to 1848, 1720 (multiples of
     # 8); then 1660 -> 1656 and between 1600 and 1656 56 > 50: 1628 -> 1624; 32 is enough.
     assert tried(rows) == [100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
-    assert found(of, rows)["a", 0] == (
+    assert told == [
         1656.0,
         "held 1624 connections (7308 req/s, p95 210 ms), not 1656: p95 900 ms, above 500 ms",
-    )
+    ]
 
 
 def test_a_server_that_holds_all_has_no_breaking_point() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(99_999)})
+    rows, value, text = alone(holds(99_999))
     assert tried(rows) == [100, 1100, 2100, 3100, 4100, 5000]
-    value, text = found(of, rows)["a", 0]
     assert value is None
     assert text.endswith("the most that was tried (5000)")
 
 
 def test_a_server_that_does_not_even_hold_the_first() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(1)})
+    rows, *told = alone(holds(1))
     assert tried(rows) == [100]
-    assert found(of, rows)["a", 0] == (
-        100.0,
-        "no load was held, not even 100: p95 900 ms, above 500 ms",
-    )
+    assert told == [100.0, "no load was held, not even 100: p95 900 ms, above 500 ms"]
 
 
 def test_servers_take_turns_until_each_is_done() -> None:
@@ -133,7 +143,7 @@ def test_servers_take_turns_until_each_is_done() -> None:
 
 
 def test_each_load_is_offered_its_own_auto_rate() -> None:
-    rows = run(search_of(servers=("a",)), {"a": holds(222)})
+    rows, *_ = alone(holds(222))
     assert [one.offered_rps for one in rows[:2]] == [450, 4950]
     closed = search_of(servers=("a",), modes=("closed",))
     assert {one.offered_rps for one in run(closed, {"a": holds(222)})} == {None}
@@ -144,9 +154,7 @@ def test_errors_break_a_load() -> None:
         bad = 30 if plan.concurrency > 1000 else 0
         return {**holds(9999)(plan), "ok": 1970, "timeouts": bad, "http_errors": 0}
 
-    of = search_of(servers=("a",))
-    _, text = found(of, run(of, {"a": answers}))["a", 0]
-    assert text.endswith("1.50% errors, above 1.00%")
+    assert alone(answers)[2].endswith("1.50% errors, above 1.00%")
 
 
 def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
@@ -154,9 +162,7 @@ def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
         rps = 1000.0 if plan.concurrency <= 1100 else 850.0
         return {"achieved_rps": rps, "p95_ms": 300.0, "ok": 1000}
 
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": answers})
-    value, text = found(of, rows)["a", 0]
+    _, value, text = alone(answers)
     assert value is not None
     assert 1100 < value <= 1150
     assert text.endswith("850 req/s, more than 10% below the 1000 of a smaller load")
@@ -164,32 +170,20 @@ def test_less_throughput_than_a_smaller_load_breaks_a_load() -> None:
 
 def test_a_smaller_load_may_do_less_without_being_broken() -> None:
     """2100 did more than 1600 can: only smaller loads are compared with."""
-    rows = run(search_of(servers=("a",)), {"a": holds(1650)})
+    rows, *_ = alone(holds(1650))
     at = {one.concurrency: one for one in rows}
     assert stress.failure(STRESS, at[1600], [at[2100]]) is None
 
 
 def test_an_invalid_trial_is_run_once_more() -> None:
-    times: list[int] = []
-
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.concurrency)
-        bad = plan.concurrency == 1100 and times.count(1100) == 1
-        return {**holds(1650)(plan), "valid": not bad}
-
-    rows = run(search_of(servers=("a",)), {"a": answers})
+    rows, *_ = alone(untold_once(1100, holds(1650)))
     assert tried(rows) == [100, 1100, 1100, 2100, 1600, 1848, 1720, 1656, 1624]
     assert len({one.trial for one in rows}) == len(rows)
 
 
 def test_twice_invalid_ends_the_search_and_says_why() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = plan.concurrency == 2100
-        reason = "the generator was the limit" if bad else ""
-        return {**holds(9999)(plan), "valid": not bad, "invalid_reasons": reason}
-
     of = search_of()
-    rows = run(of, {"a": answers, "b": holds(222)})
+    rows = run(of, {"a": untold(lambda at: at == 2100, holds(9999)), "b": holds(222)})
     # Below what cannot be told it goes on, to the largest load that can.
     assert tried(rows) == [100, 1100, 2100, 2100, 1600, 1848, 1968, 2032, 2064]
     value, text = found(of, rows)["a", 0]
@@ -228,39 +222,32 @@ def gives_way(above: int, *reasons: str) -> Server:
     ],
 )
 def test_a_server_that_gives_way_twice_in_a_row_is_broken(reason: str, why: str) -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": gives_way(1650, reason)})
+    rows, *told = alone(gives_way(1650, reason))
     assert tried(rows) == [
         100, 1100, 2100, 2100, 1600, 1848, 1848, 1720, 1720, 1656, 1656, 1624,
     ]  # fmt: skip
-    assert found(of, rows)["a", 0] == (
+    assert told == [
         1656.0,
         f"held 1624 connections (7308 req/s, p95 210 ms), not 1656: {why}, 2 trials in a row",
-    )
+    ]
 
 
 def test_a_server_that_never_gives_a_success_breaks_at_the_first_load() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": gives_way(0, NO_SUCCESS)})
+    rows, *told = alone(gives_way(0, NO_SUCCESS))
     assert tried(rows) == [100, 100]
-    value, text = found(of, rows)["a", 0]
-    assert value == 100
-    assert text == f"no load was held, not even 100: {NO_SUCCESS}, 2 trials in a row"
+    assert told == [100, f"no load was held, not even 100: {NO_SUCCESS}, 2 trials in a row"]
 
 
 def test_giving_way_once_is_no_finding() -> None:
-    of = search_of(servers=("a",))
-    late, crash = "the generator was the limit", "the JVM restarted during the trial"
+    crash = "the JVM restarted during the trial"
     # Once, then invalid for another reason: not to be told.
-    rows = run(of, {"a": gives_way(1100, crash, late)})
+    rows, value, text = alone(gives_way(1100, crash, LATE_GENERATOR))
     assert tried(rows)[:5] == [100, 1100, 2100, 2100, 1600]
-    value, text = found(of, rows)["a", 0]
     assert value is None
-    assert f"cannot tell, for 2 measurements were invalid: {late}" in text
+    assert f"cannot tell, for 2 measurements were invalid: {LATE_GENERATOR}" in text
     # The other way round it is asked once more, and then it is twice in a row.
-    rows = run(of, {"a": gives_way(1100, late, crash)})
+    rows, value, text = alone(gives_way(1100, LATE_GENERATOR, crash))
     assert tried(rows)[:6] == [100, 1100, 2100, 2100, 2100, 1600]
-    value, text = found(of, rows)["a", 0]
     assert value is not None
     assert text.endswith(f"not 1120: {crash}, 2 trials in a row")
 
@@ -289,8 +276,7 @@ def judged(of: TrialRecord, said: Reading) -> str:
 
 @pytest.mark.parametrize("said", [ERRORS, SILENCE])
 def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
-    of = search_of(servers=("a",))
-    value, text = found(of, run(of, {"a": gives_way(1650, judged(record(), said))}))["a", 0]
+    _, value, text = alone(gives_way(1650, judged(record(), said)))
     assert value == 1656
     assert text.endswith(f"{NO_ANSWER if said is SILENCE else NO_SUCCESS}, 2 trials in a row")
 
@@ -316,33 +302,20 @@ def test_the_gates_tell_that_a_server_gave_way(said: Reading) -> None:
     ],
 )
 def test_a_lab_that_is_not_as_planned_breaks_no_server(of: TrialRecord, said: Reading) -> None:
-    one = search_of(servers=("a",))
-    value, text = found(one, run(one, {"a": gives_way(1100, judged(of, said))}))["a", 0]
+    _, value, text = alone(gives_way(1100, judged(of, said)))
     assert value is None
     assert "cannot tell" in text
 
 
 def test_what_is_broken_below_a_load_that_cannot_be_told_is_the_breaking_point() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = plan.concurrency == 2100
-        reason = "the generator was the limit" if bad else ""
-        return {**holds(1650)(plan), "valid": not bad, "invalid_reasons": reason}
-
-    of = search_of(servers=("a",))
-    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    _, value, text = alone(untold(lambda at: at == 2100, holds(1650)))
     assert value == 1656
     assert text.startswith("held 1624 connections")
     assert "cannot tell" not in text
 
 
 def test_a_gap_that_cannot_be_told_between_held_and_broken_leaves_no_value() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        bad = 1500 < plan.concurrency < 2100
-        reason = "the generator was the limit" if bad else ""
-        return {**holds(1999)(plan), "valid": not bad, "invalid_reasons": reason}
-
-    of = search_of(servers=("a",))
-    value, text = found(of, run(of, {"a": answers}))["a", 0]
+    _, value, text = alone(untold(lambda at: 1500 < at < 2100, holds(1999)))
     assert value is None
     assert text.startswith("held at least ")
     assert "not 2100: p95 900 ms, above 500 ms; whether it holds " in text
@@ -360,11 +333,10 @@ def test_never_more_trials_than_were_said_to_be_left(most: int, change: dict[str
 
 
 def test_what_is_left_hand_derived() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(1650)})
+    rows, *_ = alone(holds(1650))
     # 100, 1100, …, 4100, 5000 and five halvings of 1000 to 50; at 2100 it breaks: those are left.
-    assert order_of(of).left([]) == 6 + 5
-    assert order_of(of).left(rows[:3]) == 5
+    assert order_of(ALONE).left([]) == 6 + 5
+    assert order_of(ALONE).left(rows[:3]) == 5
 
 
 def test_launches_are_searched_one_after_the_other_and_have_a_median() -> None:
@@ -412,21 +384,14 @@ def test_a_search_goes_on_where_it_was() -> None:
 
 
 def test_rows_of_something_else_are_no_search() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(222)})
+    rows, *_ = alone(holds(222))
     with pytest.raises(LabError, match="is not of this search: 100 connections were next"):
-        order_of(of).next(rows[1:])
+        order_of(ALONE).next(rows[1:])
 
 
 def test_a_search_that_is_judged_otherwise_now_is_told_up_to_there() -> None:
-    def answers(plan: TrialPlan) -> dict[str, Any]:
-        times.append(plan.concurrency)
-        bad = plan.concurrency == 1100 and times.count(1100) == 1
-        return {**holds(1650)(plan), "valid": not bad}
-
-    times: list[int] = []
     of = search_of()
-    rows = run(of, {"a": answers, "b": holds(222)})
+    rows = run(of, {"a": untold_once(1100, holds(1650)), "b": holds(222)})
     turned = [dataclasses.replace(one, valid=True) for one in rows]
     assert found(of, turned)["a", 0] == (
         None,
@@ -441,9 +406,8 @@ def test_a_search_that_is_judged_otherwise_now_is_told_up_to_there() -> None:
 
 
 def test_rows_after_the_end_of_a_search_leave_no_value() -> None:
-    of = search_of(servers=("a",))
-    rows = run(of, {"a": holds(222)})
-    value, text = found(of, [*rows, rows[-1]])["a", 0]
+    rows, *_ = alone(holds(222))
+    value, text = found(ALONE, [*rows, rows[-1]])["a", 0]
     assert value is None
     assert text.endswith(f"{rows[-1].trial} is not of this search: it had ended")
 
@@ -454,7 +418,7 @@ def test_an_open_ramp_on_a_route_without_a_wait_is_refused_before_any_load() -> 
 
 
 def test_p95_is_the_corrected_one_in_an_open_load() -> None:
-    one = run(search_of(servers=("a",)), {"a": holds(1)})[0]
-    both = dataclasses.replace(one, p95_ms=1.0, raw_p95_ms=2.0)
+    rows, *_ = alone(holds(1))
+    both = dataclasses.replace(rows[0], p95_ms=1.0, raw_p95_ms=2.0)
     assert stress.p95_of(both) == 1.0
     assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0

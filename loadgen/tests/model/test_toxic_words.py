@@ -74,19 +74,15 @@ def test_a_change_is_judged_by_the_type_in_force() -> None:
         change.of(Toxic("slow", "latency", "upstream", 1.0, (("latency", 300),)))
 
 
+TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"
+SLOW = {"TYPE": "latency", "LATENCY": "1"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            {},
-            "toxic: no TYPE is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
-            "reset_peer, slicer, limit_data, down, up",
-        ),
-        (
-            {"TYPE": "lag"},
-            "toxic: TYPE=lag is not allowed; allowed: latency, bandwidth, slow_close, timeout, "
-            "reset_peer, slicer, limit_data, down, up",
-        ),
+        ({}, f"toxic: no TYPE is not allowed; allowed: {TYPES}"),
+        ({"TYPE": "lag"}, f"toxic: TYPE=lag is not allowed; allowed: {TYPES}"),
         (
             {"TYPE": "latency"},
             "toxic TYPE=latency: LATENCY is missing; allowed: a whole number 0..3600000 (ms)",
@@ -107,21 +103,21 @@ def test_a_change_is_judged_by_the_type_in_force() -> None:
             "allowed: a whole number 1..2147483647 (KB/s)",
         ),
         (
-            {"TYPE": "latency", "LATENCY": "1", "RATE": "5"},
+            {**SLOW, "RATE": "5"},
             "toxic TYPE=latency: unknown word RATE=5; "
             "allowed: TYPE, NAME, PROXY, STREAM, TOXICITY, LATENCY, JITTER",
         ),
         (
-            {"TYPE": "latency", "LATENCY": "1", "TOXICITY": "1.5"},
+            {**SLOW, "TOXICITY": "1.5"},
             "toxic TYPE=latency: TOXICITY=1.5 is not allowed; allowed: 0..1 with up to 6 digits "
             "after the point (share of connections)",
         ),
         (
-            {"TYPE": "latency", "LATENCY": "1", "STREAM": "sideways"},
+            {**SLOW, "STREAM": "sideways"},
             "toxic TYPE=latency: STREAM=sideways is not allowed; allowed: downstream, upstream",
         ),
         (
-            {"TYPE": "latency", "LATENCY": "1", "NAME": "a/b"},
+            {**SLOW, "NAME": "a/b"},
             "toxic TYPE=latency: NAME=a/b is not allowed; allowed: up to 64 of A-Z a-z 0-9 _ . -",
         ),
         (
@@ -133,10 +129,7 @@ def test_a_change_is_judged_by_the_type_in_force() -> None:
             {"TYPE": "down", "LATENCY": "1"},
             "toxic TYPE=down: unknown word LATENCY=1; allowed: TYPE, PROXY",
         ),
-        (
-            {"NAME": "slow", "REMOVE": "no"},
-            "toxic: REMOVE=no is not allowed; allowed: yes",
-        ),
+        ({"NAME": "slow", "REMOVE": "no"}, "toxic: REMOVE=no is not allowed; allowed: yes"),
         (
             {"REMOVE": "yes"},
             "toxic REMOVE=yes: NAME is missing; give the toxic's name, as `toxics` shows it",

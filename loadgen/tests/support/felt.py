@@ -6,12 +6,27 @@ import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha import ANSWERS
+from lab.model import Row, TrialPlan
+from lab.store.records import write_json
+from support.fakes import plan, record
+from support.planned import row
 
 # A warm-up of 10 s, then 40 s that are measured.
 WINDOW = (10.0, 50.0)
+
+
+def planned(name: str, **changes: Any) -> TrialPlan:
+    """A trial of that window, at 400 requests per second."""
+    return plan(trial=name, engine="oha", offered_rps=400, duration_s=40, **changes)
+
+
+def trial(name: str = "01-a", **changes: Any) -> Row:
+    """Its row."""
+    return row(planned(name), **changes)
 
 
 def second(ms: float, count: int = 400) -> Histogram:
@@ -26,10 +41,17 @@ def felt(changes: Mapping[int, float | None] | None = None) -> dict[int, Histogr
     return {s: second(ms) for s, ms in at.items() if ms is not None}
 
 
-def keep_answers(
-    raw: Path, seconds: Mapping[int, Histogram], statuses: Mapping[int, str] | None = None
+def keep_trial(
+    raw: Path,
+    planned: TrialPlan,
+    seconds: Mapping[int, Histogram],
+    statuses: Mapping[int, str] | None = None,
+    **changes: Any,
 ) -> None:
-    """Write the seconds as oha's answers; all of a second have one status."""
+    """Write the raw folder of a trial with the seconds as oha's answers; all of a second have one
+    status. `changes` are of the trial's record."""
+    raw.mkdir(parents=True)
+    write_json(raw / "trial.json", record(planned, window_offset_s=WINDOW[0], **changes))
     with gzip.open(raw / ANSWERS, "wt") as file:
         file.write(json.dumps({"format": 2, "unit": "us"}) + "\n")
         for at, histogram in seconds.items():

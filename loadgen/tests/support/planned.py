@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
-from lab.experiments.order import Design
-from lab.model import Experiment, Row, TrialPlan
+from lab.experiments.order import Design, Planner
+from lab.load.engines import Engine
+from lab.model import Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
+from support.fakes import FakeEngine, snapshot
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -34,6 +37,19 @@ def row(plan: TrialPlan, **changes: Any) -> Row:
              "launch", "arm")  # fmt: skip
     same = {name: getattr(plan, name) for name in known}
     return dataclasses.replace(whole, **{**same, **changes})
+
+
+def planner(
+    of: Experiment, *engines: Engine, snapshots: Mapping[str, Snapshot] | None = None
+) -> Planner:
+    """Plans the trials of an experiment for these engines, by default for a fake one."""
+    return Planner(
+        of,
+        snapshots or dict.fromkeys(of.servers, snapshot()),
+        {engine.name: engine for engine in engines or (FakeEngine(),)},
+        lambda server, route: f"http://{server}:8080{route}",
+        2,
+    )
 
 
 def all_of(order: Design) -> list[TrialPlan]:

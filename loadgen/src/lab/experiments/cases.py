@@ -14,19 +14,8 @@ from lab.model.routes import RouteCall, parse
 from lab.model.toxic_words import parse_toxic
 
 KEY = "case"
-KEYS = (
-    "name",
-    "server",
-    "route",
-    "concurrency",
-    "expected",
-    "knobs",
-    "toxics",
-    "host",
-    "generator_cpus",
-    "peak_extra",
-)
 NEEDED = ("name", "server", "concurrency", "expected")
+KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "peak_extra")
 DEFAULT_ROUTE = "/downstream"
 # Docker's own least, and no machine has more.
 LEAST_CPUS, MOST_CPUS = 0.01, 999

@@ -41,8 +41,7 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Endurance:
-    """A long constant load, cut into `leg_s` seconds: each leg is a trial of its own on the
-    same JVM, so that an interruption loses one leg. Growth is per hour, over all legs."""
+    """A long constant load, cut into legs of `leg_s` seconds, so that an interruption loses one."""
 
     leg_s: int
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab.errors import LabError
-from lab.experiments.inquiry import Explain, Step, Story, most_left, story
+from lab.experiments.inquiry import Explain, NotTried, Step, Story, most_left, story
 from lab.experiments.interventions import Present
 from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, Verb, settings_of
 from lab.experiments.order import STRAYED, Design, Planner
@@ -36,7 +36,6 @@ from lab.model import (
 from lab.store import manifest
 from lab.store.records import read_json
 
-STEP = "step {}"
 NEXT = "next bottleneck"
 UNIT = "×"
 KEYS = {
@@ -55,12 +54,10 @@ def read(asked: Asked) -> Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiries:
+class Inquiries(Design):
     """One inquiry per server, one server after the other."""
 
     planner: Planner
-    notes: tuple[str, ...] = ()
-    total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
         """See Design; as if every step that is left were tried with all of its pairs."""
@@ -135,13 +132,11 @@ def told(
 
 
 def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
-    lines = [(number, resource, None, why) for number, resource, why in of.refused]
-    steps = [(step.number, step.resource, step, "") for step in of.steps]
-    for number, resource, step, why in sorted([*lines, *steps], key=lambda line: line[0]):
-        name = STEP.format(number)
-        start = f"{name}, {resource}"
-        if step is None:
-            text = f"{start} (suspected): not tried: {why}"
+    for number, step in enumerate(of.steps, 1):
+        name = f"step {number}"
+        start = f"{name}, {step.resource}"
+        if isinstance(step, NotTried):
+            text = f"{start} (suspected): not tried: {step.why}"
             yield Finding(name, server, 0, None, UNIT, None, None, text)
             continue
         ratio = step.goodput
@@ -156,7 +151,7 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
             high=interval.high if interval else None,
             text=f"{start}{_how_named(step)}: {_text(step)}",
         )
-    proven = any(step.answer == "confirmed" for step in of.steps)
+    proven = any(isinstance(step, Step) and step.answer == "confirmed" for step in of.steps)
     name = NEXT if proven else "bottleneck"
     text = f"{name}: {of.end}"
     if of.strayed:

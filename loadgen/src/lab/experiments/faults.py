@@ -34,8 +34,7 @@ KEYS = {"tolerance": Key(rules.decimal(0.001, 100)), "steady": Key(rules.seconds
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Toxics that come and go while a load runs. Recovered: `tolerance` (a share) around the
-    p95 of the calm before the first, `steady_s` seconds on end."""
+    """The script of toxics, and what counts as recovered: see `recovery.Steady`."""
 
     steps: tuple[ToxicStep, ...]
     tolerance: float

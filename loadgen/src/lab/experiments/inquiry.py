@@ -29,9 +29,8 @@ Answer = Literal["confirmed", "withdrawn", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """A verdict proven by intervention: the named resource is changed by a step, `pairs` trials
-    with and without it in turn, then lifted, and the next named; at most `steps` resources per
-    server. `suspect`: the resource to try first instead of the verdict's own."""
+    """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
+    `suspect`: the resource to try first instead of the verdict's own."""
 
     pairs: int
     steps: int
@@ -59,7 +58,6 @@ class Step:
     says that the ratio is a lower bound, because the goodput before was 0. `why` is the reason for
     the answer."""
 
-    number: int
     resource: str
     suspected: bool
     confidence: float | None
@@ -73,18 +71,24 @@ class Step:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotTried:
+    """A suspect that cannot be changed."""
+
+    resource: str
+    why: str
+
+
 @dataclass(slots=True)
 class Story:
     """What the rows of one server say.
 
-    `wanted` is the next trial (None: the inquiry is over). `steps` are the resources that were
-    decided, `refused` the suspects that cannot be changed as (number, resource, reason), and `end`
-    is the last sentence. `strayed` names the first row that is not the trial that was wanted, and
-    the one that was; nothing after it counts."""
+    `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
+    resource, and `end` is the last sentence. `strayed` names the first row that is not the trial
+    that was wanted, and the one that was; nothing after it counts."""
 
     wanted: Ask | None = None
-    steps: list[Step] = field(default_factory=list)
-    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    steps: list[Step | NotTried] = field(default_factory=list)
     end: str = ""
     strayed: str = ""
 
@@ -165,7 +169,7 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row,
             if suspect is None:
                 told.end = f"{_named(named, now)}; not proven: {change}"
                 return
-            told.refused.append((number, resource, change))
+            told.steps.append(NotTried(resource, change))
         else:
             confidence = named.confidence if resource == named.bottleneck else None
             step = yield from _tried(
@@ -243,16 +247,15 @@ def _tried(
     sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
     problem = ""
-    for pair in range(explain.pairs):
-        for ask in sides if pair % 2 == 0 else sides[::-1]:
-            row = yield from _valid(ask)
-            if not usable(row):
-                problem = f"{TRIES} measurements {_where(ask.arm)} were invalid: "
-                problem += row.invalid_reasons
-                break
-            rows[ask.arm].append(row)
-        if problem:
+    turns = (*sides, *sides[::-1]) * explain.pairs
+    for ask in turns[: 2 * explain.pairs]:
+        row = yield from _valid(ask)
+        if not usable(row):
+            with_or_without = "without" if ask == sides[0] else "with"
+            problem = f"{TRIES} measurements {with_or_without} the change were invalid: "
+            problem += row.invalid_reasons
             break
+        rows[ask.arm].append(row)
     before, after = (tuple(rows[side.arm]) for side in sides)
     ratio, least = (None, False) if problem else _goodput_ratio(before, after)
     answer: Answer = "inconclusive"
@@ -264,7 +267,6 @@ def _tried(
             answer = "inconclusive"
             why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
     return Step(
-        number=number,
         resource=resource,
         suspected=suspected,
         confidence=confidence,
@@ -290,10 +292,6 @@ def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
     if offered is None and r0_s <= 0:
         return None
     return (offered or now.concurrency / r0_s) / statistics.median(known)
-
-
-def _where(arm: str) -> str:
-    return "without the change" if arm.endswith("-before") else "with the change"
 
 
 def answer_of(ratio: RatioOf) -> tuple[Answer, str]:

@@ -29,18 +29,12 @@ from dataclasses import dataclass
 
 from lab.judge.predict import response_time_ms
 from lab.model import Condition, Snapshot
+from lab.model.knobs import KNOBS
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
 # The limits of the servers' contract; tests/experiments/test_interventions.py compares the two.
-MOST = {
-    "pool_size": 20_000,
-    "downstream_connections": 60_000,
-    "downstream_timeout_ms": 600_000,
-    "virtual_thread_parallelism": 256,
-    "loops": 256,
-    "backlog": 65_535,
-}
+MOST = {knob.name: knob.most for knob in KNOBS} | {"loops": 256, "backlog": 65_535}
 USUAL_TIMEOUT_MS = 10_000
 MOST_FILES = 1_048_576
 # What a server has open besides its requests, generously.
@@ -151,18 +145,12 @@ def _knob(
     value = now.knob(name)
     if value is None:
         return None
-    step = min(MOST[name], max(2 * value, least))
-    if step <= value:
-        return f"{name} is {value} already, the most there is"
-    lift = max(step, min(MOST[name], enough))
 
     def condition(to: int) -> Condition:
         knobs = {**now.condition.knobs, name: to}
         return dataclasses.replace(now.condition, knobs=knobs)
 
-    at_most = step / value if bounds else None
-    text = f"{name} {value} → {step}"
-    return Lever(condition(step), condition(lift), text, f"{name}={lift}", at_most)
+    return _raised(name, value, max(2 * value, least), enough, MOST[name], condition, bounds)
 
 
 def _event_loop(now: Present) -> Lever | str:
@@ -188,17 +176,30 @@ def _setting(
     value = now.host(name, setting)
     if not value:
         return None
-    step = min(MOST[setting], times * value)
+
+    def condition(to: int) -> Condition:
+        return _host(now, **{name: str(to)})
+
+    return _raised(name, value, times * value, enough, MOST[setting], condition, bounds)
+
+
+def _raised(
+    name: str,
+    value: int,
+    step: int,
+    enough: int,
+    most: int,
+    condition: Callable[[int], Condition],
+    bounds: bool,
+) -> Lever | str:
+    """A whole number raised to `step`, and lifted to what is `enough`, both to `most` at most."""
+    step = min(most, step)
     if step <= value:
         return f"{name} is {value} already, the most there is"
-    lift = max(step, min(MOST[setting], enough))
-    return Lever(
-        _host(now, **{name: str(step)}),
-        _host(now, **{name: str(lift)}),
-        f"{name} {value} → {step}",
-        f"{name}={lift}",
-        step / value if bounds else None,
-    )
+    lift = max(step, min(most, enough))
+    at_most = step / value if bounds else None
+    text = f"{name} {value} → {step}"
+    return Lever(condition(step), condition(lift), text, f"{name}={lift}", at_most)
 
 
 def _server_cpu(now: Present) -> Lever | str:

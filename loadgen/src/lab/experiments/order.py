@@ -17,13 +17,7 @@ from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
 from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Engine
-from lab.model import (
-    Experiment,
-    Mode,
-    Row,
-    Snapshot,
-    TrialPlan,
-)
+from lab.model import Experiment, Mode, Row, Snapshot, TrialPlan
 
 T = TypeVar("T")
 # The URL of a route, with its query, on a server.
@@ -39,10 +33,12 @@ class Design(Protocol):
     @property
     def total(self) -> int | None:
         """How many trials there will be; None where their number depends on their findings."""
+        return None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """For the user: what the design leaves out."""
+        return ()
 
     def left(self, done: Sequence[Row]) -> int:
         """How many trials are left after these rows. Where `total` is None this is the most there
@@ -60,7 +56,7 @@ class Listed:
     notes: tuple[str, ...] = ()
 
     @property
-    def total(self) -> int | None:
+    def total(self) -> int:
         """The number of all trials."""
         return len(self.plans)
 

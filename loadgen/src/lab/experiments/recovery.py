@@ -182,10 +182,10 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
         calm_ms, recovered = recoveries(good, window, peaks, watch.steady)
     except (RawDataError, ValueError) as failure:
         return str(failure)
-    limits = [peak.started_s for peak in peaks[1:]] + [window[1]]
     found = []
-    for number, (one, of, until) in enumerate(zip(recovered, made, limits, strict=True), 1):
-        seconds = [every[at] for at in whole_seconds(of.at.started_s, until) if at in every]
+    for number, (one, of) in enumerate(zip(recovered, made, strict=True), 1):
+        felt = whole_seconds(of.at.started_s, of.at.ended_s + one.watched_s)
+        seconds = [every[at] for at in felt if at in every]
         text = (
             f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
             f"{_after_text(one, calm_ms, watch.steady)}{_lost_text(row)}"

@@ -6,7 +6,7 @@ Every decision is made from rows alone, so the same rows lead to the same next l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab.errors import LabError
 from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
@@ -54,10 +54,9 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """The search for a breaking point: `first`, + `step`, … up to `most` connections, then
-    bisection until the last held and the first broken load differ by at most `resolution`
-    connections. A load is broken where the objective fails, or where throughput falls below
-    the best so far by more than `fall` (a share)."""
+    """What to search; see `search` for the steps, all in connections. A load is broken where the
+    objective fails, or where throughput falls below the best so far by more than `fall` (a share).
+    """
 
     objective: Objective
     first: int
@@ -229,13 +228,11 @@ def p95_of(row: Row) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramps:
+class Ramps(Design):
     """One search per launch and server. Within a launch the server with the fewest rows is next, so
     that a drift of the machine falls on all servers alike."""
 
     planner: Planner
-    notes: tuple[str, ...] = ()
-    total: int | None = field(default=None, init=False)
 
     def left(self, done: Sequence[Row]) -> int:
         """See Design; the longest way of every search that has not ended."""
@@ -278,8 +275,7 @@ def design(planner: Planner) -> Design:
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The breaking point of each server and launch, which is the smallest load that was not held,
-    and the median over launches. `value` is None without a breaking point, and where trials that
-    were judged again are not of this search. The text then says why, and which load was held."""
+    and the median over launches. Where there is none the text says why, and which load was held."""
     stress = settings_of(Stress, outcome.experiment)
     found: list[Finding] = []
     for server in outcome.experiment.servers:

@@ -12,7 +12,7 @@ is changed. Pure; every refusal is a WordError of one line: given, allowed, wher
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -99,7 +99,7 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
         raise _refused("toxic", given, ", ".join((*TOXIC_TYPES, DOWN, UP)))
     if toxic_type in (DOWN, UP):
         _only(words, ("TYPE", "PROXY"), f"toxic TYPE={toxic_type}")
-        return Enable(_name(words, "PROXY", DEFAULT_PROXY, "toxic"), toxic_type == UP)
+        return Enable(_proxy(words, "toxic"), toxic_type == UP)
     attributes = TOXIC_TYPES[toxic_type]
     where = f"toxic TYPE={toxic_type}"
     _only(words, (*COMMON_WORDS, *(a.name.upper() for a in attributes)), where)
@@ -113,7 +113,7 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
         toxicity=_share(words, where),
         attributes=values,
     )
-    return Put(_name(words, "PROXY", DEFAULT_PROXY, where), toxic)
+    return Put(_proxy(words, where), toxic)
 
 
 def parse_reset(words: Mapping[str, str]) -> ResetRequest:
@@ -122,7 +122,7 @@ def parse_reset(words: Mapping[str, str]) -> ResetRequest:
     if "PROXY" in words and "NAME" not in words:
         raise _refused("toxics-reset", "PROXY without NAME", "no word (all), or NAME=… [PROXY=…]")
     name = _name(words, "NAME", "", "toxics-reset") if "NAME" in words else None
-    return ResetRequest(_name(words, "PROXY", DEFAULT_PROXY, "toxics-reset"), name)
+    return ResetRequest(_proxy(words, "toxics-reset"), name)
 
 
 def parse_show(words: Mapping[str, str]) -> None:
@@ -137,9 +137,7 @@ def _removal(words: Mapping[str, str]) -> Remove:
         raise _refused("toxic", f"REMOVE={words['REMOVE']}", YES)
     if "NAME" not in words:
         raise WordError(f"{where}: NAME is missing; give the toxic's name, as `toxics` shows it")
-    return Remove(
-        _name(words, "PROXY", DEFAULT_PROXY, where), _name(words, "NAME", DEFAULT_PROXY, where)
-    )
+    return Remove(_proxy(words, where), _name(words, "NAME", "", where))
 
 
 def _change(words: Mapping[str, str]) -> Change:
@@ -155,25 +153,18 @@ def _change(words: Mapping[str, str]) -> Change:
     for word, value in change.items():
         if word in named and not re.fullmatch(r"[0-9]{1,15}", value):
             raise _refused(where, f"{word}={value}", "a whole number")
-    return Change(
-        _name(words, "PROXY", DEFAULT_PROXY, where),
-        _name(words, "NAME", DEFAULT_PROXY, where),
-        tuple(change.items()),
-    )
+    return Change(_proxy(words, where), _name(words, "NAME", "", where), tuple(change.items()))
 
 
 def _refused(where: str, given: str, allowed: str) -> WordError:
     return WordError(f"{where}: {given} is not allowed; allowed: {allowed}")
 
 
-def _only(words: Mapping[str, str], allowed: Iterable[str], where: str) -> None:
-    allowed = tuple(allowed)
-    unknown = [word for word in words if word not in allowed]
-    if unknown:
-        raise WordError(
-            f"{where}: unknown word {unknown[0]}={words[unknown[0]]}; "
-            f"allowed: {', '.join(allowed) or 'no words'}"
-        )
+def _only(words: Mapping[str, str], allowed: Sequence[str], where: str) -> None:
+    for word, value in words.items():
+        if word not in allowed:
+            known = ", ".join(allowed) or "no words"
+            raise WordError(f"{where}: unknown word {word}={value}; allowed: {known}")
 
 
 def _whole_number(words: Mapping[str, str], attribute: Attribute, where: str) -> int:
@@ -211,6 +202,10 @@ def _share(words: Mapping[str, str], where: str) -> float:
         return float(given)
     allowed = "0..1 with up to 6 digits after the point (share of connections)"
     raise _refused(where, f"TOXICITY={given}", allowed)
+
+
+def _proxy(words: Mapping[str, str], where: str) -> str:
+    return _name(words, "PROXY", DEFAULT_PROXY, where)
 
 
 def _name(words: Mapping[str, str], word: str, default: str, where: str) -> str:

@@ -6,7 +6,7 @@ Pure: no I/O. Names are Toxiproxy's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -191,5 +191,4 @@ def read_toxic(answer: object) -> Toxic:
 
 def units_of(toxic_type: str) -> Mapping[str, str]:
     """Attribute name to unit; empty for a type this release does not know."""
-    known: Sequence[Attribute] = TOXIC_TYPES.get(toxic_type, ())
-    return {attribute.name: attribute.unit for attribute in known}
+    return {attribute.name: attribute.unit for attribute in TOXIC_TYPES.get(toxic_type, ())}

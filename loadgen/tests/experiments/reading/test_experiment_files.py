@@ -151,18 +151,9 @@ def test_every_key_of_a_load_is_taken(files: Files) -> None:
 
 def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
     found = files.experiment(
-        LOADS,
-        SERVER="event-loop",
-        CONC="5,6",
-        ROUTE="/",
-        MODE="open",
-        RATE="70",
-        DURATION="9s",
-        WARMUP="3s",
-        ENGINE="oha",
-        LAUNCHES="2",
-        NAME="mine",
-    )
+        LOADS, SERVER="event-loop", CONC="5,6", ROUTE="/", MODE="open", RATE="70", DURATION="9s",
+        WARMUP="3s", ENGINE="oha", LAUNCHES="2", NAME="mine",
+    )  # fmt: skip
     assert (found.servers, found.concurrencies, found.routes) == (("event-loop",), (5, 6), ("/",))
     assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 70, 9)
     assert (found.warmup_s, found.engines, found.launches) == (3, ("oha",), 2)
@@ -258,31 +249,6 @@ def test_explain_is_taken(files: Files) -> None:
     assert settings_of(Explain, files.experiment(text, **words)) == Explain(8, 1, "server CPU")
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "says"),
-    [
-        (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed; allowed: worker pool, c"),
-        (EXPLAIN, {"PAIRS": "0"}, "run: PAIRS=0 is not allowed; allowed: 1..100"),
-        (EXPLAIN, {"STEPS": "21"}, "run: STEPS=21 is not allowed; allowed: 1..20"),
-        (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex"),
-        (EXPLAIN, {"CONC": "5,6"}, "run: CONC=5,6 is more than one; allowed: one in this kind"),
-        (EXPLAIN, {"MODE": "both"}, "run: MODE=both is more than one; allowed: one in this kind"),
-        (EXPLAIN, {"ENGINE": "oha,wrk"}, "run: ENGINE=oha,wrk is more than one"),
-        (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)"),
-        (HEAD + 'kind = "explain"\n', {}, "experiments/x.toml: load.concurrency is missing"),
-        (
-            EXPLAIN + "[explain]\npair = 6\n",
-            {},
-            "explain.pair is not a key; allowed: explain.pairs",
-        ),
-    ],
-)
-def test_a_wrong_explanation_is_refused(
-    files: Files, text: str, words: dict[str, str], says: str
-) -> None:
-    assert says in files.refusal(text, **words)
-
-
 def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
     files.limit = 900 + 1000
     plan, notes = files.read(DENSITY, LAUNCHES="2", SERVER="event-loop", NAME="d")
@@ -326,6 +292,7 @@ def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (EXPLAIN + "[explain]\npair = 6\n", "explain.pair is not a key; allowed: explain.pairs"),
         (LOADS + "concurency = [5]\n", "load.concurency is not a key; allowed: load.servers, load"),
         (LOADS + "[repeat]\nlaunch = 1\n", "repeat.launch is not a key; allowed: repeat.launches"),
         (STRESS + "last = 1\n", "stress.last is not a key; allowed: stress.first"),
@@ -396,6 +363,7 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (SPIKE.replace("0.25", '"some"'), "spike.tolerance='some' is not allowed; allowed: a num"),
         (ENDURANCE.replace('"5m"', '"0s"'), "endurance.leg=0s is not a duration"),
         (ENDURANCE.replace("concurrency = [5000]\n", ""), "load.concurrency is missing"),
+        (DENSITY.replace("1000", "0"), "density.connections=0 is not all"),
         (HEAD + "[load\n", "is not TOML: "),
     ],
 )
@@ -403,11 +371,6 @@ def test_a_wrong_value_is_named_with_what_is_allowed(files: Files, text: str, sa
     refusal = files.refusal(text)
     assert refusal.startswith(("experiments/x.toml: ", "RATE=auto"))
     assert says in refusal
-
-
-def test_a_wrong_value_of_a_density_file_is_named(files: Files) -> None:
-    refusal = files.refusal(DENSITY.replace("1000", "0"))
-    assert refusal.startswith("experiments/x.toml: density.connections=0 is not all")
 
 
 def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
@@ -421,6 +384,15 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
+        (EXPLAIN, {"SUSPECT": "disk"}, "run: SUSPECT=disk is not allowed; allowed: worker pool, c"),
+        (EXPLAIN, {"PAIRS": "0"}, "run: PAIRS=0 is not allowed; allowed: 1..100"),
+        (EXPLAIN, {"STEPS": "21"}, "run: STEPS=21 is not allowed; allowed: 1..20"),
+        (EXPLAIN, {"LAUNCHES": "6"}, "run: LAUNCHES does not apply to experiments/x.toml (kind ex"),
+        (EXPLAIN, {"CONC": "5,6"}, "run: CONC=5,6 is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"MODE": "both"}, "run: MODE=both is more than one; allowed: one in this kind"),
+        (EXPLAIN, {"ENGINE": "oha,wrk"}, "run: ENGINE=oha,wrk is more than one"),
+        (LOADS, {"PAIRS": "6"}, "run: PAIRS does not apply to experiments/x.toml (kind loads)"),
+        (HEAD + 'kind = "explain"\n', {}, "experiments/x.toml: load.concurrency is missing"),
         (LOADS, {"SPEED": "1"}, "run: SPEED is not a word of experiments/x.toml (kind loads); al"),
         (LOADS, {"KIND": "idle"}, "run: KIND does not apply to experiments/x.toml (kind loads)"),
         (STRESS, {"CONC": "5"}, "run: CONC does not apply to experiments/x.toml (kind stress)"),

@@ -17,24 +17,3 @@ from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.experiments.reading.settings import Asked, Here, Key, Settings, Word
 from lab.experiments.reading.target import refuse as refuse_target
 from lab.experiments.reading.words import given_settings, read_servers, read_words, refuse_unknown
-
-__all__ = [
-    "EVERY_SECOND",
-    "SPARE_DESCRIPTORS",
-    "Asked",
-    "Here",
-    "Key",
-    "Load",
-    "Settings",
-    "Word",
-    "check_tells_every_second",
-    "given_settings",
-    "max_concurrency",
-    "needed_profiles",
-    "no_auto_rate",
-    "read_load",
-    "read_servers",
-    "read_words",
-    "refuse_target",
-    "refuse_unknown",
-]

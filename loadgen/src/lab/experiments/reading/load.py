@@ -11,7 +11,7 @@ from lab.experiments.reading import rules
 from lab.experiments.reading.settings import Asked, Settings
 from lab.experiments.reading.target import given_target
 from lab.model import MODES, Experiment, Mode
-from lab.model.routes import RouteCall, parse
+from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
 
 DEFAULT_ROUTE = "/downstream"
@@ -82,7 +82,7 @@ def read_load(
     routes = given.texts if given else (DEFAULT_ROUTE,)
     servers, target = tuple(asked.here.servers), given_target(settings)
     if target is not None:
-        calls, servers, routes = (target.call,), (target.server,), (target.route,)
+        calls, servers, routes = (foreign(target.route),), (target.server,), (target.route,)
         modes = BOTH if settings.get("load.rate") else ("closed",)
     tightest = min(
         (call.route for call in calls), key=lambda r: rules.max_concurrency(r, file_limit)

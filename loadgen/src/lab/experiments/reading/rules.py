@@ -122,12 +122,12 @@ def _name(text: str) -> str:
 name = Rule(TEXT, _name)
 
 
-def one_of(allowed: Sequence[str]) -> Rule[str]:
-    """One of a few words."""
+def one_of(words: Sequence[str], what: str = "allowed") -> Rule[str]:
+    """One of a few words; `what` is what other words are not."""
 
     def rule(text: str) -> str:
-        if text not in allowed:
-            raise ValueError(f"{text} is not allowed; allowed: {', '.join(allowed)}")
+        if text not in words:
+            raise ValueError(f"{text} is not {what}; allowed: {', '.join(words)}")
         return text
 
     return Rule(TEXT, rule)
@@ -135,13 +135,7 @@ def one_of(allowed: Sequence[str]) -> Rule[str]:
 
 def server(servers: Sequence[str]) -> Rule[str]:
     """A server model that there is."""
-
-    def rule(text: str) -> str:
-        if text not in servers:
-            raise ValueError(f"{text} is not a server of the lab; allowed: {', '.join(servers)}")
-        return text
-
-    return Rule(TEXT, rule)
+    return one_of(servers, "a server of the lab")
 
 
 def max_concurrency(route: Route, file_limit: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.experiments.reading.settings import Settings
-from lab.model.routes import THIS_MACHINE, RouteCall, foreign
+from lab.model.routes import THIS_MACHINE
 
 WORD = "TARGET"
 KEY = "load.target"
@@ -33,11 +33,6 @@ class Target:
     server: str
     route: str
     note: str | None = None
-
-    @property
-    def call(self) -> RouteCall:
-        """The route as a call of an unknown service."""
-        return foreign(self.route)
 
 
 def target(text: str) -> Target:
