@@ -27,6 +27,12 @@ def test_six_values_give_least_to_greatest() -> None:
     assert of.interval == Interval(1.0, 9.0, 0.96875)
 
 
+def test_a_hundred_values_have_an_interval() -> None:
+    # From about 55 values on, the coverage of the widest interval rounds to 1.
+    of = median_of([float(value) for value in range(1, 101)])
+    assert of.interval == Interval(40.0, 61.0, symmetric_coverage(100, 40))
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_fewer_than_six_give_none(count: int) -> None:
     of = median_of([float(value) for value in range(count)])

@@ -147,7 +147,7 @@ def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) 
     return ""
 
 
-def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row, None]:
+def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]:
     """Asks for one trial after the other, and writes their answers into `told`."""
     suspect, named, number = explain.suspect, None, 1
     while True:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from lab.errors import LabError
 from lab.experiments.order import Design, Planner
@@ -19,7 +18,6 @@ from lab.model import Experiment, Finding, Row
 from lab.model.density import Plan
 from lab.store.records import from_json
 
-T = TypeVar("T")
 ALWAYS: Mapping[str, Shape] = {"question": TEXT, "hypothesis": TEXT, "kind": TEXT}
 # Keys that several kinds read; each kind names its own.
 SHARED: Mapping[str, Shape] = {
@@ -136,7 +134,7 @@ class TrialKind(Kind):
     most_to_warm: int | None = None
 
 
-def settings_of(record: type[T], experiment: Experiment) -> T:
+def settings_of[T](record: type[T], experiment: Experiment) -> T:
     """The settings of the experiment's kind, as that kind's record. Raises LabError."""
     try:
         return from_json(record, experiment.own)

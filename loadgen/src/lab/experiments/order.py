@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
@@ -19,7 +19,6 @@ from lab.judge.predict import auto_rate_rps
 from lab.load.engines import Engine
 from lab.model import Experiment, Mode, Row, Snapshot, TrialPlan
 
-T = TypeVar("T")
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
 # Of trials that the rows before them do not ask for: the version that ran them judged those rows
@@ -191,7 +190,7 @@ def launches(experiment: Experiment) -> Sequence[int]:
     return range(1, experiment.launches + 1) if experiment.launches else (0,)
 
 
-def turned(values: Sequence[T], launch: int) -> Sequence[T]:
+def turned[T](values: Sequence[T], launch: int) -> Sequence[T]:
     """The values; every other launch has them in reverse."""
     return values if launch % 2 or not launch else values[::-1]
 

@@ -60,12 +60,11 @@ def median_of(values: Sequence[float], confidence: float = CONFIDENCE) -> Median
         raise ValueError(f"no median of {list(values)}")
     ordered = sorted(values)
     n = len(ordered)
+    wide_enough = [k for k in range(1, n // 2 + 1) if symmetric_coverage(n, k) >= confidence]
     interval = None
-    for k in range(1, n // 2 + 1):
-        coverage = symmetric_coverage(n, k)
-        if coverage < confidence:
-            break
-        interval = Interval(ordered[k - 1], ordered[n - k], coverage)
+    if wide_enough:
+        k = wide_enough[-1]
+        interval = Interval(ordered[k - 1], ordered[n - k], symmetric_coverage(n, k))
     return MedianOf(n, statistics.median(ordered), interval)
 
 

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from lab.errors import RawDataError, WordError
 from lab.load.engine_run import EngineRun, closed_load, scratch
@@ -22,11 +21,10 @@ from lab.system.host import System
 LEAD_S = 1
 # After its time an engine may still wait for answers and write its files.
 OVERTIME_S = 45.0
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Short(Generic[T]):
+class Short[T]:
     """The engine's reading, and the values of `edge` at both edges of the measured window."""
 
     reading: Reading
@@ -34,7 +32,7 @@ class Short(Generic[T]):
     closed: T
 
 
-def short_load(
+def short_load[T](
     plan: TrialPlan,
     engine: Engine,
     system: System,

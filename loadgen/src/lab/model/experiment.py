@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lab.model.verdict import AS_IT_IS, Condition
 
 if TYPE_CHECKING:
-    Json: TypeAlias = (
+    type Json = (
         "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
     )
 else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from lab.errors import WordError
 from lab.model.toxics import DEFAULT_PROXY, DEFAULT_STREAM, STREAMS, TOXIC_TYPES, Attribute, Toxic
@@ -75,7 +74,7 @@ class Enable:
     enabled: bool
 
 
-ToxicRequest: TypeAlias = Put | Change | Remove | Enable
+type ToxicRequest = Put | Change | Remove | Enable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from lab.model import (
     Counts,
@@ -23,7 +23,6 @@ from lab.store.records import append_row, cell, csv_text, read_rows
 
 NAME = "trials.csv"
 REASON_SEPARATOR = "; "
-T = TypeVar("T")
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
@@ -51,7 +50,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
     )
 
 
-def _columns(kind: type[T], record: T | None, prefix: str = "") -> dict[str, Any]:
+def _columns[T](kind: type[T], record: T | None, prefix: str = "") -> dict[str, Any]:
     """The columns that are called like the fields of a record, with its values: None without it."""
     return {
         prefix + name: None if record is None else getattr(record, name)

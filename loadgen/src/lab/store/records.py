@@ -15,13 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 
 from lab.errors import RawDataError
-
-T = TypeVar("T")
 
 
 def time_text(moment: datetime) -> str:
@@ -44,7 +42,7 @@ def to_json(value: object) -> Any:
     return value
 
 
-def from_json(kind: type[T], value: object) -> T:
+def from_json[T](kind: type[T], value: object) -> T:
     """A dataclass from plain JSON values. Raises ValueError naming the field that is wrong.
 
     An unknown field is refused, so that a newer format is never read as an older one.
@@ -160,7 +158,7 @@ def cell(value: object, decimals: int) -> str:
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 
 
-def read_json(path: Path, kind: type[T]) -> T:
+def read_json[T](path: Path, kind: type[T]) -> T:
     """A dataclass from a file of `write_json`. Raises RawDataError."""
     try:
         return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
@@ -186,7 +184,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return cast(dict[str, Any], loaded)
 
 
-def read_rows(path: Path, kind: type[T]) -> tuple[T, ...]:
+def read_rows[T](path: Path, kind: type[T]) -> tuple[T, ...]:
     """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
     RawDataError."""
     hints = get_type_hints(kind)

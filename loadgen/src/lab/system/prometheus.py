@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
@@ -15,7 +15,6 @@ from lab.system.http import Http
 
 # A thousand series of minutes on a busy machine.
 QUERY_DEADLINE_S = 60.0
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class Prometheus:
         ``name{label="value",…} value milliseconds`` for each series."""
         return self._results("query", {"query": expr, "time": f"{at_s:.3f}"}, _text)
 
-    def _results(
+    def _results[T](
         self, what: str, asked: Mapping[str, str], read: Callable[[Mapping[str, Any]], T]
     ) -> tuple[T, ...]:
         """What is read of each series of an answer. Where Prometheus refuses a query, the error

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from lab.model.routes import Route
 
-T = TypeVar("T")
 ENGINES = ("wrk2", "oha", "wrk")
 MAX_DURATION_S = 24 * 3600
 MAX_RATE_RPS = 10_000_000
@@ -46,7 +44,7 @@ RATE = Shape('"auto" or a whole number', (str, int))
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[T]):
+class Rule[T]:
     """What a key of a file may be: its TOML type, and how its text is read."""
 
     shape: Shape

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from lab.errors import WordError
 from lab.experiments.reading import rules
 from lab.experiments.reading.rules import DURATION, Rule
 
-T = TypeVar("T")
 NEEDED: Any = object()
 
 
@@ -63,7 +62,7 @@ class Settings:
         """The given texts of a setting, if there are any."""
         return self._given.get(key)
 
-    def each(self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:
+    def each[T](self, key: str, rule: Callable[[str], T]) -> tuple[T, ...]:
         """All values, each once; none where nothing was given."""
         given = self._given.get(key)
         if given is None:
@@ -73,7 +72,7 @@ class Settings:
             raise given.refuse(f"{given.text} names the same twice")
         return values
 
-    def one(self, key: str, rule: Callable[[str], T], default: T) -> T:
+    def one[T](self, key: str, rule: Callable[[str], T], default: T) -> T:
         """The only value, or the default; a setting whose default is NEEDED must be given."""
         given = self._given.get(key)
         if given is None:
@@ -106,7 +105,7 @@ class Settings:
         return found
 
     @staticmethod
-    def _read(given: Given, text: str, rule: Callable[[str], T]) -> T:
+    def _read[T](given: Given, text: str, rule: Callable[[str], T]) -> T:
         try:
             return rule(text)
         except ValueError as failure:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from lab.errors import WordError
 from lab.experiments.reading.settings import Asked
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +16,14 @@ class Table:
     place: str
     values: Mapping[str, object]
 
-    def read(self, key: str, text: str, rule: Callable[[str], T]) -> T:
+    def read[T](self, key: str, text: str, rule: Callable[[str], T]) -> T:
         """A text of the table, by a rule. Raises WordError."""
         try:
             return rule(text)
         except ValueError as failure:
             raise WordError(f"{self.place}: {key}={failure}") from None
 
-    def text(self, key: str, rule: Callable[[str], T], default: str | None = None) -> T:
+    def text[T](self, key: str, rule: Callable[[str], T], default: str | None = None) -> T:
         """A value that must be a text. Raises WordError."""
         value = self.values.get(key, default)
         if not isinstance(value, str):

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
 from lab.judge.predict import response_time_ms
@@ -22,7 +21,6 @@ from lab.model import (
 )
 from lab.model.routes import RouteCall, foreign, parse
 
-T = TypeVar("T")
 # Rounding, and the edges of a window, may put the rate this far above N / R0, where R0 was
 # measured.
 MOST_OF_R0 = 1.05
@@ -203,7 +201,7 @@ class SeenTrial:
         return [value] if opens - 2 <= at <= closes + 2 else []
 
 
-def kept(*found: T | None) -> tuple[T, ...]:
+def kept[T](*found: T | None) -> tuple[T, ...]:
     """What is known of it."""
     return tuple(one for one in found if one is not None)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import TypeVar
 
-T = TypeVar("T")
 # More rows, items or figures than these are too many to read before anything else.
 MOST = 12
 
@@ -87,7 +85,7 @@ def long_table(
     return whole if len(rows) <= MOST else folded(f"{inline(label)}: {len(rows)} rows", whole)
 
 
-def first_of(items: Sequence[T], what: str, markup: Callable[[Sequence[T]], str]) -> str:
+def first_of[T](items: Sequence[T], what: str, markup: Callable[[Sequence[T]], str]) -> str:
     """The markup of the first MOST of many items, and of the others behind their number."""
     rest = items[MOST:]
     more = folded(f"{len(rest)} more {what}", markup(rest)) if rest else ""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from lab.report.page.palette import NEUTRAL
 
-Spec: TypeAlias = dict[str, Any]
+type Spec = dict[str, Any]
 
 # Measured as vl-convert's own font; Arial has the same widths, so no reader's text overflows.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
