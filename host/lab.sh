@@ -227,7 +227,8 @@ tell_facts() {
     image=${name}_CPUSET
     printf 'cpuset %s %s\n' "$name" "${!image-$(setting "$image")}"
   done
-  for image in $(docker compose config --images 2>/dev/null | sort -u); do
+  # Of the profiles that are up, and of one that only this verb is about to start.
+  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
     docker image inspect --format \
       "image $image"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
       "$image" 2>/dev/null || true

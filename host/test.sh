@@ -395,11 +395,14 @@ check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PRO
 readied
 printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
 fake docker <<'FAKE'
-if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo some/image:1; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
+if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "some/image:1${COMPOSE_PROFILES//,/}"; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
 FAKE
 LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
 check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
   '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \nimage some/image:1'"'* ]]'
+printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
+COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
+check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
 
 # --- Grafana's password -------------------------------------------------------------------
 # guarded WORD…: `lab.sh ready`, grafana-password.sh and `lab.sh where`, with Grafana's image there.
