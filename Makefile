@@ -49,6 +49,7 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 	@host/lab.sh step build "the lab's own images" build
 	@host/lab.sh jmx
 	@host/lab.sh idle
+	@host/changes.sh put-back
 	@host/lab.sh step up "containers, until all are healthy" up --detach --wait --remove-orphans
 	@host/lab.sh facts
 	@host/grafana-password.sh

@@ -6,7 +6,7 @@
 # the lab up is not the point, the driver is started without it (drive): that spares a look at every
 # image and container.
 
-: "${test_image:?test.sh says which}" "${logs:?test.sh says where}" "${suite:?test.sh says which}"
+: "${test_image:?test.sh says which}" "${logs:?test.sh says where}" "${suite:?test.sh says which}" "${smoke[0]:?test.sh says which parts}"
 export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
 export LAB_RESULTS_DIR=./$logs/results
 
@@ -225,10 +225,6 @@ declare -A runs=(
   [kinds]="scripted searched spiked endured launched explained" [own]="tomcat nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
-smoke=(core)
-if [[ $suite != quick ]]; then smoke+=(verbs kinds planted faults own frameworks); fi
-if [[ $suite == long ]]; then smoke+=(long_planted long_routes long_explained long_sweep long_looked_at); fi
-
 some_wanted() {
   local one
   for one in "${smoke[@]}"; do if wanted "$one"; then return 0; fi; done

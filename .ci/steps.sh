@@ -40,11 +40,16 @@ step() {
   ((f == 0))
 }
 
-# beside LANE…: run these functions at the same time, and wait for all of them.
+# beside LANE…: run these functions at the same time, and wait for all of them. A lane that died on its
+# way (killed, an unset variable) is a failure, whatever its steps were.
 beside() {
   local lane
-  for lane in "$@"; do "$lane" & done
+  for lane in "$@"; do { "$lane"; : >"$logs/$lane.ended"; } & done
   wait
+  for lane in "$@"; do
+    if [[ ! -e $logs/$lane.ended ]]; then step "$lane" one false; fi
+    rm -f "$logs/$lane.ended"
+  done
 }
 
 # wanted PART: ONLY= names it, or nothing, and SUITE=long has not seen it pass at this commit.

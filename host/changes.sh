@@ -4,22 +4,25 @@
 #
 #   changes.sh FOLDER DRIVER PARENT   answer requests in FOLDER while the process PARENT lives;
 #                                     DRIVER is the name of the driver's container
+#   changes.sh put-back               put back what is left of a host that died
 #
 # A request was written in a container: each line is matched as a whole, and never evaluated. The list
 # was written before that container began (`lab.sh ready`). When told to end (SIGTERM) this puts back
-# what a driver that died has left.
+# what a driver that died has left. Where this was killed itself, the next start puts it back.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 . host/common.sh
-folder=${1:?} driver=${2:?} parent=${3:?}
+if [[ $1 == put-back ]]; then folder="" driver="" parent=""; else folder=${1:?} driver=${2:?} parent=${3:?}; fi
 
 # Ctrl-C is for the driver: it still needs us to put things back.
 trap '' INT HUP
 over=""
 trap 'over=yes' TERM
 
-# What each server's container has that is not its default: NAME=VALUE lines by server.
-changed=$(mktemp -d)
+# What each server's container has that is not its default: NAME=VALUE lines by server, in of.SERVER.
+# The folder outlives a process that is killed.
+changed=$state/changed/$$
+rm -rf "$changed" && mkdir -p "$changed"
 log=$state/logs/changes.log
 mkdir -p "$state/logs"
 : >"$log"
@@ -136,12 +139,29 @@ serve() {
   answer "$number"
 }
 
+# adopt: what killed processes have left of theirs.
+adopt() {
+  local folder left
+  for folder in "$state"/changed/*/; do
+    if [[ $folder == "$changed/" || ! -d $folder ]]; then continue; fi
+    if [[ $(ps -p "$(basename "$folder")" -o args= 2>/dev/null) == *changes.sh* ]]; then continue; fi
+    for left in "$folder"of.*; do
+      if [[ -f $left && ! -f $changed/${left##*/} ]]; then mv "$left" "$changed/"; fi
+    done
+    rm -rf "$folder"
+  done
+}
+
 put_back() {
   local left server
+  # What is left is remembered as this process's own.
+  adopt
   for left in "$changed"/of.*; do
     if [[ ! -f $left ]]; then continue; fi
     server=${left##*/of.}
     problem=""
+    # A container that is gone took its changes with it.
+    if [[ -z $(compose_id "$server") ]]; then rm "$left"; continue; fi
     if have "$server" ""; then
       printf 'lab: %s was left changed; its defaults are back\n' "$server" >&2
     else
@@ -150,7 +170,8 @@ put_back() {
   done
 }
 
-while [[ -z $over ]] && kill -0 "$parent" 2>/dev/null; do
+put_back
+while [[ -z $over && -n $parent ]] && kill -0 "$parent" 2>/dev/null; do
   if [[ -d $folder && ! -L $folder ]]; then
     for request in "$folder"/*.request; do
       if [[ -e $request ]]; then serve "$request"; fi
@@ -158,5 +179,6 @@ while [[ -z $over ]] && kill -0 "$parent" 2>/dev/null; do
   fi
   sleep 0.2
 done
-put_back
-rm -rf "$changed"
+if [[ -n $parent ]]; then put_back; fi
+# A server that could not be put back stays remembered.
+if ! compgen -G "$changed/of.*" >/dev/null; then rm -rf "$changed"; fi

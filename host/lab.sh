@@ -278,9 +278,11 @@ start_changes() {
   changes="" changes_folder=""
   case $1 in run | bench | explain) ;; *) return 0 ;; esac
   parent=$(results_folder)/.host-changes
+  # Containers can write beside it: a link there would lead elsewhere.
+  if [[ -L $parent ]]; then fail "$parent is a link; remove it"; fi
   mkdir -p "$parent"
   changes_folder=$(mktemp -d "$parent/XXXXXX")
-  if [[ $(id -u) == 0 ]]; then chown "$(read_off LAB_UID):$(read_off LAB_GID)" "$parent" "$changes_folder"; fi
+  if [[ $(id -u) == 0 ]]; then chown -h "$(read_off LAB_UID):$(read_off LAB_GID)" "$parent" "$changes_folder"; fi
   host/changes.sh "$changes_folder" "$2" $$ &
   changes=$!
 }
@@ -305,7 +307,7 @@ drive() {
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
     # However the client ended, no load goes on.
-    docker kill --signal INT "$name" >/dev/null 2>&1 && docker wait "$name" >/dev/null 2>&1
+    if docker kill --signal INT "$name" >/dev/null 2>&1; then docker wait "$name" >/dev/null 2>&1 || true; fi
     stop_changes
     return "$status"
   fi
@@ -340,22 +342,28 @@ stored() {
 
 # What measures, in whatever container, holds a lock (loadgen/src/lab/system/lock.py), and every container
 # with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
-# is measured.
+# is measured. Exits with 0 where something is measured, with 1 where nothing is, and with 2 where no container that
+# runs answers.
 measuring() {
-  local container status
+  local container status answer=1
   # In reverse, so that loadgen comes before driver, which may be at work.
-  for container in $(docker ps --filter "label=com.docker.compose.project=$project" \
+  for container in $(docker ps --filter status=running --filter status=paused --filter "label=com.docker.compose.project=$project" \
     --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
     status=0
     docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
     if ((status == 75)); then return 0; fi
     if ((status == 0)); then return 1; fi
+    # It may have ended meanwhile.
+    if [[ $(docker inspect --format '{{.State.Running}}' "$container" 2>/dev/null) == true ]]; then answer=2; fi
   done
-  return 1
+  return "$answer"
 }
 
 idle() {
-  if measuring; then fail "another measurement is under way; wait for its end"; fi
+  local status=0
+  measuring || status=$?
+  if ((status == 0)); then fail "another measurement is under way; wait for its end"; fi
+  if ((status == 2)); then fail "the lab's agent does not answer, so nobody knows whether something is measured; \`make down\` stops the lab"; fi
 }
 
 # In bash: it must tell what is missing before the driver's image exists.

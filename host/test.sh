@@ -330,6 +330,22 @@ ask SERVER=netty
 at_rest "$parent"
 check "changes: it ends with the driver's script, and has nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$changes" 2>/dev/null'
 
+changing
+ask SERVER=netty SERVER_CPUS=0.05
+disown "$changes" "$parent"
+kill -KILL "$changes" "$parent"
+while kill -0 "$changes" 2>/dev/null; do sleep 0.01; done
+: >"$calls"
+run "$lab/host/changes.sh" put-back
+check "changes: what a killed host left is put back at the next start, once" \
+  '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && $out == *"netty was left changed; its defaults are back" && -z $(ls "$state/changed") ]]'
+changing
+ask SERVER=netty SERVER_CPUS=0.05
+: >"$calls"
+run "$lab/host/changes.sh" put-back
+check "changes: nothing is put back under a measurement" '[[ ! -s $calls && -z $out ]]'
+at_rest "$parent"
+
 # --- lab.sh ready -----------------------------------------------------------------------
 # readied NAME=VALUE…: what `lab.sh ready` makes of these settings. The driver's image is there, and
 # answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on).
@@ -472,6 +488,7 @@ case $1 in
   exec)
     answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
     exit "${answers[asked - 1]:-${answers[-1]}}" ;;
+  inspect) echo "${FAKE_RUNNING:-true}" ;;
   run) if [[ $* == *--interactive* ]]; then cat >/dev/null; fi ;;
   wait) echo 7 ;;
 esac
@@ -490,8 +507,10 @@ idle "" 0
 check "idle: neither lab nor driver, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
 idle "loadgen agent" 0
 check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock --shared .* /lab/lock true") == 1 ]]'
-idle "loadgen agent" 66
-check "idle: an agent from before the lock" '[[ $status == 0 && -z $out ]]'
+idle "loadgen agent" 1
+check "idle: an agent that does not answer: nobody knows, so one line" '[[ $status == 1 && $out == "lab: the lab'"'"'s agent does not answer, "*"make down"* ]]'
+FAKE_RUNNING=false idle "driver ended" 1
+check "idle: a driver that ended meanwhile measures nothing" '[[ $status == 0 && -z $out ]]'
 idle "loadgen agent" 75
 check "idle: a measurement is under way: one line" '[[ $status == 1 && $out == "$under_way" ]]'
 idle "driver busy" 75
@@ -576,6 +595,7 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "info "*) echo 4 ;;
+  "compose ps") echo id-of-netty ;;
   "logs "*)
     for folder in "$lab"/results/.host-changes/*/; do
       printf 'SERVER=netty\nSERVER_CPUS=0.5\n' >"$folder/1.request"

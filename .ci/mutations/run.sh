@@ -50,11 +50,17 @@ while :; do
   number=$((number + 1))
   said=$(applied "$number") || status=$?
   if [[ ${status:-0} == 2 ]]; then break; fi
+  file="" name="" layers=() problem=""
   { read -r file; read -r name; read -r -a layers; read -r problem; } <<<"$said"
   if [[ -n ${ONLY-} && " $ONLY " != *" $number "* ]]; then
     cp "$file" "$copy/$file" 2>/dev/null
     status=0
     continue
+  fi
+  if [[ ${status:-0} != 0 && -z $problem ]]; then
+    printf 'no mutation could be read or made (exit status %d): is the tests'"'"' image there (make test)?\n' "$status"
+    missed=$((missed + 1))
+    break
   fi
   if [[ ${status:-0} != 0 ]]; then
     printf 'STALE   %2d %s: %s\n' "$number" "$name" "$problem"
