@@ -219,7 +219,7 @@ class SlopeOf:
 
 
 def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
-    """The Theil-Sen slope, the median of the slopes of all pairs, with an interval of at least 95 %.
+    """The Theil-Sen slope, the median of the slopes of all pairs, with a 95 % interval.
 
     The interval is Sen's, made wider where each value depends on the one before: its variance is
     multiplied by (1 + r) / (1 - r), as if there were fewer values (Bayley and Hammersley). r is the
