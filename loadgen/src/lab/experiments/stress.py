@@ -113,8 +113,8 @@ class Search:
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """Where the search stands after these rows of one server and launch, in the order of time.
 
-    It tries first, first + step, … up to most while loads are held. A load is tried again until
-    one trial held it, TRIES did not, or TRIES are invalid for what is not the server's (`gave_way`).
+    It tries each load until one trial held it, TRIES did not, or TRIES are invalid for what is not
+    the server's (`gave_way`). The loads are first, first + step, … up to most while they are held.
     Then it tries the middle between the largest held load and the smallest load that is broken or cannot be told, until
     these differ by at most `resolution`. The middle is a number of connections that any number of
     an engine's threads can share, if there is one. The search ends at the first row that is not its

@@ -15,7 +15,8 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
+from statistics import NormalDist
 
 CONFIDENCE = 0.95
 # A median of fewer values has no interval of 95 %. The ratio of two sides could have an interval
@@ -225,8 +226,8 @@ def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
     multiplied by (1 + r) / (1 - r), as if there were fewer values (Bayley and Hammersley). r is the
     autocorrelation of the values around the line, plus (2 + 4r) / n, by which n values
     underestimate it. The interval never exceeds the least and the greatest slope of any two values.
-    Simulated, 10 normal values without a trend show one in 1 % of cases where r is 0, in 3 % where
-    it is 0.5, in 5 % where it is 0.7 and in 9 % where it is 0.9. There is no interval below
+    Simulated, 10 normal values without a trend show one in 0.3 % of cases where r is 0, in 2 %
+    where it is 0.5, in 4 % where it is 0.7 and in 8 % where it is 0.9. There is no interval below
     LEAST_TIMES values. Raises ValueError for fewer than two different times, or a value that is not
     finite.
     """
@@ -234,19 +235,21 @@ def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
         raise ValueError(f"no slope of {len(times_s)} times and {len(values)} values, all finite")
     if len(set(times_s)) < 2:
         raise ValueError("a slope takes two different times")
-    # Imported here: it takes most of a second, and only a slope needs it.
-    from scipy.stats import norm, theilslopes
-
-    slope = theilslopes(values, times_s).slope
-    around = [value - slope * at for at, value in zip(times_s, values, strict=True)]
-    wider = math.sqrt(_fewer(around))
-    deviations = norm.isf((1 - SLOPE_CONFIDENCE) / 2) * wider
-    # The probability outside: theilslopes takes either, and a number near 1 would lose its digits.
-    found = theilslopes(values, times_s, alpha=2 * norm.sf(deviations))
-    interval = None
+    points = sorted(zip(times_s, values, strict=True))
+    slopes = sorted(
+        (after - before) / (end - start)
+        for (start, before), (end, after) in combinations(points, 2)
+        if end > start
+    )
+    slope, interval = statistics.median(slopes), None
     if len(values) >= LEAST_TIMES:
+        n, fewer = len(values), _fewer([value - slope * at for at, value in points])
+        # Kendall's score of n values has the variance n (n-1) (2n+5) / 18.
+        deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18 * fewer)
+        width = NormalDist().inv_cdf((1 + SLOPE_CONFIDENCE) / 2) * deviation
+        k = max(1, int((len(slopes) - width) / 2))
         # + 0.0 makes a slope of -0 a slope of 0.
-        interval = Interval(found.low_slope + 0.0, found.high_slope + 0.0, CONFIDENCE)
+        interval = Interval(slopes[k - 1] + 0.0, slopes[-k] + 0.0, CONFIDENCE)
     return SlopeOf(len(values), slope + 0.0, interval)
 
 
