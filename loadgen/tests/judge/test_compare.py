@@ -99,7 +99,7 @@ def test_noise_is_inconclusive_and_says_how_wide() -> None:
     noisy = (50.0, 150, 80, 130, 60, 170)
     [rps] = compare(side(STEADY), side(noisy), "a", "b").cells
     assert rps.answer == "inconclusive"
-    assert "too wide, with 6 paired launches" in rps.why
+    assert "too wide (launches: 6, paired)" in rps.why
 
 
 def told(a: Sequence[float], b: Sequence[float], family: Family = ALONE) -> str:
@@ -164,7 +164,7 @@ def test_separate_runs_are_not_paired_and_one_run_is() -> None:
     later = [dataclasses.replace(one, run="other") for one in b]
     [apart] = compare(a, later, "a", "b").cells
     assert (apart.paired, apart.answer) == (False, "inconclusive")
-    assert "6 and 6 launches" in apart.why
+    assert "(launches: 6 and 6)" in apart.why
 
 
 def test_a_round_counts_only_if_both_sides_have_it() -> None:
@@ -196,8 +196,7 @@ def test_six_launches_answer_one_load_and_two_loads_take_seven() -> None:
     few = both(6)
     assert {cell.answer for cell in few.cells} == {"inconclusive"}
     assert few.cells[0].why == (
-        "6 paired launches are too few; each of 2 answers needs an interval of 97.5 %, so "
-        "LAUNCHES=7"
+        "too few launches (6, paired): each of 2 answers needs an interval of 97.5 %, so LAUNCHES=7"
     )
     # What they do tell is shown.
     assert few.cells[0].interval == Interval(2.0, 2.0, 0.96875)
@@ -218,7 +217,7 @@ def test_fewer_than_six_launches_never_differ() -> None:
     [cell] = compare(side([100.0] * 5), side([900.0] * 6), "a", "b").cells
     assert (cell.answer, cell.interval) == ("inconclusive", None)
     assert cell.why == (
-        "5 paired launches are too few; the answer needs an interval of 95 %, so LAUNCHES=6"
+        "too few launches (5, paired): the answer needs an interval of 95 %, so LAUNCHES=6"
     )
     assert cell.ratio.ratio == 9.0
 
@@ -228,7 +227,7 @@ def test_invalid_trials_are_no_launches_and_are_counted() -> None:
     a[2] = dataclasses.replace(a[2], valid=False)
     found = compare(a, side(STEADY), "a", "b")
     assert found.invalid_a == 1
-    assert "5 paired launches" in found.cells[0].why
+    assert "(5, paired)" in found.cells[0].why
 
 
 def test_a_cell_without_a_valid_trial_has_no_answer() -> None:

@@ -182,7 +182,7 @@ def test_five_pairs_give_no_interval_and_more_confidence_takes_more_pairs() -> N
     ("a", "b"), [([], []), ([1.0], [1.0, 2.0]), ([0.0], [1.0]), ([1.0], [math.nan])]
 )
 def test_what_are_no_pairs_is_refused(a: list[float], b: list[float]) -> None:
-    with pytest.raises(ValueError, match="no ratio|not pairs"):
+    with pytest.raises(ValueError, match=r"no ratio|not pairs"):
         ratio_of_pairs(a, b)
 
 

@@ -282,8 +282,8 @@ def answer_of(
             "difference is larger is open"
         )
     return "inconclusive", (
-        f"the interval holds 1 and reaches beyond a factor of {1 + MARGIN:g}: too wide, with "
-        f"{_launches(ratio, paired=paired)}"
+        f"the interval holds 1 and reaches beyond a factor of {1 + MARGIN:g}: it is too wide "
+        f"(launches: {_launches(ratio, paired=paired)})"
     )
 
 
@@ -292,17 +292,15 @@ def _too_few(ratio: RatioOf, family: Family, *, paired: bool) -> str:
     if ratio.interval is not None and ratio.interval.coverage >= family.confidence:
         return ""
     least = family.launches(paired=paired)
-    together = f"; each of {family.answers} answers" if family.answers > 1 else "; the answer"
+    each = f"each of {family.answers} answers" if family.answers > 1 else "the answer"
     return (
-        f"{_launches(ratio, paired=paired)} are too few{together} needs an interval of "
+        f"too few launches ({_launches(ratio, paired=paired)}): {each} needs an interval of "
         f"{percent(family.confidence)}, so LAUNCHES={least}"
     )
 
 
 def _launches(ratio: RatioOf, *, paired: bool) -> str:
-    if paired:
-        return f"{ratio.count_a} paired launches"
-    return f"{ratio.count_a} and {ratio.count_b} launches"
+    return f"{ratio.count_a}, paired" if paired else f"{ratio.count_a} and {ratio.count_b}"
 
 
 def percent(confidence: float) -> str:
