@@ -17,6 +17,7 @@ from lab.judge.compare import (
     compare_all,
     lanes,
     overloaded,
+    too_few_launches,
 )
 from lab.judge.grouping import Cell, lane_of, loads, most_errors, per_launch, per_round
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
@@ -335,6 +336,25 @@ def test_all_answers_of_a_run_are_one_family() -> None:
     ]
     assert {of.family for of in lanes(rows)} == {Family(8)}
     assert compare_all([(("x", rows), ("y", rows))], looks=3)[0].family == Family(4, 3)
+
+
+def test_before_a_run_it_is_said_that_its_launches_are_too_few() -> None:
+    def said(launches: int, servers: Sequence[str] = ("x", "y", "z")) -> str:
+        return too_few_launches(
+            [
+                plan(mode, server=server, launch=launch)
+                for launch in range(1, launches + 1)
+                for mode in ("closed", "open")
+                for server in servers
+            ]
+        )
+
+    assert said(7) == (
+        "7 launches are too few to call anything faster: the 4 comparisons of this run take "
+        "LAUNCHES=8"
+    )
+    # Enough; nobody asked for a repetition; nothing to compare with.
+    assert said(8) == said(1) == said(2, servers=("x",)) == ""
 
 
 def test_open_and_closed_stand_side_by_side_per_lane() -> None:

@@ -115,10 +115,11 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
 
     It tries each load until one trial held it, TRIES did not, or TRIES are invalid for what is not
     the server's (`gave_way`). The loads are first, first + step, … up to most while they are held.
-    Then it tries the middle between the largest held load and the smallest load that is broken or cannot be told, until
-    these differ by at most `resolution`. The middle is a number of connections that any number of
-    an engine's threads can share, if there is one. The search ends at the first row that is not its
-    own: another version of the lab may judge a trial otherwise and ask for another next load.
+    Then it tries the middle between the largest held load and the smallest load that is broken or
+    cannot be told, until these differ by at most `resolution`. The middle is a number of
+    connections that any number of an engine's threads can share, if there is one. The search ends
+    at the first row that is not its own: another version of the lab may judge a trial otherwise and
+    ask for another next load.
     """
     load: int | None = stress.first
     held: Row | None = None

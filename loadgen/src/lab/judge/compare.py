@@ -55,7 +55,7 @@ from lab.judge.intervals import (
     ratio_of,
     ratio_of_pairs,
 )
-from lab.model import Row, lost_rps
+from lab.model import Row, TrialPlan, lost_rps
 
 MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
@@ -306,6 +306,22 @@ def _launches(ratio: RatioOf, *, paired: bool) -> str:
 def percent(confidence: float) -> str:
     """A confidence, never rounded up: 99.75 %."""
     return f"{int(confidence * 10_000 + 1e-6) / 100:g} %"
+
+
+def too_few_launches(plans: Sequence[TrialPlan]) -> str:
+    """Before a run: that its launches cannot give an answer; empty where they can, or where nothing
+    is compared or repeated."""
+    loads = {
+        (plan.route, plan.engine, plan.mode, plan.concurrency, plan.offered_rps) for plan in plans
+    }
+    family = Family(len(loads) * len(list(_pairs(dict.fromkeys(map(lane_of, plans))))))
+    launches, least = max((plan.launch for plan in plans), default=0), family.launches(paired=True)
+    if not family.answers or not 1 < launches < least:
+        return ""
+    return (
+        f"{launches} launches are too few to call anything faster: the {family.answers} "
+        f"comparisons of this run take LAUNCHES={least}"
+    )
 
 
 def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:

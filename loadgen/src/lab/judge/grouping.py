@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import Row, error_share, goodput
+from lab.model import Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "achieved_rps", "p95_ms", "raw_p95_ms"]
 
@@ -33,7 +33,7 @@ class Cell:
         return cls(*load, row.duration_s, row.warmup_s)
 
 
-def lane_of(row: Row) -> str:
+def lane_of(row: Row | TrialPlan) -> str:
     """The lane of a trial: its server, or server@arm where the server is in arms (of an A/A
     comparison, or of conditions that were changed on purpose)."""
     return f"{row.server}@{row.arm}" if row.arm else row.server

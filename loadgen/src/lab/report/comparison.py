@@ -139,9 +139,9 @@ def legend(comparisons: Sequence[Comparison]) -> list[str]:
     return [
         "B/A: Hodges-Lehmann estimate with its exact interval. In one run launch k of A is paired "
         "with launch k of B, which ran beside it (Wilcoxon's signed ranks); launches of separate "
-        "runs are not paired (Mann-Whitney). faster, slower: the whole interval is beyond a factor of "
-        f"{1 + MARGIN:g}; differs, by less than 5 %: it is within that factor and excludes 1; no "
-        "difference: it is within that factor and holds 1; differs: it excludes 1 and reaches "
+        "runs are not paired (Mann-Whitney). faster, slower: the whole interval is beyond a factor "
+        f"of {1 + MARGIN:g}; differs, by less than 5 %: it is within that factor and excludes 1; "
+        "no difference: it is within that factor and holds 1; differs: it excludes 1 and reaches "
         "across that factor; inconclusive: otherwise. goodput: answers per second that were no "
         "errors. p95: from when a request was due. A closed load is compared on goodput. An open "
         "load is compared on p95, but on goodput where it overloads a side, or more than "
