@@ -252,8 +252,7 @@ def test_the_report_answers_and_says_how_sure_the_answers_are_together(results: 
     assert text.count("**no difference**") == 2
     assert (
         "2 answers: with a probability of at least 95% every interval holds its true ratio, so "
-        "each has 97.5 % or more. That takes 7 launches of each side in one run, or 6 in separate "
-        "runs."
+        "each has 97.5 % or more. That takes 7 launches of each side."
     ) in text
 
 

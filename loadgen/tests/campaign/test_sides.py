@@ -49,7 +49,7 @@ def raw_of(
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     for name in (ONE, TWO):
-        raw_of(write_manifest(tmp_path, name), plans())
+        raw_of(write_manifest(tmp_path, name), plans(8))
     return tmp_path
 
 
@@ -85,9 +85,9 @@ def test_latest_is_a_run_s_name_too(results: Path) -> None:
 
 
 def test_pooled_runs_add_their_launches(results: Path) -> None:
-    raw_of(write_manifest(results, THREE), plans())
+    raw_of(write_manifest(results, THREE), plans(8))
     found = compared(results, A=f"{ONE},{TWO}", B=THREE)
-    assert found.comparisons[0].cells[0].a.count == 14
+    assert found.comparisons[0].cells[0].a.count == 16
     # Four answers, twice looked at.
     assert {of.family for of in found.comparisons} == {Family(4, 2)}
     assert any(note.startswith("runs are pooled: ") for note in found.notes)
@@ -163,7 +163,7 @@ def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name
     if "limits" not in change:
         servers = {"a": snapshot(**change), "b": snapshot()}
         change = {"servers": servers}
-        raw_of(results / TWO, plans(), servers)
+        raw_of(results / TWO, plans(8), servers)
     write_manifest(results, TWO, **change)
     said = refused(results)
     assert "A and B differ in limits" in said
@@ -189,7 +189,7 @@ def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
     write_manifest(results, TWO, host=WITHOUT_CPUS)
     assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
-    raw_of(write_manifest(results, THREE), plans())
+    raw_of(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE)
     assert f"A pools {ONE} and {TWO}, which differ in limits: CPU set of loadgen" in said
 
@@ -245,7 +245,7 @@ def test_another_commit_is_refused_unless_compared_on_purpose(
     assert "A and B differ in commit" in refused(results)
     assert compared(results, ACROSS="commit").comparisons
     # Only between A and B: never within a pool.
-    raw_of(write_manifest(results, THREE), plans())
+    raw_of(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS="commit")
     assert f"A pools {ONE} and {TWO}, which differ in commit" in said
 
@@ -264,10 +264,10 @@ def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) 
 def test_different_servers_need_equal_limits_but_not_what_makes_them_models(results: Path) -> None:
     loops = {"loops": 2, "pool_size": None, "downstream_connections": 20_000}
     servers = {"a": snapshot(), "b": snapshot(settings=loops)}
-    raw_of(write_manifest(results, TWO, servers=servers), plans(), servers)
+    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     servers["b"] = snapshot(settings={**loops, "downstream_connections": 10})
-    raw_of(write_manifest(results, TWO, servers=servers), plans(), servers)
+    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert "downstream_connections" in refused(results, A=f"{ONE}:a", B=f"{TWO}:b")
 
 
@@ -309,13 +309,13 @@ def test_a_side_without_its_raw_data_is_refused(results: Path) -> None:
     assert f"{ONE} has no raw data of 05-a-closed: it cannot be judged" in refused(results)
     shutil.rmtree(results / TWO / "raw")
     shutil.rmtree(results / ONE)
-    raw_of(write_manifest(results, ONE), plans())
+    raw_of(write_manifest(results, ONE), plans(8))
     assert f"{TWO} has no raw data: " in refused(results)
 
 
 @pytest.mark.parametrize("length", ["duration_s", "warmup_s"])
 def test_windows_and_warmups_of_other_lengths_are_other_loads(results: Path, length: str) -> None:
-    longer = [dataclasses.replace(one, **{length: 60}) for one in plans()]
+    longer = [dataclasses.replace(one, **{length: 60}) for one in plans(8)]
     raw_of(results / TWO, longer)
     [of, _] = compared(results).comparisons
     assert (of.cells, len(of.only_a), len(of.only_b)) == ((), 2, 2)
@@ -330,5 +330,5 @@ def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> Non
     changed = dataclasses.replace(
         EXPERIMENT, kind="explain", launches=0, own=to_json(Explain(6, 4))
     )
-    raw_of(write_manifest(results, THREE, experiment=changed), plans())
+    raw_of(write_manifest(results, THREE, experiment=changed), plans(8))
     assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

@@ -83,9 +83,10 @@ class Family:
         """The least confidence of each interval, so that CONFIDENCE holds for all together."""
         return 1 - (1 - CONFIDENCE) / max(1, self.answers * self.looks)
 
-    def launches(self, *, paired: bool) -> int:
+    @property
+    def launches(self) -> int:
         """The fewest launches of each side that can have an answer."""
-        return needed(self.confidence, paired=paired)
+        return needed(self.confidence)
 
 
 ALONE = Family(1)
@@ -205,8 +206,7 @@ def compare_cell(
         why = f"{metric} of 0 has no ratio"
     else:
         # With too few launches we show the interval that they can have.
-        count_a, count_b = len(values_a), len(values_b)
-        most = max(most_coverage(count_a, count_b, paired=paired), CONFIDENCE)
+        most = max(most_coverage(min(len(values_a), len(values_b))), CONFIDENCE)
         ratio = (ratio_of_pairs if paired else ratio_of)(
             values_a, values_b, min(family.confidence, most)
         )
@@ -291,11 +291,10 @@ def _too_few(ratio: RatioOf, family: Family, *, paired: bool) -> str:
     """Why so few launches cannot have an answer of this family; empty where they can."""
     if ratio.interval is not None and ratio.interval.coverage >= family.confidence:
         return ""
-    least = family.launches(paired=paired)
     each = f"each of {family.answers} answers" if family.answers > 1 else "the answer"
     return (
         f"too few launches ({_launches(ratio, paired=paired)}): {each} needs an interval of "
-        f"{percent(family.confidence)}, so LAUNCHES={least}"
+        f"{percent(family.confidence)}, so LAUNCHES={family.launches}"
     )
 
 
@@ -315,12 +314,12 @@ def too_few_launches(plans: Sequence[TrialPlan]) -> str:
         (plan.route, plan.engine, plan.mode, plan.concurrency, plan.offered_rps) for plan in plans
     }
     family = Family(len(loads) * len(list(_pairs(dict.fromkeys(map(lane_of, plans))))))
-    launches, least = max((plan.launch for plan in plans), default=0), family.launches(paired=True)
-    if not family.answers or not 1 < launches < least:
+    launches = max((plan.launch for plan in plans), default=0)
+    if not family.answers or not 1 < launches < family.launches:
         return ""
     return (
         f"{launches} launches are too few to call anything faster: the {family.answers} "
-        f"comparisons of this run take LAUNCHES={least}"
+        f"comparisons of this run take LAUNCHES={family.launches}"
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import NormalDist
@@ -96,15 +96,24 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
 
     If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of the mn
     ordered ratios holds the ratio with probability 1 - 2 P(U <= k-1). U is the Mann-Whitney
-    statistic, whose distribution is exactly known then. k is the largest for which that is at least
-    `confidence`. Equal values make the interval hold at least as often. There is no interval below
-    LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
+    statistic, whose distribution is exactly known then. If one side scatters much less than the
+    other, the interval holds the ratio less often: in the limit as often as order statistics of the
+    other side alone hold its median (`symmetric_coverage`). k is the largest for which both are at
+    least `confidence`. Equal values make the interval hold at least as often. There is no interval
+    below LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
     """
     _check_ratio(a, b)
     ratios = sorted(after / before for before in a for after in b)
     interval = None
-    if min(len(a), len(b)) >= LEAST_VALUES:
-        interval = _between(ratios, rank_sum_ways(len(a), len(b)), confidence)
+    m, n = len(a), len(b)
+    if min(m, n) >= LEAST_VALUES:
+        ways = rank_sum_ways(m, n)
+        coverages = (
+            # Where A does not scatter, the m ratios to each value of B are equal.
+            min(one, symmetric_coverage(n, -(-k // m)), symmetric_coverage(m, -(-k // n)))
+            for k, one in enumerate(_coverages(ways), start=1)
+        )
+        interval = _narrowest(ratios, coverages, confidence)
     return RatioOf(len(a), len(b), _middle(ratios), interval)
 
 
@@ -121,34 +130,40 @@ def _middle(ratios: Sequence[float]) -> float:
     return math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
 
 
-def _between(ratios: Sequence[float], ways: Sequence[int], confidence: float) -> Interval | None:
-    """The narrowest [R(k), R(N+1-k)] of N ordered ratios that holds the true one with at least that
-    confidence. `ways` counts, of all orders that are equally likely, those with 0, 1, … of the
-    ratios below it."""
-    interval, total, below = None, sum(ways), 0
-    for k in range(1, len(ratios) // 2 + 1):
-        below += ways[k - 1]
-        coverage = 1 - 2 * below / total
-        if coverage < confidence:
+def _coverages(ways: Sequence[int]) -> Iterator[float]:
+    """How often [R(k), R(N+1-k)] of N ordered ratios holds the true one, for k = 1, 2, … `ways`
+    counts, of all orders that are equally likely, those with 0, 1, … ratios below it."""
+    total, below = sum(ways), 0
+    for count in ways:
+        below += count
+        yield 1 - 2 * below / total
+
+
+def _narrowest(
+    ratios: Sequence[float], coverages: Iterable[float], confidence: float
+) -> Interval | None:
+    """The narrowest [R(k), R(N+1-k)] of N ordered ratios that has at least that confidence; None
+    where not even the widest has."""
+    interval = None
+    for k, coverage in enumerate(coverages, start=1):
+        if coverage < confidence or 2 * k > len(ratios):
             break
         interval = Interval(ratios[k - 1], ratios[-k], coverage)
     return interval
 
 
-def most_coverage(count_a: int, count_b: int, *, paired: bool) -> float:
-    """The coverage of the widest interval that so many values can have; of pairs the counts are
-    equal."""
-    orders = 1 << count_a if paired else math.comb(count_a + count_b, count_a)
-    return 1 - 2 / orders
+def most_coverage(count: int) -> float:
+    """The coverage of the widest interval of a ratio of so many pairs, or values of each side."""
+    return symmetric_coverage(count, 1)
 
 
-def needed(confidence: float, *, paired: bool) -> int:
-    """The fewest values of each side, or pairs, that have an interval of that confidence. Raises
+def needed(confidence: float) -> int:
+    """The fewest pairs, or values of each side, that have an interval of that confidence. Raises
     ValueError for a confidence of 1 or more."""
     if confidence >= 1:
         raise ValueError(f"no number of values gives a confidence of {confidence}")
     count = LEAST_VALUES
-    while most_coverage(count, count, paired=paired) < confidence:
+    while most_coverage(count) < confidence:
         count += 1
     return count
 
@@ -187,7 +202,7 @@ def ratio_of_pairs(
     of_pairs = [after / before for before, after in zip(a, b, strict=True)]
     # The average of two logarithms is that of the root of the product.
     ratios = sorted(math.sqrt(x * y) for i, x in enumerate(of_pairs) for y in of_pairs[i:])
-    interval = _between(ratios, signed_rank_ways(len(of_pairs)), confidence)
+    interval = _narrowest(ratios, _coverages(signed_rank_ways(len(of_pairs))), confidence)
     return RatioOf(len(a), len(b), _middle(ratios), interval)
 
 
