@@ -4,7 +4,7 @@ Sources, for the median: H. A. David and H. N. Nagaraja, Order Statistics, 3rd e
 section 7.1 (distribution-free confidence intervals for quantiles). For the ratio of two sides:
 J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598; D. F. Bauer, J. Amer.
 Statist. Assoc. 67 (1972) 687; M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods,
-2nd ed., Wiley 1999, section 4.3. For the ratio of pairs: the same, section 3.4; J. W. Tukey's
+2nd ed., Wiley 1999, section 4.3. For the ratio of pairs: the same, section 3.3; J. W. Tukey's
 averages of F. Wilcoxon's signed ranks. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
 1379; G. V. Bayley and J. M. Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184.
 """
