@@ -11,6 +11,7 @@ from lab.errors import LabError, WordError
 from lab.experiments.explain import Explain
 from lab.judge.compare import Family
 from lab.model import Fairness, Reading, Snapshot, ToxicState, TrialPlan
+from lab.report.comparison import beside
 from lab.store.records import to_json
 from support.fakes import IDENTITY, FakeEngine, latency, reading, snapshot
 from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_raw
@@ -76,6 +77,18 @@ def test_runs_alike_are_compared_server_by_server(results: Path) -> None:
 def test_different_runs_are_said_not_to_be_interleaved(results: Path) -> None:
     assert any("not interleaved" in note for note in compared(results).notes)
     assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").notes == ()
+
+
+def test_beside_the_table_is_said_that_launches_are_not_paired(results: Path) -> None:
+    def said(**words: str) -> str:
+        return " ".join(beside(compared(results, **words).comparisons[0]))
+
+    assert "unpaired: closed 100; open 100 at 450/s: A and B were not measured in turns" in said()
+    assert "unpaired" not in said(A=f"{ONE}:a", B=f"{ONE}:b")
+    # The JVMs that ran already have no launches to pair, and no interval either.
+    running = [dataclasses.replace(one, launch=0) for one in plans(1)]
+    raw_of(write_manifest(results, THREE), running)
+    assert "unpaired" not in said(A=f"{THREE}:a", B=f"{THREE}:b")
 
 
 def test_latest_is_a_run_s_name_too(results: Path) -> None:

@@ -86,19 +86,21 @@ def beside(of: Comparison) -> list[str]:
     """What a reader must know beside the table: whether launches were paired, why cells have no
     answer or another metric, the cells of one side only, and what was left out."""
     name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
-    lines = [
-        f"unpaired: {'; '.join(name[cell.cell] for cell in of.cells if not cell.paired)}: A and B "
-        "were not measured in turns, so what drifted between them is part of the difference"
-    ] if any(cell.ratio and not cell.paired for cell in of.cells) else []  # fmt: skip
     whys: dict[str, list[str]] = {}
     for cell in of.cells:
+        said = []
+        if cell.interval and not cell.paired:
+            said.append(
+                "unpaired: {}: A and B were not measured in turns, so what drifted between them is "
+                "part of the difference"
+            )
         if cell.no_p95:
-            why = f"goodput instead of p95: {{}}: {cell.no_p95}"
-            whys.setdefault(why, []).append(name[cell.cell])
+            said.append(f"goodput instead of p95: {{}}: {cell.no_p95}")
         if cell.answer in ("inconclusive", "differs"):
-            why = f"{cell.answer}: {{}}: {cell.why}"
+            said.append(f"{cell.answer}: {{}}: {cell.why}")
+        for why in said:
             whys.setdefault(why, []).append(name[cell.cell])
-    lines += [why.format("; ".join(cells)) for why, cells in whys.items()]
+    lines = [why.format("; ".join(cells)) for why, cells in whys.items()]
     for side, only in (("A", of.only_a), ("B", of.only_b)):
         if only:
             lines.append(f"only in {side}: {'; '.join(name[cell] for cell in only)}")
