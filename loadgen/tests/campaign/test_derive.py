@@ -41,11 +41,12 @@ def test_everything_is_made_from_the_raw_data(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
     assert derived.files == derived.changed == FILES
     assert derived.kept == ()
-    assert len(derived.rows) == 24
+    assert len(derived.rows) == 28
     [of] = derived.comparisons
     assert {cell.answer for cell in of.cells} == {"no difference"}
     assert json.loads((run_dir / "findings.json").read_text()) == []
-    assert json.loads((run_dir / "comparison.json").read_text())["cells_with_interval"] == 4
+    [said] = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
+    assert said["family"] == {"answers": 2, "looks": 1}
 
 
 def test_again_gives_the_same_bytes_and_writes_nothing(run_dir: Path) -> None:
@@ -111,12 +112,12 @@ def test_a_run_under_way_replaces_its_own_files(run_dir: Path) -> None:
 
 
 def test_a_trial_that_never_ended_is_left_out_and_named(run_dir: Path) -> None:
-    (run_dir / "raw" / "25-a-closed").mkdir()
-    (run_dir / "raw" / "25-a-closed" / "oha.out").write_text("")
+    (run_dir / "raw" / "29-a-closed").mkdir()
+    (run_dir / "raw" / "29-a-closed" / "oha.out").write_text("")
     derived = derive(run_dir, [Jittery()])
-    assert derived.unfinished == ("25-a-closed",)
-    assert len(derived.rows) == 24
-    assert "raw/25-a-closed has no trial.json" in (run_dir / "REPORT.md").read_text()
+    assert derived.unfinished == ("29-a-closed",)
+    assert len(derived.rows) == 28
+    assert "raw/29-a-closed has no trial.json" in (run_dir / "REPORT.md").read_text()
 
 
 def test_trials_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_a_folder_that_is_no_trial_is_refused_and_nothing_written(run_dir: Path)
 
 
 def test_a_trial_copied_under_another_name_is_refused(run_dir: Path) -> None:
-    shutil.copytree(run_dir / "raw" / "01-a-closed", run_dir / "raw" / "25-a-closed")
+    shutil.copytree(run_dir / "raw" / "01-a-closed", run_dir / "raw" / "29-a-closed")
     with pytest.raises(RawDataError, match="is of trial 01-a-closed"):
         derive(run_dir, [Jittery()])
 

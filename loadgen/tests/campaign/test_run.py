@@ -331,10 +331,10 @@ def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
     of = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
     ready.run(kind="stress", own=to_json(of), concurrencies=(100,), modes=("open",), servers=("b",))
     text = ready.text.getvalue()
-    # 100, 200, 300, and one more should 300 not be held.
-    assert "at most 4 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
-    assert "[1] b open CONC=100 warm-up, at most 4 trials and 1m40s left" in text
-    assert "[3] b open CONC=300 measuring, at most 2 trials and" in text
+    # 100, 200, 300, and one more should 300 not be held: each of them twice at most.
+    assert "at most 8 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
+    assert "[1] b open CONC=100 warm-up, at most 8 trials and 3m20s left" in text
+    assert "[3] b open CONC=300 measuring, at most 4 trials and" in text
 
 
 def test_the_derived_files_are_there_and_say_what_the_rows_said(ready: Bench) -> None:

@@ -1,40 +1,61 @@
 import dataclasses
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from lab.campaign.derive import derive
 from lab.campaign.sides import Paired, pair, read_pools
 from lab.errors import LabError, WordError
 from lab.experiments.explain import Explain
-from lab.model import Fairness, Row, ToxicState
+from lab.judge.compare import Family
+from lab.model import Fairness, Reading, Snapshot, ToxicState, TrialPlan
+from lab.report.comparison import beside
 from lab.store.records import to_json
-from support.fakes import IDENTITY, judged_row, measurement, record, snapshot
-from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_rows
+from support.fakes import IDENTITY, FakeEngine, latency, reading, snapshot
+from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_raw
 
 ONE, TWO, THREE = (f"20260131T12000{n}Z-aa" for n in range(3))
 WITHOUT_CPUS = {name: fact for name, fact in HOST.items() if name != "cpusets"}
 
 
-def rows(factor: float = 1.0, arm: str | None = None) -> list[Row]:
-    found = []
-    for plan in plans():
-        trial = plan.trial if arm is None else f"{plan.trial}-{arm}"
-        whole = measurement(record(dataclasses.replace(plan, trial=trial, arm=arm)))
-        row = judged_row("", whole)
-        found.append(dataclasses.replace(row, valid=True, achieved_rps=450 * factor))
-    return found
+class Halved(FakeEngine):
+    """Of the arm `right` a closed load does half as much as of any other."""
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        if plan.arm != "right" or plan.mode == "open":
+            return super().read(plan, raw)
+        return reading(plan.concurrency * 2.5, raw=latency(400.0))
+
+
+def armed(launches: int) -> list[TrialPlan]:
+    """The trials of both arms of every server, in turns."""
+    return [
+        dataclasses.replace(one, trial=f"{one.trial}-{arm}", arm=arm)
+        for one in plans(launches)
+        for arm in ("left", "right")
+    ]
+
+
+def raw_of(
+    run_dir: Path, of: Sequence[TrialPlan], servers: Mapping[str, Snapshot] | None = None
+) -> Path:
+    """The run with the raw data of these trials instead of those it had."""
+    shutil.rmtree(run_dir / "raw", ignore_errors=True)
+    write_raw(run_dir, of, servers)
+    return run_dir
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     for name in (ONE, TWO):
-        write_rows(write_manifest(tmp_path, name), rows())
+        raw_of(write_manifest(tmp_path, name), plans(8))
     return tmp_path
 
 
 def compared(results: Path, **words: str) -> Paired:
-    return pair(*read_pools({"A": ONE, "B": TWO, **words}, results))
+    return pair(*read_pools({"A": ONE, "B": TWO, **words}, results, [Halved()]))
 
 
 def refused(results: Path, **words: str) -> str:
@@ -58,6 +79,18 @@ def test_different_runs_are_said_not_to_be_interleaved(results: Path) -> None:
     assert compared(results, A=f"{ONE}:a", B=f"{ONE}:b").notes == ()
 
 
+def test_beside_the_table_is_said_that_launches_are_not_paired(results: Path) -> None:
+    def said(**words: str) -> str:
+        return " ".join(beside(compared(results, **words).comparisons[0]))
+
+    assert "unpaired: closed 100; open 100 at 450/s: A and B were not measured in turns" in said()
+    assert "unpaired" not in said(A=f"{ONE}:a", B=f"{ONE}:b")
+    # The JVMs that ran already have no launches to pair, and no interval either.
+    running = [dataclasses.replace(one, launch=0) for one in plans(1)]
+    raw_of(write_manifest(results, THREE), running)
+    assert "unpaired" not in said(A=f"{THREE}:a", B=f"{THREE}:b")
+
+
 def test_latest_is_a_run_s_name_too(results: Path) -> None:
     (results / "latest").symlink_to(TWO)
     [of, _] = compared(results, B="latest").comparisons
@@ -65,20 +98,26 @@ def test_latest_is_a_run_s_name_too(results: Path) -> None:
 
 
 def test_pooled_runs_add_their_launches(results: Path) -> None:
-    write_rows(write_manifest(results, THREE), rows())
-    [of, _] = compared(results, A=f"{ONE},{TWO}", B=THREE).comparisons
-    assert of.cells[0].a.count == 12
+    raw_of(write_manifest(results, THREE), plans(8))
+    found = compared(results, A=f"{ONE},{TWO}", B=THREE)
+    assert found.comparisons[0].cells[0].a.count == 16
+    # Four answers, twice looked at.
+    assert {of.family for of in found.comparisons} == {Family(4, 2)}
+    assert any(note.startswith("runs are pooled: ") for note in found.notes)
 
 
 def test_a_lane_is_a_server_or_an_arm_of_it(results: Path) -> None:
-    arms = write_manifest(results, THREE)
-    write_rows(arms, [*rows(arm="left"), *rows(2.0, arm="right")])
+    raw_of(write_manifest(results, THREE), armed(7))
     [of] = compared(results, A=f"{THREE}:a@left", B=f"{THREE}:a@right").comparisons
-    assert of.cells[0].answer == "faster"
+    assert [(cell.answer, cell.paired) for cell in of.cells] == [
+        ("slower", True),
+        ("no difference", True),
+    ]
     [of] = compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     assert of.b == f"{TWO}:b"
     [of] = compared(results, A=f"{ONE}:a", B=f"{THREE}:a").comparisons
-    assert of.cells[0].b.count == 12
+    assert of.cells[0].b.count == 14
+    assert not of.cells[0].paired
 
 
 @pytest.mark.parametrize(
@@ -135,7 +174,9 @@ LIMITS: dict[str, dict[str, object]] = {
 def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name: str) -> None:
     change = LIMITS[name]
     if "limits" not in change:
-        change = {"servers": {"a": snapshot(**change), "b": snapshot()}}
+        servers = {"a": snapshot(**change), "b": snapshot()}
+        change = {"servers": servers}
+        raw_of(results / TWO, plans(8), servers)
     write_manifest(results, TWO, **change)
     said = refused(results)
     assert "A and B differ in limits" in said
@@ -161,7 +202,7 @@ def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
     write_manifest(results, TWO, host=WITHOUT_CPUS)
     assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)
-    write_rows(write_manifest(results, THREE), rows())
+    raw_of(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE)
     assert f"A pools {ONE} and {TWO}, which differ in limits: CPU set of loadgen" in said
 
@@ -217,7 +258,7 @@ def test_another_commit_is_refused_unless_compared_on_purpose(
     assert "A and B differ in commit" in refused(results)
     assert compared(results, ACROSS="commit").comparisons
     # Only between A and B: never within a pool.
-    write_rows(write_manifest(results, THREE), rows())
+    raw_of(write_manifest(results, THREE), plans(8))
     said = refused(results, A=f"{ONE},{TWO}", B=THREE, ACROSS="commit")
     assert f"A pools {ONE} and {TWO}, which differ in commit" in said
 
@@ -236,10 +277,10 @@ def test_one_run_s_own_servers_are_compared_whatever_it_recorded(results: Path) 
 def test_different_servers_need_equal_limits_but_not_what_makes_them_models(results: Path) -> None:
     loops = {"loops": 2, "pool_size": None, "downstream_connections": 20_000}
     servers = {"a": snapshot(), "b": snapshot(settings=loops)}
-    write_manifest(results, TWO, servers=servers)
+    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert compared(results, A=f"{ONE}:a", B=f"{TWO}:b").comparisons
     servers["b"] = snapshot(settings={**loops, "downstream_connections": 10})
-    write_manifest(results, TWO, servers=servers)
+    raw_of(write_manifest(results, TWO, servers=servers), plans(8), servers)
     assert "downstream_connections" in refused(results, A=f"{ONE}:a", B=f"{TWO}:b")
 
 
@@ -257,26 +298,40 @@ def test_scaled_and_unfinished_runs_are_compared_with_a_note(results: Path) -> N
 
 
 def test_servers_of_one_side_only_are_named(results: Path) -> None:
-    only_b = [row for row in rows() if row.server == "b"]
-    write_rows(write_manifest(results, THREE), only_b)
+    only = {server: plans(servers=(server,)) for server in ("a", "b")}
+    raw_of(write_manifest(results, THREE), only["b"])
     found = compared(results, B=THREE)
     assert "only in A: a" in found.notes
     assert len(found.comparisons) == 1
-    only_a = [dataclasses.replace(row, server="a") for row in only_b]
-    (results / TWO / "trials.csv").unlink()
-    write_rows(results / TWO, only_a)
+    raw_of(results / TWO, only["a"])
     assert "none in common" in refused(results, A=TWO, B=THREE)
 
 
-def test_a_run_without_its_table_says_how_to_get_it(results: Path) -> None:
-    (results / ONE / "trials.csv").unlink()
-    assert f"make report RUN={ONE}" in refused(results)
+def test_both_sides_are_judged_again_by_the_rules_of_this_version(results: Path) -> None:
+    derive(results / ONE, [Halved()])
+    table = results / ONE / "trials.csv"
+    table.write_text(table.read_text().replace(",true,", ",false,"))
+    found = compared(results)
+    assert {of.invalid_a for of in found.comparisons} == {0}
+    assert {cell.answer for of in found.comparisons for cell in of.cells} == {"no difference"}
 
 
-def test_windows_of_different_lengths_are_said(results: Path) -> None:
-    (results / TWO / "trials.csv").unlink()
-    write_rows(results / TWO, [dataclasses.replace(row, window_s=60.0) for row in rows()])
-    assert "measured windows are of different lengths: 15 s, 60 s" in compared(results).notes
+def test_a_side_without_its_raw_data_is_refused(results: Path) -> None:
+    derive(results / ONE, [Halved()])
+    shutil.rmtree(results / ONE / "raw" / "05-a-closed")
+    assert f"{ONE} has no raw data of 05-a-closed: it cannot be judged" in refused(results)
+    shutil.rmtree(results / TWO / "raw")
+    shutil.rmtree(results / ONE)
+    raw_of(write_manifest(results, ONE), plans(8))
+    assert f"{TWO} has no raw data: " in refused(results)
+
+
+@pytest.mark.parametrize("length", ["duration_s", "warmup_s"])
+def test_windows_and_warmups_of_other_lengths_are_other_loads(results: Path, length: str) -> None:
+    longer = [dataclasses.replace(one, **{length: 60}) for one in plans(8)]
+    raw_of(results / TWO, longer)
+    [of, _] = compared(results).comparisons
+    assert (of.cells, len(of.only_a), len(of.only_b)) == ((), 2, 2)
 
 
 def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> None:
@@ -288,5 +343,5 @@ def test_a_run_whose_lab_was_changed_on_purpose_is_no_side(results: Path) -> Non
     changed = dataclasses.replace(
         EXPERIMENT, kind="explain", launches=0, own=to_json(Explain(6, 4))
     )
-    write_rows(write_manifest(results, THREE, experiment=changed), rows())
+    raw_of(write_manifest(results, THREE, experiment=changed), plans(8))
     assert "is of kind explain: the lab was changed" in refused(results, A=THREE)

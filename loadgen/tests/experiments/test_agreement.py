@@ -38,6 +38,20 @@ def test_a_difference_beyond_it_is_shouted() -> None:
     assert "DO NOT AGREE on p95" in texts[1]
 
 
+def test_of_how_many_trials_the_medians_are_is_said() -> None:
+    rows = (row("wrk2", "open", 200.0, 210.0), *[row("oha", "open", 200.0, 210.0)] * 2)
+    assert "; medians of 2 trials and 1 trial)" in said(*rows)[0]
+
+
+def test_of_an_overloaded_server_the_latency_says_nothing_of_the_engines() -> None:
+    late = dataclasses.replace(row("oha", "open", 900.0, 1900.0), overloaded=True)
+    found = findings(EXPERIMENT, (row("wrk2", "open", 200.0, 210.0), late))
+    assert [one.value for one in found] == [None, None]
+    assert found[0].text.endswith(
+        "is unknown: a was overloaded under oha, so latency grows with time"
+    )
+
+
 def test_short_latencies_may_differ_by_what_clocks_add() -> None:
     texts = said(row("wrk2", "open", 2.6, 5.0), row("oha", "open", 1.0, 3.5))
     assert all(" agree on " in text for text in texts)

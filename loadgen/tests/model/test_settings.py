@@ -62,7 +62,7 @@ def test_the_defaults_are_those_of_the_file() -> None:
     ("of", "command"),
     [
         (BENCH, "make bench CONC=100"),
-        (EXPERIMENT, "make run EXP=aa LAUNCHES=6"),
+        (EXPERIMENT, "make run EXP=aa LAUNCHES=7"),
         (EXPLAIN, "make explain CONC=400 'SUSPECT=worker pool'"),
         (
             dataclasses.replace(EXPLAIN, words=("EXP=next-bottleneck",)),

@@ -34,7 +34,7 @@ def row(plan: TrialPlan, **changes: Any) -> Row:
     empty = dict.fromkeys(Row.columns())
     whole = Row(**{**empty, "run": "r", "valid": True, "invalid_reasons": ""})  # type: ignore[arg-type]
     known = ("trial", "server", "route", "engine", "mode", "concurrency", "offered_rps",
-             "launch", "arm")  # fmt: skip
+             "duration_s", "warmup_s", "launch", "arm")  # fmt: skip
     same = {name: getattr(plan, name) for name in known}
     return dataclasses.replace(whole, **{**same, **changes})
 

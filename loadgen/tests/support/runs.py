@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.model import Experiment, Fairness, Json, Reading, Row, TrialPlan
-from lab.store import csv, manifest
+from lab.model import Experiment, Fairness, Json, Reading, Snapshot, TrialPlan
+from lab.store import manifest
 from lab.store.records import write_json
 from support.fakes import IDENTITY, START, FakeEngine, plan, reading, record, snapshot
 
@@ -36,10 +36,10 @@ EXPERIMENT = Experiment(
     rate_rps=450,
     duration_s=15,
     warmup_s=None,
-    words=("EXP=aa", "LAUNCHES=6"),
+    words=("EXP=aa", "LAUNCHES=7"),
     question="Does a differ from b?",
     hypothesis="No: N / 0.2 s bounds both.",
-    launches=6,
+    launches=7,
 )
 
 
@@ -66,7 +66,7 @@ def write_manifest(results: Path, name: str = NAME, **changes: object) -> Path:
     return run_dir
 
 
-def plans(launches: int = 6, servers: Sequence[str] = ("a", "b")) -> list[TrialPlan]:
+def plans(launches: int = 7, servers: Sequence[str] = ("a", "b")) -> list[TrialPlan]:
     """Closed and open, launch by launch, servers innermost."""
     loads = [
         (launch, mode, server)
@@ -85,19 +85,16 @@ def plans(launches: int = 6, servers: Sequence[str] = ("a", "b")) -> list[TrialP
     ]
 
 
-def write_raw(run_dir: Path, of: Sequence[TrialPlan]) -> None:
-    """What is left of trials that ended."""
+def write_raw(
+    run_dir: Path, of: Sequence[TrialPlan], servers: Mapping[str, Snapshot] | None = None
+) -> None:
+    """What is left of trials that ended, with these snapshots of their servers."""
     for one in of:
         raw = run_dir / "raw" / one.trial
         raw.mkdir(parents=True)
-        at = snapshot(identity=dataclasses.replace(IDENTITY, model=one.server))
+        identity = dataclasses.replace(IDENTITY, model=one.server)
+        at = servers[one.server] if servers else snapshot(identity=identity)
         write_json(raw / "trial.json", record(one, before=at, after=at))
-
-
-def write_rows(run_dir: Path, rows: Sequence[Row]) -> None:
-    """Its trials.csv."""
-    for row in rows:
-        csv.append(run_dir / csv.NAME, dataclasses.replace(row, run=run_dir.name))
 
 
 class Jittery(FakeEngine):

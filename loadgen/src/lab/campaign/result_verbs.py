@@ -27,10 +27,12 @@ def parse_report(words: Mapping[str, str], results: Path) -> Path:
     return find_run_dir(results, "RUN", words.get("RUN", "latest"))
 
 
-def parse_compare(words: Mapping[str, str], results: Path) -> tuple[Pool, Pool, tuple[str, ...]]:
+def parse_compare(
+    words: Mapping[str, str], results: Path, engines: Sequence[Engine] = ENGINES
+) -> tuple[Pool, Pool, tuple[str, ...]]:
     """The sides A and B of `compare`, and what it compares on purpose. Raises as `read_pools`."""
     refuse_unknown(words, WORDS, "compare")
-    return read_pools(words, results)
+    return read_pools(words, results, engines)
 
 
 def report_verb(
@@ -76,12 +78,17 @@ def report_verb(
     return 0
 
 
-def compare_verb(words: Mapping[str, str], results: Path, console: Console) -> int:
+def compare_verb(
+    words: Mapping[str, str],
+    results: Path,
+    console: Console,
+    engines: Sequence[Engine] = ENGINES,
+) -> int:
     """`compare`: the run or runs A against B, cell by cell. See `lab.campaign.sides` for its words.
 
     Raises WordError, and LabError where these may not be compared.
     """
-    a, b, across = parse_compare(words, results)
+    a, b, across = parse_compare(words, results, engines)
     paired = pair(a, b, across)
     for note in paired.notes:
         _say(console, note)

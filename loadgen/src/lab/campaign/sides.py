@@ -4,22 +4,28 @@
 
 Runs of one side are pooled, so they must be alike in host, limits, images and commit; A and B
 too, but for what ACROSS names as compared on purpose. Fails closed: see lab.judge.same_lab.
+
+Every trial is judged again from its raw data. So both sides are judged by the rules of this
+version, whatever version measured them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
+from lab.campaign.derive import read_trial
 from lab.errors import LabError, WordError
 from lab.experiments.registry import kind_of
-from lab.judge.compare import Comparison, compare
+from lab.judge.compare import Comparison, Side, compare_all
 from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
 from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots
+from lab.load.engines import ENGINES, Engine
+from lab.load.measure import folders
 from lab.model import Experiment, Row
 from lab.store import csv, manifest
 from lab.store.run_dir import find_run_dir
@@ -48,7 +54,7 @@ _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it is on disk."""
+    """One run as it is on disk, its trials judged again."""
 
     record: manifest.Manifest[Experiment]
     rows: tuple[Row, ...]
@@ -81,6 +87,10 @@ class Pool:
         """The servers of its rows."""
         return tuple(dict.fromkeys(row.server for row in self.rows))
 
+    def side(self, lane: str) -> Side:
+        """One of its lanes as a side of a comparison."""
+        return self.named(lane), [row for row in self.rows if lane_of(row) == lane]
+
     def named(self, lane: str) -> str:
         """A lane of this side, for people."""
         return f"{', '.join(run.name for run in self.runs)}:{lane}"
@@ -94,11 +104,20 @@ class Paired:
     notes: tuple[str, ...]
 
 
-def read_pools(words: Mapping[str, str], results: Path) -> tuple[Pool, Pool, tuple[str, ...]]:
+def read_pools(
+    words: Mapping[str, str], results: Path, engines: Sequence[Engine] = ENGINES
+) -> tuple[Pool, Pool, tuple[str, ...]]:
     """Both sides and what is compared on purpose. Raises WordError, or LabError where a run
-    cannot be read or the runs of one side are not alike."""
+    cannot be read, has no raw data, or the runs of one side are not alike."""
     across = _across(words)
-    a, b = (_pool(word, words, results) for word in ("A", "B"))
+    known: dict[Path, Run] = {}
+
+    def run_of(folder: Path) -> Run:
+        if folder not in known:
+            known[folder] = _run(folder, engines)
+        return known[folder]
+
+    a, b = (_pool(word, words, results, run_of) for word in ("A", "B"))
     if (a.lane is None) != (b.lane is None):
         without, given = ("A", b.lane) if a.lane is None else ("B", a.lane)
         raise WordError(
@@ -129,7 +148,9 @@ def _across(words: Mapping[str, str]) -> tuple[str, ...]:
     return given
 
 
-def _pool(word: str, words: Mapping[str, str], results: Path) -> Pool:
+def _pool(
+    word: str, words: Mapping[str, str], results: Path, run_of: Callable[[Path], Run]
+) -> Pool:
     given = words.get(word)
     if given is None:
         raise WordError(f"compare: {word} is missing; give a run of results/, as {word}=latest")
@@ -139,10 +160,10 @@ def _pool(word: str, words: Mapping[str, str], results: Path) -> Pool:
             f"compare: {word}={given} is not allowed; allowed: {word}=<run>[,<run>…]"
             "[:<server>[@<arm>]]"
         )
-    folders = [find_run_dir(results, word, name) for name in names.split(",")]
-    if len(set(folders)) != len(folders):
+    found = [find_run_dir(results, word, name) for name in names.split(",")]
+    if len(set(found)) != len(found):
         raise WordError(f"compare: {word}={given} names the same run twice; allowed: each once")
-    pool = Pool(word, tuple(map(_run, folders)), lane or None)
+    pool = Pool(word, tuple(map(run_of, found)), lane or None)
     if not pool.rows:
         lanes = dict.fromkeys(lane_of(row) for run in pool.runs for row in run.rows)
         raise WordError(
@@ -157,7 +178,7 @@ def _pool(word: str, words: Mapping[str, str], results: Path) -> Pool:
     return pool
 
 
-def _run(folder: Path) -> Run:
+def _run(folder: Path, engines: Sequence[Engine]) -> Run:
     record = manifest.read(folder)
     experiment = record.experiment
     if kind_of(experiment).changes_lab:
@@ -165,10 +186,16 @@ def _run(folder: Path) -> Run:
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
             "on purpose, so it is no side of a comparison"
         )
-    path = folder / csv.NAME
-    if not path.is_file():
-        raise LabError(f"{folder.name} has no {csv.NAME}: `make report RUN={folder.name}` makes it")
-    return Run(as_measured(record, folder), csv.read(path))
+    trials, _ = folders(folder / "raw")
+    gone = sorted({*csv.trials(folder / csv.NAME)} - {raw.name for raw in trials})
+    if gone or not trials:
+        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
+        raise LabError(
+            f"{folder.name} has {missing}: it cannot be judged by the rules of the other side, so "
+            "it is no side of a comparison"
+        )
+    measured = as_measured(record, folder)
+    return Run(measured, tuple(read_trial(measured, raw, engines).row for raw in trials))
 
 
 def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
@@ -182,8 +209,10 @@ def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
             more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
             raise LabError(f"A and B differ in {kind}: {differences[0]}{more}; {_hint(kind)}")
     notes = [*_across_notes(found, across), *_run_notes(a, b)]
+    looks = max(len(a.runs), len(b.runs))
     if a.lane is not None and b.lane is not None:
-        return Paired((compare(a.rows, b.rows, a.named(a.lane), b.named(b.lane)),), tuple(notes))
+        one: tuple[Side, Side] = (a.named(a.lane), a.rows), (b.named(b.lane), b.rows)
+        return Paired(compare_all([one], looks), tuple(notes))
     lanes_a, lanes_b = (dict.fromkeys(map(lane_of, side.rows)) for side in (a, b))
     if not {*lanes_a} & {*lanes_b}:
         raise LabError(
@@ -194,17 +223,8 @@ def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
         alone = [lane for lane in mine if lane not in other]
         if alone:
             notes.append(f"only in {side.word}: {', '.join(alone)}")
-    comparisons = [
-        compare(
-            [row for row in a.rows if lane_of(row) == lane],
-            [row for row in b.rows if lane_of(row) == lane],
-            a.named(lane),
-            b.named(lane),
-        )
-        for lane in lanes_a
-        if lane in lanes_b
-    ]
-    return Paired(tuple(comparisons), tuple(notes))
+    pairs = [(a.side(lane), b.side(lane)) for lane in lanes_a if lane in lanes_b]
+    return Paired(compare_all(pairs, looks), tuple(notes))
 
 
 def _hint(kind: str) -> str:
@@ -225,6 +245,11 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
             "A and B are different runs, one after the other and not interleaved: what drifted on "
             "the machine between them is part of every difference"
         )
+    if len(a.runs) > 1 or len(b.runs) > 1:
+        yield (
+            "runs are pooled: who adds runs until there is an answer finds one by chance, so the "
+            "intervals are those of as many looks as a side has runs"
+        )
     runs = tuple({run.name: run for run in (*a.runs, *b.runs)}.values())
     for run in runs:
         scale = run.record.experiment.scale
@@ -232,11 +257,6 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
             yield f"{run.name} ran with SCALE={scale:g}: a quick look, not a result"
         if run.record.status != "complete":
             yield f"{run.name} is {run.record.status}, not complete"
-    seconds = dict.fromkeys(
-        f"{row.window_s:g} s" for row in (*a.rows, *b.rows) if row.window_s is not None
-    )
-    if len(seconds) > 1:
-        yield f"measured windows are of different lengths: {', '.join(seconds)}"
 
 
 def unlike(

@@ -4,7 +4,12 @@ Two engines that measure the same server with the same load must say the same, o
 measures itself. The first engine is the first planned one with a trial in the run: an engine that
 does not run on the machine was left out. Where the first engine has no valid trial, agreement is
 unknown, and no other engine takes its place. We compare the medians of p50 and p95 over a cell's
-valid trials: of the corrected latency in an open load, of the raw latency in a closed load.
+valid trials: of the corrected latency in an open load, of the raw latency in a closed load. The
+corrected latency of an overloaded server grows with the length of the run, which no two engines
+have the same: there agreement is unknown.
+
+To agree is to differ by no more than the tolerance in these trials. It is no interval, and says
+nothing of smaller differences.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from lab.judge.compare import overloaded
 from lab.load.engines import ENGINES
 from lab.model import Experiment, Finding, Row
 
@@ -48,9 +54,13 @@ def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) ->
     what = f"{row.route} {row.mode} {row.concurrency}"
     name = f"engines agree on {percentile}: {engine} and {first}, {row.server} {what}"
     theirs, ours = (_median(rows, one, column) for one in (first, engine))
+    under = [one for one in (first, engine) if _overloaded(rows, one)]
+    why = ""
     if theirs is None or ours is None:
-        silent = first if theirs is None else engine
-        why = _silence(rows, silent, column)
+        why = _silence(rows, first if theirs is None else engine, column)
+    elif under:
+        why = f"{row.server} was overloaded under {' and '.join(under)}, so latency grows with time"
+    if theirs is None or ours is None or why:
         text = f"{what}: whether {engine} and {first} agree on {percentile} is unknown: {why}"
         return Finding(name, row.server, 0, None, "share", None, None, text)
     share = ours / theirs - 1
@@ -58,9 +68,18 @@ def _agreement(percentile: str, rows: Sequence[Row], first: str, engine: str) ->
     text = (
         f"{what}: {engine} and {first} {'agree' if agree else 'DO NOT AGREE'} on {percentile} "
         f"({ours:.1f} and {theirs:.1f} ms, {share:+.1%}; allowed ±{TOLERANCE:.0%} or "
-        f"{LEAST_MS:g} ms)"
+        f"{LEAST_MS:g} ms; medians of {_count(rows, engine)} and {_count(rows, first)})"
     )
     return Finding(name, row.server, 0, share, "share", None, None, text)
+
+
+def _overloaded(rows: Sequence[Row], engine: str) -> bool:
+    return any(overloaded(row) for row in rows if row.engine == engine and row.valid)
+
+
+def _count(rows: Sequence[Row], engine: str) -> str:
+    count = sum(row.engine == engine and row.valid for row in rows)
+    return f"{count} trial{'s' if count > 1 else ''}"
 
 
 def _median(rows: Sequence[Row], engine: str, column: str) -> float | None:

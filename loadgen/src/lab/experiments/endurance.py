@@ -27,8 +27,9 @@ from lab.store.records import read_json
 HEAP = "growth of the heap that collections leave"
 RESIDENT = "growth of resident memory"
 UNIT = "MiB/h"
-# Samples a second apart depend on each other, and Sen's interval supposes independent values. So
-# the time under load is cut into this many parts, and the median of each part is one value.
+# Samples a second apart depend on each other. So the time under load is cut into this many parts,
+# and the median of each part is one value. These depend less on each other, and the interval of the
+# slope is wider for what is left (`slope_of`).
 PARTS = 10
 # A rest of the duration that is at least this long is a leg; a shorter rest makes the last leg
 # longer.

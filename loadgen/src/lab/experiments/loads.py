@@ -9,6 +9,7 @@ from lab.experiments import agreement
 from lab.experiments.kind import SHARED, Found, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
+from lab.judge.compare import too_few_launches
 from lab.model import Mode
 
 
@@ -46,7 +47,8 @@ def design(planner: Planner) -> Design:
         if mode in engine.modes
         for server in turned(experiment.servers, launch)
     ]
-    return Listed(planner.numbered(plans), notes)
+    few = too_few_launches(plans)
+    return Listed(planner.numbered(plans), (*notes, few) if few else notes)
 
 
 _Offer = tuple[str, int, Mode, int | None]

@@ -21,8 +21,8 @@ from lab.model import Finding, Row, TrialPlan, error_share, goodput
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
-# An invalid trial runs once more. It says nothing of the server, or it says that the server gave
-# way. A server may give way once by chance, but not twice in a row.
+# So many trials of a load that do not hold it break it, and so many that say nothing of the server
+# leave it unknown. One that holds it is enough: noise may break a load, but it holds none.
 TRIES = 2
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
@@ -95,9 +95,10 @@ def read(asked: Asked) -> Found:
 class Search:
     """What the rows of one server and launch say.
 
-    `load` is the next one to try (None: the search is over). `held` is the largest load that was
-    held, `broken` the smallest that was not, and `why` is the reason. `stuck` is the smallest load
-    of which TRIES rows tell nothing. `strayed` names the first row that is not the trial that was
+    `load` is the next one to try (None: the search is over), and `missed` is how many trials did
+    not hold it so far. `held` is the largest load that was held, `broken` the smallest that was
+    not, and `why` is the reason. `stuck` is the smallest load of which TRIES rows tell nothing.
+    `strayed` names the first row that is not the trial that was
     next; nothing after it counts."""
 
     load: int | None
@@ -106,16 +107,19 @@ class Search:
     why: str = ""
     stuck: Row | None = None
     strayed: str = ""
+    missed: int = 0
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """Where the search stands after these rows of one server and launch, in the order of time.
 
-    It tries first, first + step, … up to most while loads are held. Then it tries the middle
-    between the largest held load and the smallest load that is broken or cannot be told, until
-    these differ by at most `resolution`. The middle is a number of connections that any number of
-    an engine's threads can share, if there is one. The search ends at the first row that is not its
-    own: another version of the lab may judge a trial otherwise and ask for another next load.
+    It tries each load until one trial held it, TRIES did not, or TRIES are invalid for what is not
+    the server's (`gave_way`). The loads are first, first + step, … up to most while they are held.
+    Then it tries the middle between the largest held load and the smallest load that is broken or
+    cannot be told, until these differ by at most `resolution`. The middle is a number of
+    connections that any number of an engine's threads can share, if there is one. The search ends
+    at the first row that is not its own: another version of the lab may judge a trial otherwise and
+    ask for another next load.
     """
     load: int | None = stress.first
     held: Row | None = None
@@ -123,32 +127,31 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     stuck: Row | None = None
     why = strayed = ""
     valid: list[Row] = []
-    invalid: list[Row] = []
+    misses: list[str] = []
+    unknown = 0
     for row in rows:
         if row.concurrency != load:
             wanted = "it had ended" if load is None else f"{load} connections were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
+        problem = failure(stress, row, valid) if row.valid else gave_way(row)
         if row.valid:
-            problem = failure(stress, row, valid)
             valid.append(row)
-            if problem is None:
-                held = row
-            else:
-                broken, why = row, problem
+        if problem is not None:
+            misses.append(problem)
+        elif row.valid:
+            held = row
         else:
-            invalid.append(row)
-            collapses = [gave_way(one) for one in invalid[-TRIES:]]
-            if len(invalid) < TRIES or (collapses[-1] and not all(collapses)):
-                continue
-            if all(collapses):
-                reasons = " and ".join(dict.fromkeys(filter(None, collapses)))
-                broken, why = row, f"{reasons}, {TRIES} trials in a row"
-            else:
-                stuck = row
-        invalid = []
+            unknown += 1
+        if len(misses) == TRIES:
+            broken, why = row, f"{'; '.join(dict.fromkeys(misses))}, in {TRIES} trials"
+        elif unknown == TRIES:
+            stuck = row
+        elif held is not row:
+            continue
+        misses, unknown = [], 0
         load = _next(stress, held, _top(broken, stuck))
-    return Search(load, held, broken, why, stuck, strayed)
+    return Search(load, held, broken, why, stuck, strayed, len(misses))
 
 
 def gave_way(row: Row) -> str | None:
@@ -180,7 +183,7 @@ def _middle(low: int, high: int) -> int:
 
 def most_left(stress: Stress, state: Search) -> int:
     """The most trials that a search can have left, without invalid ones: the rest of the ramp, and
-    the halving after it."""
+    the halving after it, each load TRIES times."""
     if state.load is None:
         return 0
     low, top = state.held.concurrency if state.held else None, _top(state.broken, state.stuck)
@@ -190,7 +193,8 @@ def most_left(stress: Stress, state: Search) -> int:
         ramp, top = 1 + -(-(stress.most - state.load) // stress.step), stress.most
         if ramp > 1:
             low = top - stress.step
-    return ramp + (0 if low is None else _halvings(stress, low, top))
+    loads = ramp + (0 if low is None else _halvings(stress, low, top))
+    return TRIES * loads - state.missed
 
 
 def _halvings(stress: Stress, low: int, top: int) -> int:

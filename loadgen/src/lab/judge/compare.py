@@ -1,19 +1,33 @@
-"""Two sides compared, load by load: faster, slower, no difference, or inconclusive. Pure.
+"""Two sides compared, load by load: which is faster, or why nobody can tell. Pure.
 
-Each side has one value per launch (a fresh JVM). The ratio of the sides has an exact interval that
-assumes no distribution (`intervals.ratio_of`). The answer follows from the place of that interval,
-never from a difference of two medians alone:
+Each load has one answer, on one metric: goodput of a closed load, p95 of an open load. Where an
+open load overloads a side, its p95 grows with the length of the run. Then goodput is compared.
 
-    1/(1+m)      1      1+m         m: MARGIN, within which sides are the same in practice
-    ---|---------|-------|---
-       | [----------]    |     inside the margin:         no difference
-       |         | [-----|--]  beyond it, and 1 outside:  faster or slower
-    [--|---------|---]   |     beyond it, and 1 inside:   inconclusive
+Each side has one value per launch (a fresh JVM). Where both sides were measured in the same run,
+launch k of one was measured beside launch k of the other. Then they are paired, and what drifts
+from round to round does not count (`intervals.ratio_of_pairs`). Separate runs are not paired
+(`intervals.ratio_of`). The answer follows from the place of the interval of B / A alone:
 
-So a difference smaller than the margin is no difference, however sure it is, and samples without
-any spread need no rule of their own. (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657,
-answers the question of equivalence by an interval. Here it is the interval of the comparison, which
-is wider than his, and so errs towards "inconclusive".)
+      1/(1+m)        1         1+m          m: MARGIN, within which sides are the same in practice
+    -----|-----------|----------|-----
+         |     [-----|----]     |           inside, and 1 in it:    no difference
+         |           |  [----]  |           inside, and 1 outside:  differs, by less than 5 %
+         |           |          |  [--]     beyond:                 faster or slower
+         |           |    [-----|----]      neither, 1 outside:     differs
+         |       [---|----------|----]      neither, and 1 in it:   inconclusive
+      [--|-----------|----------|----]      neither, and 1 in it:   inconclusive
+
+An end that is on a line is inside, so that 1 is in [1, 1.02]. The mirror images are the same for a
+ratio below 1; which of them is faster depends on the metric. *differs* says that B differs from A,
+and leaves open whether by more than 5 %. With more launches the interval becomes narrower, and each
+answer but the first three becomes one of those three.
+
+All answers of a report, or of one `make compare`, are one family. Each interval has so much
+confidence (Bonferroni: C. E. Bonferroni, 1936; O. J. Dunn, JASA 56 (1961) 52) that in 95 % of
+families all intervals hold their true ratios. Then every answer of the family is true. A step-down
+procedure (S. Holm, Scand. J. Statist. 6 (1979) 65) would need as many launches for its first
+answer, and its answers would not be those of the intervals beside them. With too few launches for
+that confidence there is no answer, and `why` says how many it takes.
 """
 
 from __future__ import annotations
@@ -22,21 +36,67 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.judge.grouping import Cell, Metric, lane_of, median_per_launch, most_errors, per_launch
-from lab.judge.intervals import LEAST_VALUES, Interval, MedianOf, RatioOf, ratio_of
-from lab.model import Row
+from lab.judge.grouping import (
+    Cell,
+    Metric,
+    lane_of,
+    median_per_launch,
+    most_errors,
+    per_launch,
+    per_round,
+)
+from lab.judge.intervals import (
+    CONFIDENCE,
+    Interval,
+    MedianOf,
+    RatioOf,
+    most_coverage,
+    needed,
+    ratio_of,
+    ratio_of_pairs,
+)
+from lab.model import Row, TrialPlan, lost_rps
 
 MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
 # trial of one side, the percentiles of all answers are not those of its work.
 MOST_ERRORS = 0.01
-Answer = Literal["faster", "slower", "no difference", "inconclusive"]
+# A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
+GROWN = 0.25
+Answer = Literal[
+    "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
+]
+# A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
+Side = tuple[str, Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How many answers are given together. Whoever adds runs to a side until it has an answer looks
+    several times, so each pooled run counts as a look."""
+
+    answers: int
+    looks: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """The least confidence of each interval, so that CONFIDENCE holds for all together."""
+        return 1 - (1 - CONFIDENCE) / max(1, self.answers * self.looks)
+
+    @property
+    def launches(self) -> int:
+        """The fewest launches of each side that can have an answer."""
+        return needed(self.confidence)
+
+
+ALONE = Family(1)
 
 
 @dataclass(frozen=True, slots=True)
 class CellComparison:
     """Side B against side A at one load: `ratio` is B / A, `answer` is about B, `why` is for
-    people.
+    people. `paired`: launches of the same round were compared with each other. `no_p95`: why an
+    open load is compared on goodput; empty where it is not.
 
     A side is None where it has no valid trial that tells this metric; then the ratio is None too.
     """
@@ -45,9 +105,11 @@ class CellComparison:
     metric: Metric
     a: MedianOf | None
     b: MedianOf | None
+    paired: bool
     ratio: RatioOf | None
     answer: Answer
     why: str
+    no_p95: str = ""
 
     @property
     def interval(self) -> Interval | None:
@@ -57,13 +119,15 @@ class CellComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All cells that both sides have, and the cells that only one side has.
+    """All cells that both sides have, and the cells that only one side has. `family` is of all
+    comparisons that are made together.
 
     `invalid_a` and `invalid_b` count the invalid trials, which were left out.
     """
 
     a: str
     b: str
+    family: Family
     cells: tuple[CellComparison, ...]
     only_a: tuple[Cell, ...]
     only_b: tuple[Cell, ...]
@@ -71,83 +135,191 @@ class Comparison:
     invalid_b: int
 
 
-def compare(rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str) -> Comparison:
-    """Every cell that both sides have, in A's order, on goodput and on p95. `a` and `b` are the
-    names of the sides. The rows of a side are one lane, of one run or of runs that may be
-    pooled."""
-    cells_a = dict.fromkeys(map(Cell.of, rows_a))
-    cells_b = dict.fromkeys(map(Cell.of, rows_b))
-    compared = []
-    for cell in cells_a:
-        if cell in cells_b:
-            in_a = [row for row in rows_a if Cell.of(row) == cell]
-            in_b = [row for row in rows_b if Cell.of(row) == cell]
-            compared += [compare_cell(in_a, in_b, cell, metric) for metric in metrics(cell)]
+def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
+    """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
+    family = Family(sum(len(_shared(a, b)) for (_, a), (_, b) in pairs), looks)
+    return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
+
+
+def compare(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], a: str, b: str, family: Family | None = None
+) -> Comparison:
+    """Every cell that both sides have, in A's order. `a` and `b` are the names of the sides; see
+    `Side`. Without a family this comparison is one."""
+    shared = _shared(rows_a, rows_b)
+    family = family or Family(len(shared))
+    compared = (
+        compare_cell(
+            [row for row in rows_a if Cell.of(row) == cell],
+            [row for row in rows_b if Cell.of(row) == cell],
+            cell,
+            family,
+        )
+        for cell in shared
+    )
     return Comparison(
         a=a,
         b=b,
+        family=family,
         cells=tuple(compared),
-        only_a=tuple(cell for cell in cells_a if cell not in cells_b),
-        only_b=tuple(cell for cell in cells_b if cell not in cells_a),
+        only_a=tuple(cell for cell in _cells(rows_a) if cell not in shared),
+        only_b=tuple(cell for cell in _cells(rows_b) if cell not in shared),
         invalid_a=sum(not row.valid for row in rows_a),
         invalid_b=sum(not row.valid for row in rows_b),
     )
 
 
-def metrics(cell: Cell) -> tuple[Metric, ...]:
-    """The metrics to compare: goodput, and the p95 that users would feel (open) or the engine
-    saw."""
+def _cells(rows: Sequence[Row]) -> dict[Cell, None]:
+    return dict.fromkeys(map(Cell.of, rows))
+
+
+def _shared(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[Cell]:
+    cells_b = _cells(rows_b)
+    return [cell for cell in _cells(rows_a) if cell in cells_b]
+
+
+def metrics(cell: Cell) -> tuple[Metric, Metric]:
+    """Goodput, and the p95 that users would feel (open) or the engine saw."""
     return ("goodput_rps", "p95_ms" if cell.mode == "open" else "raw_p95_ms")
 
 
 def compare_cell(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, metric: Metric
+    rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, family: Family
 ) -> CellComparison:
-    """One metric of one cell, from all rows of the cell."""
-    values_a, values_b = per_launch(rows_a, metric), per_launch(rows_b, metric)
+    """The one answer of a cell, from all its rows."""
+    metric, p95 = metrics(cell)
+    no_p95 = ""
+    if cell.mode == "open":
+        no_p95 = _no_p95(rows_a, rows_b)
+        metric = metric if no_p95 else p95
     a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
+    paired = _side_by_side(rows_a, rows_b)
+    values_a, values_b = _values(rows_a, rows_b, metric, paired=paired)
     ratio = None
     answer: Answer = "inconclusive"
-    failing = "" if metric == "goodput_rps" else _failing(rows_a, rows_b)
     if a is None or b is None:
         sides = [name for name, side in (("A", a), ("B", b)) if side is None]
         why = f"no valid trial of {' and '.join(sides)} tells {metric}"
+    elif not values_a or not values_b:
+        why = f"no round has a valid trial of A and of B that tells {metric}"
     elif min(*values_a, *values_b) <= 0:
         why = f"{metric} of 0 has no ratio"
-    elif failing:
-        why = failing
     else:
-        ratio = ratio_of(values_a, values_b)
-        answer, why = answer_of(ratio, higher_is_better=metric == "goodput_rps")
-    return CellComparison(cell, metric, a, b, ratio, answer, why)
+        # With too few launches we show the interval that they can have.
+        most = max(most_coverage(min(len(values_a), len(values_b))), CONFIDENCE)
+        ratio = (ratio_of_pairs if paired else ratio_of)(
+            values_a, values_b, min(family.confidence, most)
+        )
+        answer, why = answer_of(
+            ratio, higher_is_better=metric == "goodput_rps", paired=paired, family=family
+        )
+    return CellComparison(cell, metric, a, b, paired, ratio, answer, why, no_p95)
 
 
-def _failing(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
-    """Which sides had too many errors for a comparison of latencies; empty where none had."""
-    shares = [("A", most_errors(rows_a)), ("B", most_errors(rows_b))]
+def _side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
+    """Whether the sides have a run of fresh JVMs in common."""
+    runs_a, runs_b = ({row.run for row in rows if row.launch} for rows in (rows_a, rows_b))
+    return bool(runs_a & runs_b)
+
+
+def _values(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Metric, *, paired: bool
+) -> tuple[Sequence[float], Sequence[float]]:
+    if not paired:
+        return per_launch(rows_a, metric), per_launch(rows_b, metric)
+    of_a, of_b = per_round(rows_a, metric), per_round(rows_b, metric)
+    both = [one for one in of_a if one in of_b]
+    return [of_a[one] for one in both], [of_b[one] for one in both]
+
+
+def _no_p95(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:
+    """Why the p95 of an open load is not compared; empty where it is."""
+    rows = (("A", rows_a), ("B", rows_b))
+    over = [name for name, of in rows if any(overloaded(row) for row in of if row.valid)]
+    if over:
+        were = "was" if len(over) == 1 else "were"
+        return (
+            f"{' and '.join(over)} {were} overloaded, and p95 then grows with the length of the run"
+        )
+    shares = [(name, most_errors(of)) for name, of in rows]
     of = [f"{share:.1%} of {name}'s requests" for name, share in shares if share > MOST_ERRORS]
     return f"{' and '.join(of)} were errors" if of else ""
 
 
-def answer_of(ratio: RatioOf, *, higher_is_better: bool) -> tuple[Answer, str]:
+def overloaded(row: Row) -> bool:
+    """Whether the backlog of an open trial grew, so that its p95 depends on the window's length:
+    its load was not kept (see Row), or the wait grew by more than a quarter of the p95. The edges
+    of a window explain as many requests as an engine may send at once, one for each connection."""
+    if row.offered_rps is None or row.achieved_rps is None or row.window_s is None:
+        return bool(row.overloaded)
+    ended_rps = row.achieved_rps + lost_rps(row, row.offered_rps)
+    grown_s = (1 - ended_rps / row.offered_rps) * row.window_s
+    edges_s = row.concurrency / row.offered_rps
+    return bool(row.overloaded) or grown_s > max(GROWN * (row.p95_ms or 0.0) / 1000, edges_s)
+
+
+def answer_of(
+    ratio: RatioOf, *, higher_is_better: bool, paired: bool = False, family: Family = ALONE
+) -> tuple[Answer, str]:
     """The answer about B that the interval of B / A gives, and why."""
-    interval = ratio.interval
-    if interval is None:
-        return "inconclusive", (
-            f"no interval: {ratio.count_a} and {ratio.count_b} launches, each side needs "
-            f"{LEAST_VALUES}"
+    interval, few = ratio.interval, _too_few(ratio, family, paired=paired)
+    if interval is None or few:
+        return "inconclusive", few
+    above, below = interval.low > 1 + MARGIN, interval.high < 1 / (1 + MARGIN)
+    if above or below:
+        return ("faster" if above == higher_is_better else "slower"), (
+            f"the whole interval is beyond a factor of {1 + MARGIN:g}"
         )
-    if interval.low >= 1 / (1 + MARGIN) and interval.high <= 1 + MARGIN:
-        return "no difference", f"the whole interval is within a factor of {1 + MARGIN:g}"
-    if interval.low > 1 or interval.high < 1:
-        more = interval.low > 1
-        return ("faster" if more == higher_is_better else "slower"), (
-            f"the whole interval is {'above' if more else 'below'} 1, and it reaches beyond a "
-            f"factor of {1 + MARGIN:g}"
+    inside = interval.low >= 1 / (1 + MARGIN) and interval.high <= 1 + MARGIN
+    differs = interval.low > 1 or interval.high < 1
+    if inside:
+        return ("differs, by less than 5 %" if differs else "no difference"), (
+            f"the whole interval is within a factor of {1 + MARGIN:g}"
+        )
+    if differs:
+        return "differs", (
+            f"the interval excludes 1 and reaches across a factor of {1 + MARGIN:g}: whether the "
+            "difference is larger is open"
         )
     return "inconclusive", (
-        f"the interval holds 1 and reaches beyond a factor of {1 + MARGIN:g}: too wide, with "
-        f"{ratio.count_a} and {ratio.count_b} launches"
+        f"the interval holds 1 and reaches beyond a factor of {1 + MARGIN:g}: it is too wide "
+        f"(launches: {_launches(ratio, paired=paired)})"
+    )
+
+
+def _too_few(ratio: RatioOf, family: Family, *, paired: bool) -> str:
+    """Why so few launches cannot have an answer of this family; empty where they can."""
+    if ratio.interval is not None and ratio.interval.coverage >= family.confidence:
+        return ""
+    each = f"each of {family.answers} answers" if family.answers > 1 else "the answer"
+    return (
+        f"too few launches ({_launches(ratio, paired=paired)}): {each} needs an interval of "
+        f"{percent(family.confidence)}, so LAUNCHES={family.launches}"
+    )
+
+
+def _launches(ratio: RatioOf, *, paired: bool) -> str:
+    return f"{ratio.count_a}, paired" if paired else f"{ratio.count_a} and {ratio.count_b}"
+
+
+def percent(confidence: float) -> str:
+    """A confidence, never rounded up: 99.75 %."""
+    return f"{int(confidence * 10_000 + 1e-6) / 100:g} %"
+
+
+def too_few_launches(plans: Sequence[TrialPlan]) -> str:
+    """Before a run: that its launches cannot give an answer; empty where they can, or where nothing
+    is compared or repeated."""
+    loads = {
+        (plan.route, plan.engine, plan.mode, plan.concurrency, plan.offered_rps) for plan in plans
+    }
+    family = Family(len(loads) * len(list(_pairs(dict.fromkeys(map(lane_of, plans))))))
+    launches = max((plan.launch for plan in plans), default=0)
+    if not family.answers or not 1 < launches < family.launches:
+        return ""
+    return (
+        f"{launches} launches are too few to call anything faster: the {family.answers} "
+        f"comparisons of this run take LAUNCHES={family.launches}"
     )
 
 
@@ -157,7 +329,7 @@ def lanes(rows: Sequence[Row]) -> tuple[Comparison, ...]:
     by_lane: dict[str, list[Row]] = {}
     for row in rows:
         by_lane.setdefault(lane_of(row), []).append(row)
-    return tuple(compare(by_lane[a], by_lane[b], a, b) for a, b in _pairs(by_lane))
+    return compare_all([((a, by_lane[a]), (b, by_lane[b])) for a, b in _pairs(by_lane)])
 
 
 def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -167,12 +339,3 @@ def _pairs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     for together in in_arms.values():
         for later in together[1:]:
             yield together[0], later
-
-
-def by_chance(comparisons: Sequence[Comparison]) -> tuple[int, float]:
-    """How many cells have an interval, and how many of these intervals should miss the true ratio:
-    the sum of 1 - coverage. Many comparisons find a difference somewhere."""
-    intervals = [
-        cell.interval for of in comparisons for cell in of.cells if cell.interval is not None
-    ]
-    return len(intervals), sum(1 - interval.coverage for interval in intervals)

@@ -8,28 +8,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import Row, error_share, goodput
+from lab.model import Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "achieved_rps", "p95_ms", "raw_p95_ms"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One load: trials of the same cell may be compared, and launches of it pooled."""
+    """One load: trials of the same cell may be compared, and launches of it pooled. `duration_s`
+    and `warmup_s` are as planned; None is the warm-up that the engine needs."""
 
     route: str
     engine: str
     mode: str
     concurrency: int
     offered_rps: int | None
+    duration_s: int | None = None
+    warmup_s: int | None = None
 
     @classmethod
     def of(cls, row: Row) -> Cell:
         """The cell of a trial."""
-        return cls(row.route, row.engine, row.mode, row.concurrency, row.offered_rps)
+        load = row.route, row.engine, row.mode, row.concurrency, row.offered_rps
+        return cls(*load, row.duration_s, row.warmup_s)
 
 
-def lane_of(row: Row) -> str:
+def lane_of(row: Row | TrialPlan) -> str:
     """The lane of a trial: its server, or server@arm where the server is in arms (of an A/A
     comparison, or of conditions that were changed on purpose)."""
     return f"{row.server}@{row.arm}" if row.arm else row.server
@@ -46,13 +50,26 @@ def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     Trials of one JVM are not independent, so their median counts. JVMs that ran already (launch 0)
     cannot be told apart, and count as one JVM, whatever their run.
     """
+    return tuple(_of_jvms(rows, metric).values())
+
+
+def per_round(rows: Sequence[Row], metric: Metric) -> dict[tuple[str, int], float]:
+    """One value for each run and launch of fresh JVMs: the median of its JVMs in these rows."""
+    values: dict[tuple[str, int], list[float]] = {}
+    for (run, _, launch), value in _of_jvms(rows, metric).items():
+        if launch:
+            values.setdefault((run, launch), []).append(value)
+    return {one: statistics.median(of_one) for one, of_one in values.items()}
+
+
+def _of_jvms(rows: Sequence[Row], metric: Metric) -> dict[tuple[str, str | None, int], float]:
     values: dict[tuple[str, str | None, int], list[float]] = {}
     for row in rows:
         value = measured(row, metric)
         if row.valid and value is not None:
             jvm = (row.run, row.arm, row.launch) if row.launch else ("", None, 0)
             values.setdefault(jvm, []).append(value)
-    return tuple(statistics.median(of_one) for of_one in values.values())
+    return {jvm: statistics.median(of_one) for jvm, of_one in values.items()}
 
 
 def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:

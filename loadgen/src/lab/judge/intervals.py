@@ -4,16 +4,19 @@ Sources, for the median: H. A. David and H. N. Nagaraja, Order Statistics, 3rd e
 section 7.1 (distribution-free confidence intervals for quantiles). For the ratio of two sides:
 J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598; D. F. Bauer, J. Amer.
 Statist. Assoc. 67 (1972) 687; M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods,
-2nd ed., Wiley 1999, section 4.3. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
-1379.
+2nd ed., Wiley 1999, section 4.3. For the ratio of pairs: the same, section 3.3; J. W. Tukey's
+averages of F. Wilcoxon's signed ranks. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
+1379; G. V. Bayley and J. M. Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
+from statistics import NormalDist
 
 CONFIDENCE = 0.95
 # A median of fewer values has no interval of 95 %. The ratio of two sides could have an interval
@@ -22,6 +25,9 @@ CONFIDENCE = 0.95
 LEAST_VALUES = 6
 # Sen's interval rests on a normal approximation, which is good from about ten values on.
 LEAST_TIMES = 10
+# The confidence by which Sen's interval of a slope is made, so that it holds the true slope 95 % of
+# the time where neighbours depend on each other. Chosen by the simulation in test_intervals.py.
+SLOPE_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +96,114 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
 
     If the logarithms of both sides have one distribution up to a shift, [R(k), R(mn+1-k)] of the mn
     ordered ratios holds the ratio with probability 1 - 2 P(U <= k-1). U is the Mann-Whitney
-    statistic, whose distribution is exactly known then. k is the largest for which that is at least
-    `confidence`. Equal values make the interval hold at least as often. There is no interval below
-    LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
+    statistic, whose distribution is exactly known then. If one side scatters much less than the
+    other, the interval holds the ratio less often: in the limit as often as order statistics of the
+    other side alone hold its median (`symmetric_coverage`). k is the largest for which both are at
+    least `confidence`. Equal values make the interval hold at least as often. There is no interval
+    below LEAST_VALUES on either side. Raises ValueError for a value that is not above 0 and finite.
     """
+    _check_ratio(a, b)
+    ratios = sorted(after / before for before in a for after in b)
+    interval = None
+    m, n = len(a), len(b)
+    if min(m, n) >= LEAST_VALUES:
+        ways = rank_sum_ways(m, n)
+        coverages = (
+            # Where A does not scatter, the m ratios to each value of B are equal.
+            min(one, symmetric_coverage(n, -(-k // m)), symmetric_coverage(m, -(-k // n)))
+            for k, one in enumerate(_coverages(ways), start=1)
+        )
+        interval = _narrowest(ratios, coverages, confidence)
+    return RatioOf(len(a), len(b), _middle(ratios), interval)
+
+
+def _check_ratio(a: Sequence[float], b: Sequence[float]) -> None:
     for side in (a, b):
         if not side or not all(math.isfinite(value) and value > 0 for value in side):
             raise ValueError(f"no ratio of {list(a)} and {list(b)}")
-    ratios = sorted(after / before for before in a for after in b)
+
+
+def _middle(ratios: Sequence[float]) -> float:
+    """The median of ordered ratios. Of an even number: the mean of the logarithms of the two in the
+    middle."""
     count = len(ratios)
-    # Of an even number of ratios: the mean of the logarithms of the two in the middle.
-    ratio = math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
+    return math.sqrt(ratios[(count - 1) // 2] * ratios[count // 2])
+
+
+def _coverages(ways: Sequence[int]) -> Iterator[float]:
+    """How often [R(k), R(N+1-k)] of N ordered ratios holds the true one, for k = 1, 2, … `ways`
+    counts, of all orders that are equally likely, those with 0, 1, … ratios below it."""
+    total, below = sum(ways), 0
+    for count in ways:
+        below += count
+        yield 1 - 2 * below / total
+
+
+def _narrowest(
+    ratios: Sequence[float], coverages: Iterable[float], confidence: float
+) -> Interval | None:
+    """The narrowest [R(k), R(N+1-k)] of N ordered ratios that has at least that confidence; None
+    where not even the widest has."""
     interval = None
-    if min(len(a), len(b)) >= LEAST_VALUES:
-        ways = rank_sum_ways(len(a), len(b))
-        total, below = sum(ways), 0
-        for k in range(1, count // 2 + 1):
-            below += ways[k - 1]
-            coverage = 1 - 2 * below / total
-            if coverage < confidence:
-                break
-            interval = Interval(ratios[k - 1], ratios[count - k], coverage)
-    return RatioOf(len(a), len(b), ratio, interval)
+    for k, coverage in enumerate(coverages, start=1):
+        if coverage < confidence or 2 * k > len(ratios):
+            break
+        interval = Interval(ratios[k - 1], ratios[-k], coverage)
+    return interval
+
+
+def most_coverage(count: int) -> float:
+    """The coverage of the widest interval of a ratio of so many pairs, or values of each side."""
+    return symmetric_coverage(count, 1)
+
+
+def needed(confidence: float) -> int:
+    """The fewest pairs, or values of each side, that have an interval of that confidence. Raises
+    ValueError for a confidence of 1 or more."""
+    if confidence >= 1:
+        raise ValueError(f"no number of values gives a confidence of {confidence}")
+    count = LEAST_VALUES
+    while most_coverage(count) < confidence:
+        count += 1
+    return count
+
+
+def signed_rank_ways(n: int) -> list[int]:
+    """How many of the 2**n signs of the ranks 1 … n have positive ranks whose sum is 0, 1, …
+    n(n+1)/2 (Hollander and Wolfe, section 3.1; F. Wilcoxon, 1945)."""
+    ways = [1]
+    for rank in range(1, n + 1):
+        longer = [*ways, *([0] * rank)]
+        for total, count in enumerate(ways):
+            longer[total + rank] += count
+        ways = longer
+    return ways
+
+
+def ratio_of_pairs(
+    a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
+) -> RatioOf:
+    """The Hodges-Lehmann estimate of b / a where a[i] and b[i] were measured side by side, and the
+    narrowest symmetric interval of its order statistics. What drifts from pair to pair, and is the
+    same within a pair, does not count.
+
+    The estimate is the median of the Walsh averages of the logarithms of b[i] / a[i]: the averages
+    of any two of them, and each by itself. If each logarithm is distributed symmetrically around
+    that of the ratio, and independently of the others, [W(k), W(M+1-k)] of the M ordered averages
+    holds the ratio with probability 1 - 2 P(T <= k-1). T is Wilcoxon's signed-rank statistic, whose
+    distribution is exactly known then. k is the largest for which that is at least `confidence`.
+    Equal values make the interval hold at least as often. There is no interval where the widest one
+    (k = 1) holds the ratio less often: for 95 % it takes 6 pairs. Raises ValueError for sides of
+    different lengths, or a value that is not above 0 and finite.
+    """
+    _check_ratio(a, b)
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} and {len(b)} values are not pairs")
+    of_pairs = [after / before for before, after in zip(a, b, strict=True)]
+    # The average of two logarithms is that of the root of the product.
+    ratios = sorted(math.sqrt(x * y) for i, x in enumerate(of_pairs) for y in of_pairs[i:])
+    interval = _narrowest(ratios, _coverages(signed_rank_ways(len(of_pairs))), confidence)
+    return RatioOf(len(a), len(b), _middle(ratios), interval)
 
 
 def rank_sum_ways(m: int, n: int) -> list[int]:
@@ -142,25 +234,46 @@ class SlopeOf:
     interval: Interval | None
 
 
-def slope_of(
-    times_s: Sequence[float], values: Sequence[float], confidence: float = CONFIDENCE
-) -> SlopeOf:
-    """The Theil-Sen slope, the median of the slopes of all pairs, with Sen's interval.
+def slope_of(times_s: Sequence[float], values: Sequence[float]) -> SlopeOf:
+    """The Theil-Sen slope, the median of the slopes of all pairs, with a 95 % interval.
 
-    The interval assumes independent deviations from a straight line. It is too narrow where each
-    value depends on the one before. There is no interval below LEAST_TIMES values. Raises
-    ValueError for fewer than two different times, or a value that is not finite.
+    The interval is Sen's, made wider where each value depends on the one before: its variance is
+    multiplied by (1 + r) / (1 - r), as if there were fewer values (Bayley and Hammersley). r is the
+    autocorrelation of the values around the line, plus (2 + 4r) / n, by which n values
+    underestimate it. The interval never exceeds the least and the greatest slope of any two values.
+    Simulated, 10 normal values without a trend show one in 0.3 % of cases where r is 0, in 2 %
+    where it is 0.5, in 4 % where it is 0.7 and in 8 % where it is 0.9. There is no interval below
+    LEAST_TIMES values. Raises ValueError for fewer than two different times, or a value that is not
+    finite.
     """
     if len(times_s) != len(values) or not all(map(math.isfinite, (*times_s, *values))):
         raise ValueError(f"no slope of {len(times_s)} times and {len(values)} values, all finite")
     if len(set(times_s)) < 2:
         raise ValueError("a slope takes two different times")
-    # Imported here: it takes most of a second, and only a slope needs it.
-    from scipy.stats import theilslopes
-
-    found = theilslopes(values, times_s, alpha=confidence)
-    interval = None
+    points = sorted(zip(times_s, values, strict=True))
+    slopes = sorted(
+        (after - before) / (end - start)
+        for (start, before), (end, after) in combinations(points, 2)
+        if end > start
+    )
+    slope, interval = statistics.median(slopes), None
     if len(values) >= LEAST_TIMES:
+        n, fewer = len(values), _fewer([value - slope * at for at, value in points])
+        # Kendall's score of n values has the variance n (n-1) (2n+5) / 18.
+        deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18 * fewer)
+        width = NormalDist().inv_cdf((1 + SLOPE_CONFIDENCE) / 2) * deviation
+        k = max(1, int((len(slopes) - width) / 2))
         # + 0.0 makes a slope of -0 a slope of 0.
-        interval = Interval(found.low_slope + 0.0, found.high_slope + 0.0, confidence)
-    return SlopeOf(len(values), found.slope + 0.0, interval)
+        interval = Interval(slopes[k - 1] + 0.0, slopes[-k] + 0.0, CONFIDENCE)
+    return SlopeOf(len(values), slope + 0.0, interval)
+
+
+def _fewer(values: Sequence[float]) -> float:
+    """How many times fewer independent values would tell as much: (1 + r) / (1 - r)."""
+    mean = statistics.fmean(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    if squares == 0:
+        return 1.0
+    r = sum((x - mean) * (y - mean) for x, y in pairwise(values)) / squares
+    r = min(max(r + (2 + 4 * r) / len(values), 0.0), 0.97)
+    return (1 + r) / (1 - r)

@@ -128,6 +128,9 @@ class Row:
       connections, or offered load); expected_p95_ms: the response time that follows from it
     * window_ok, window_http_errors: ok and http_errors of the measured window; empty where the
       engine counts its whole run only
+    * duration_s, warmup_s: the lengths of window and warm-up as planned; an empty warm-up is what
+      the engine needs
+    * overloaded: whether fewer requests ended in the window than were offered (open)
     """
 
     run: str
@@ -169,6 +172,9 @@ class Row:
     binding: str | None = None
     window_ok: int | None = None
     window_http_errors: int | None = None
+    duration_s: int | None = None
+    warmup_s: int | None = None
+    overloaded: bool | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -9,19 +9,28 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab.judge.compare import MARGIN, MOST_ERRORS, Answer, CellComparison, Comparison, by_chance
+from lab.judge.compare import (
+    MARGIN,
+    MOST_ERRORS,
+    Answer,
+    CellComparison,
+    Comparison,
+    percent,
+)
 from lab.judge.grouping import Cell, Metric
 from lab.judge.intervals import CONFIDENCE, MedianOf
 from lab.report.table import NOTHING, milliseconds
 from lab.store.records import to_json
 
 NAME = "comparison.json"
-# 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`.
-FORMAT_VERSION = 2
-HEADER = ("load", "of", "A", "B", "B/A", "interval", "B is")
+# 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`. 3: one answer for each load.
+FORMAT_VERSION = 3
+HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
 _STYLES: dict[Answer, str] = {
     "faster": "green",
     "slower": "red",
+    "differs, by less than 5 %": "",
+    "differs": "",
     "no difference": "",
     "inconclusive": "dim",
 }
@@ -35,13 +44,10 @@ _METRICS: dict[Metric, str] = {
 
 def to_file(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """The object of comparison.json."""
-    count, missing = by_chance(comparisons)
     return {
         "format_version": FORMAT_VERSION,
         "margin": MARGIN,
         "confidence": CONFIDENCE,
-        "cells_with_interval": count,
-        "expected_to_miss_by_chance": round(missing, 3),
         "comparisons": to_json(list(comparisons)),
     }
 
@@ -77,15 +83,24 @@ def _table(of: Comparison) -> Table:
 
 
 def beside(of: Comparison) -> list[str]:
-    """What a reader must know beside the table: one line for each reason of no answer, the
-    cells of one side only, and what was left out."""
-    whys: dict[str, list[str]] = {}
+    """What a reader must know beside the table: whether launches were paired, why cells have no
+    answer or another metric, the cells of one side only, and what was left out."""
     name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
+    whys: dict[str, list[str]] = {}
     for cell in of.cells:
-        if cell.answer == "inconclusive":
-            text = f"{name[cell.cell]} {_METRICS[cell.metric]}"
-            whys.setdefault(cell.why, []).append(text)
-    lines = [f"inconclusive: {'; '.join(cells)}: {why}" for why, cells in whys.items()]
+        said = []
+        if cell.interval and not cell.paired:
+            said.append(
+                "unpaired: {}: A and B were not measured in turns, so what drifted between them is "
+                "part of the difference"
+            )
+        if cell.no_p95:
+            said.append(f"goodput instead of p95: {{}}: {cell.no_p95}")
+        if cell.answer in ("inconclusive", "differs"):
+            said.append(f"{cell.answer}: {{}}: {cell.why}")
+        for why in said:
+            whys.setdefault(why, []).append(name[cell.cell])
+    lines = [why.format("; ".join(cells)) for why, cells in whys.items()]
     for side, only in (("A", of.only_a), ("B", of.only_b)):
         if only:
             lines.append(f"only in {side}: {'; '.join(name[cell] for cell in only)}")
@@ -117,31 +132,35 @@ def rows(of: Comparison) -> list[tuple[str, ...]]:
 
 
 def legend(comparisons: Sequence[Comparison]) -> list[str]:
-    """What the words mean, and how many answers chance alone would get wrong."""
-    count, missing = by_chance(comparisons)
+    """What the words mean, and how sure all answers are together."""
     if not any(of.cells for of in comparisons):
         return []
-    lines = [
-        "B/A: Hodges-Lehmann estimate over launches, with its exact interval of at least "
-        f"{CONFIDENCE:.0%} (Mann-Whitney). no difference: the interval is within a factor of "
-        f"{1 + MARGIN:g}; faster, slower: it excludes 1 and reaches beyond that factor; "
-        "inconclusive: neither, or no interval. goodput: answers per second that were no errors. "
-        "p95: from when a request was due (open); raw p95: from when it was sent (closed); not "
-        f"compared with more than {MOST_ERRORS:.0%} errors."
+    family = comparisons[0].family
+    looks = f" in each of {family.looks} looks (pooled runs)" if family.looks > 1 else ""
+    return [
+        "B/A: Hodges-Lehmann estimate with its exact interval. In one run launch k of A is paired "
+        "with launch k of B, which ran beside it (Wilcoxon's signed ranks); launches of separate "
+        "runs are not paired (Mann-Whitney). faster, slower: the whole interval is beyond a factor "
+        f"of {1 + MARGIN:g}; differs, by less than 5 %: it is within that factor and excludes 1; "
+        "no difference: it is within that factor and holds 1; differs: it excludes 1 and reaches "
+        "across that factor; inconclusive: otherwise. goodput: answers per second that were no "
+        "errors. p95: from when a request was due. A closed load is compared on goodput. An open "
+        "load is compared on p95, but on goodput where it overloads a side, or more than "
+        f"{MOST_ERRORS:.0%} of a side's requests failed.",
+        f"{family.answers} answer{'s' if family.answers > 1 else ''}{looks}: with a probability of "
+        f"at least {CONFIDENCE:.0%} every interval holds its true ratio, so each has "
+        f"{percent(family.confidence)} or more. "
+        f"That takes {family.launches} launches of each side.",
     ]
-    if count:
-        cells = "comparison has" if count == 1 else "comparisons have"
-        lines.append(
-            f"{count} {cells} an interval; by chance alone {missing:.1f} of them are expected "
-            "to miss the true ratio, so that many could say faster or slower where nothing differs."
-        )
-    return lines
 
 
 def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
-    """Each cell in a few words; route and engine only where they differ among these."""
+    """Each cell in a few words; route, engine, window and warm-up only where they differ among
+    these."""
     routes = len({cell.route for cell in cells}) > 1
     engines = len({cell.engine for cell in cells}) > 1
+    windows = len({cell.duration_s for cell in cells}) > 1
+    warmups = len({cell.warmup_s for cell in cells}) > 1
     return {
         cell: " ".join(
             (
@@ -150,10 +169,16 @@ def cell_names(cells: Sequence[Cell]) -> dict[Cell, str]:
                 f"{cell.concurrency}",
                 *((f"at {cell.offered_rps}/s",) if cell.offered_rps is not None else ()),
                 *((cell.engine,) if engines else ()),
+                *((f"for {cell.duration_s} s",) if windows else ()),
+                *((_warmup(cell),) if warmups else ()),
             )
         )
         for cell in cells
     }
+
+
+def _warmup(cell: Cell) -> str:
+    return f"warmed up {'by default' if cell.warmup_s is None else f'{cell.warmup_s} s'}"
 
 
 def value_text(value: float | None, metric: Metric) -> str:

@@ -6,9 +6,11 @@ An empty cell means that the engine cannot tell. Times are UTC with milliseconds
 from __future__ import annotations
 
 from collections.abc import Sequence
+from csv import DictReader
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from lab.judge.gates.generator import overloaded
 from lab.model import (
     Counts,
     Judgement,
@@ -47,6 +49,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         # No prediction covers peaks or a script of toxics.
         expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
         binding=record.bounds[0].resource if record.bounds else None,
+        overloaded=overloaded(record, reading) if reading and record.plan.mode == "open" else None,
     )
 
 
@@ -72,6 +75,14 @@ def text(rows: Sequence[Row]) -> str:
 def read(path: Path) -> tuple[Row, ...]:
     """The rows of a file. Raises RawDataError."""
     return read_rows(path, Row)
+
+
+def trials(path: Path) -> tuple[str, ...]:
+    """The names of the trials in a file, of whatever version; none without a file."""
+    if not path.is_file():
+        return ()
+    with path.open(newline="") as file:
+        return tuple(row["trial"] for row in DictReader(file) if row.get("trial"))
 
 
 def _cells(row: Row) -> list[str]:

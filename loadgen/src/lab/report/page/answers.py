@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 from lab.judge.compare import Answer, Comparison
 from lab.judge.grouping import Load, lane_of
@@ -24,7 +25,7 @@ HINT = (
 # As the judgement of open trials has it.
 KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
-_ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive")
+_ORDER: tuple[Answer, ...] = get_args(Answer)
 
 
 def loudly(of: Content) -> str:
@@ -202,8 +203,8 @@ def _comparison(of: Comparison) -> str:
         label = f"{of.b} against {of.a}"
         parts.append(table(label, texts.HEADER, texts.rows(of), names=2, marks=_MARKS))
     parts.append(bullets(texts.beside(of)))
-    surely = counts["faster"] + counts["slower"] + counts["no difference"]
-    return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST)
+    surely = len(of.cells) > counts["inconclusive"]
+    return folded(summary, "".join(parts), is_open=surely and len(of.cells) <= MOST)
 
 
 def loads(of: Content, places: Sequence[Place]) -> str:
