@@ -1,8 +1,8 @@
 """The threads that a server works with: a pool, the carriers of virtual threads, event loops.
 
 Each function gives a Standing, or None where this server has no such threads or nothing is known
-about them. A score of HIGH or more takes at least two things: all threads were busy, and something
-waited for them (or failed for want of them).
+about them. A score of STRONG_FROM or more takes at least two things: all threads were busy, and
+something waited for them (or failed for want of them).
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from lab.judge.verdict.evidence import (
 from lab.judge.verdict.foreign import foreign_pool_unknown
 from lab.model import Standing
 
-# A loop at work for this share of the time leaves no room for a burst.
+# A loop or carrier at work for this share of the time leaves no room for a burst: an arrival at
+# random already waits 4.5 times as long as it is served (M/D/1).
 LOOP_FULL = 0.9
-# Fewer requests that a bounded queue refused in the window are an accident.
+# Fewer requests that a bounded queue refused in the window are a burst: 1 % of the answers of the
+# slowest load in the docs (1,000/s for 10 s).
 REFUSED = 100
 
 
