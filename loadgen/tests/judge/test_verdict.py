@@ -68,6 +68,17 @@ def test_a_pool_that_gives_what_its_size_allows_is_named_though_the_cpus_are_ful
     assert 'sum(avg_over_time(lab_worker_pool_active{server="a"}[10s]))' in queries
 
 
+def test_a_pool_is_full_as_its_requests_tell_though_a_scrape_found_it_empty() -> None:
+    # As in a window of 1 s whose only scrape came after the load had ended.
+    between = (
+        gauge("lab_worker_pool_active", 3, server=SERVER),
+        gauge("lab_worker_pool_queue_depth", 0, server=SERVER),
+    )
+    found = judged(seen(*pool(20, 180, 0.2), *between), rps=99)
+    assert (found.bottleneck, found.strength) == ("worker pool", STRONG)
+    assert "20 of 20 busy, 178 waiting 1.80 s each" in found.sentence
+
+
 def test_a_pool_with_nothing_waiting_is_not_named() -> None:
     assert judged(seen(*pool(200, 0, 0.2)), rps=985).bottleneck == "none"
 

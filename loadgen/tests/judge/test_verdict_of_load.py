@@ -47,7 +47,7 @@ def test_a_rate_that_a_full_pool_answers_late_is_limited_by_the_pool() -> None:
     slow = times(420, 615)
     found = judged(seen(*AT_THE_KNEE), **KNEE, corrected=slow, raw=slow)
     assert (found.bottleneck, found.strength) == ("worker pool", STRONG)
-    assert found.sentence.startswith("the worker pool: 200 of 200 busy, 215 waiting 0.22 s each")
+    assert found.sentence.startswith("the worker pool: 200 of 200 busy, 216 waiting 0.22 s each")
     assert found.sentence.endswith("; an answer took 420 ms on average instead of 200 ms")
 
 

@@ -99,13 +99,13 @@ def connections(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=(
             Evidence(
-                "busy connections", used * plan.concurrency, "connections", f"{law}raw mean latency"
+                "busy connections", used * plan.concurrency, "connections", f"{law}raw_mean_ms"
             ),
             Evidence(
                 "requests waiting for a connection",
                 waiting,
                 "requests",
-                f"{law}(corrected − raw mean latency)",
+                f"{law}(mean_ms − raw_mean_ms)",
             ),
         ),
     )
