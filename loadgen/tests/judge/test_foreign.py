@@ -7,7 +7,16 @@ import pytest
 from lab.judge.fairness import compare
 from lab.judge.gates import judge
 from lab.judge.predict import predict
-from lab.model import STRONG, WEAK, Demand, Observation, Series, Usage, Warmth
+from lab.model import (
+    STRONG,
+    WEAK,
+    Demand,
+    Observation,
+    Series,
+    TrialRecord,
+    Usage,
+    Warmth,
+)
 from support.fakes import latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
 from support.series import CLOSES, OPENS, counter, gauge
@@ -113,6 +122,28 @@ def test_a_load_that_got_all_it_can_have_has_no_bottleneck_as_far_as_r0_is_known
     unknown = judged(foreign_record(None, r0_ms=None), *CONTAINER, rps=1990, raw_ms=201)
     assert unknown.bottleneck == "unknown"
     assert any("R0 unknown" in line for line in unknown.missing)
+
+
+def opened(r0_ms: float | None = 200.0, **changes: object) -> TrialRecord:
+    """An open trial of 500 req/s."""
+    of = dataclasses.replace(
+        plan("open", server="my-service", route="/x", predicted_rps=500.0), offered_rps=500
+    )
+    return foreign_record(None, r0_ms=r0_ms, plan=of, **changes)
+
+
+def test_an_open_load_is_answered_in_time_as_far_as_r0_is_known() -> None:
+    found = judged(opened(), *CONTAINER, rps=499)
+    assert (found.bottleneck, found.strength) == ("none", STRONG)
+    assert "499 measured, in 200 ms on average, 200 ms expected" in found.sentence
+    late = judged(opened(r0_ms=100.0), *CONTAINER, rps=499)
+    assert late.bottleneck == "unknown"
+    assert "an answer took 200 ms on average instead of 100 ms" in late.sentence
+    unknown = judged(opened(r0_ms=None), *CONTAINER, rps=499)
+    assert (unknown.bottleneck, unknown.strength) == ("none", WEAK)
+    # An R0 that was measured on a full machine is too long.
+    full = judged(opened(usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER, rps=499)
+    assert (full.bottleneck, full.strength) == ("none", WEAK)
 
 
 def test_a_load_faster_than_its_r0_shows_that_r0_was_not_known() -> None:

@@ -17,6 +17,7 @@ from lab.model import (
     ToxicState,
     ToxicStep,
     Usage,
+    Verdict,
 )
 from support.series import counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
@@ -365,3 +366,9 @@ def test_an_error_of_the_program_is_not_taken_for_bad_series(
     monkeypatch.setattr(ranking, "_STANDINGS", (broken,))
     with pytest.raises(failure, match="a mistake"):
         judged(seen())
+
+
+def test_only_an_unknown_bottleneck_has_no_strength() -> None:
+    for name, strength in (("unknown", STRONG), ("none", "")):
+        with pytest.raises(ValueError, match="with the strength"):
+            Verdict(name, strength, "a mistake")  # type: ignore[arg-type]

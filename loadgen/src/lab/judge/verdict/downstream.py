@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.judge.gates.generator import overloaded
-from lab.judge.gates.parts import PART_CPU
+from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU
 from lab.judge.verdict.evidence import (
     EXCESS,
     EXPLAINED,
@@ -160,7 +160,7 @@ def downstream(seen: SeenTrial) -> Standing | None:
         )
     elif cpu is not None and cpu >= PART_CPU:
         score, sentence = 0.85, f"the downstream: {cpu:.0%} of its CPUs"
-    elif late_s is not None and late_s >= LATE_SHARE * max(own_s, 0.02):
+    elif late_s is not None and late_s >= max(LATE_SHARE * own_s, LEAST_LATE_MS / 1000):
         score, sentence = 0.6, f"the downstream: late by {late_s * 1000:.0f} ms at p95"
     return Standing(
         "downstream",

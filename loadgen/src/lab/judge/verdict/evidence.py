@@ -27,14 +27,14 @@ MOST_OF_R0 = 1.05
 # A resource in use for this share of its capacity is full: a sample every 1 or 2 s catches some
 # worker between two requests, and the edges of the window lose some.
 FULL = 0.95
-# Measured of a bound: the bound explains the measurement. The rest is what requests cost beside R0
-# (computing, the network): 5 to 8 % was seen on a machine with busy CPUs.
+# Measured of a bound: the bound explains the measurement. The rest is what requests take beside R0
+# (computing, the network): pools gave 967 to 978 of 1,000 (docs/sweep.md), busier machines less.
 EXPLAINED = 0.9
 # Something waits when this share of the load does, and at least one request. Fewer are those that
 # a scrape catches on their way to a free worker.
 WAITING_SHARE = 0.02
 # What takes this share longer than predicted waited for something that is not predicted. The load
-# engines themselves add up to 28 % to the p95 of an answer of 200 ms (wrk2 sends in bursts), and
+# engines themselves add up to 57 ms to the p95 of an answer of 200 ms (wrk2 sends in bursts), and
 # less to its mean.
 EXCESS = 0.25
 # CPUs this busy on average are full in bursts: requests wait for a CPU, and clocks that run on

@@ -14,7 +14,7 @@ AT_LOAD_BOUND = 0.93
 # This share of an open load must be answered without an error. The validity gate (KEPT_UP) asks for
 # 99 % with errors, so this leaves 1 % for them.
 ANSWERED = 0.98
-# More errors than this are a failure that somebody must explain.
+# With more errors p95 is the time of an error, as FELT (downstream.py) says of calls.
 FEW_ERRORS = 0.05
 # A mean wait below this says nothing: it is two or three time slices of the kernel's scheduler
 # (EEVDF: about 3 ms each on a few CPUs), which any busy machine adds.

@@ -4,6 +4,10 @@ A full resource makes the resources before it full too: a request holds a worker
 a connection to the downstream. So of several full resources the inner one is named, which the
 others wait for. Where no full resource explains the figures, the answer is unknown: a wrong name
 would be a defect.
+
+Scores only order the suspects. From STRONG_FROM on a resource is full and something waits for it.
+Among these a limit whose formula gives the measured figures comes before one that was just hit.
+From WEAK_FROM on a resource is nearly full, or is inferred.
 """
 
 from __future__ import annotations

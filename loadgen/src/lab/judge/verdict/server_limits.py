@@ -22,8 +22,8 @@ THROTTLED_USE = 0.7
 # 1.11 times as much, without the next 1.33 times. In between it may be the cause.
 GC_FELT = 0.1
 GC_BINDS = 0.25
-# A smaller share (1.18 times) binds where collections leave the heap full: then a larger heap
-# surely makes them fewer.
+# A smaller share (1.18 times) binds where collections leave the heap full: then a larger heap makes
+# them fewer. With 80 % in use G1 keeps half of the rest in reserve (G1ReservePercent=10).
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
 GC_CPU = "CPU of the collector's threads"
