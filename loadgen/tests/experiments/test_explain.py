@@ -15,7 +15,7 @@ from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf, ratio_of
-from lab.model import AS_IT_IS, HIGH, Condition, Experiment, Finding, Row, TrialPlan, goodput
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import record, snapshot
 from support.planned import experiment, planner, row
@@ -59,7 +59,7 @@ def honest(plan: TrialPlan, number: int) -> dict[str, Any]:
 def answered(rps: float, plan: TrialPlan) -> dict[str, Any]:
     return {
         "achieved_rps": rps, "raw_p95_ms": 1000 * plan.concurrency / rps, "ok": 1000,
-        "http_errors": 0, "window_s": 5.0, "confidence": 0.9, "predicted_rps": 25_000.0,
+        "http_errors": 0, "window_s": 5.0, "strength": "strong", "predicted_rps": 25_000.0,
     }  # fmt: skip
 
 
@@ -108,15 +108,15 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     assert first.low > 1.9
     assert first.high < 2.1
     assert first.text.startswith(
-        "step 1, worker pool (named, confidence 0.90): confirmed: pool_size 200 → 400 makes "
+        "step 1, worker pool (named, strong evidence): confirmed: pool_size 200 → 400 makes "
         "goodput ×2.00 ["
     )
     assert " of at most ×2.00, raw p95 ×0.50 [" in first.text
     assert first.text.endswith("(1000 → 2000 req/s); lifted to pool_size=5000")
-    assert second.text.startswith("step 2, downstream connections (named, confidence 0.90): conf")
+    assert second.text.startswith("step 2, downstream connections (named, strong evidence): conf")
     assert (end.name, end.value) == ("next bottleneck", None)
     assert end.text == (
-        "next bottleneck: host CPU (confidence 0.90), with pool_size=5000, "
+        "next bottleneck: host CPU (strong evidence), with pool_size=5000, "
         "downstream_connections=5000: the machine itself is the limit"
     )
 
@@ -143,7 +143,7 @@ def test_pairs_are_interleaved_both_ways() -> None:
 def test_steps_end_it_with_the_next_one_named_but_not_tried() -> None:
     texts = said(inquiry(own=Explain(6, 1)))
     assert texts[1] == (
-        "next bottleneck: downstream connections (confidence 0.90), with pool_size=5000; not "
+        "next bottleneck: downstream connections (strong evidence), with pool_size=5000; not "
         "tried, 1 steps were asked for"
     )
 
@@ -151,7 +151,7 @@ def test_steps_end_it_with_the_next_one_named_but_not_tried() -> None:
 def test_a_wrong_verdict_is_withdrawn_and_the_limit_is_unknown() -> None:
     texts = said(inquiry(), named("downstream connections"))
     assert texts[0].startswith(
-        "step 1, downstream connections (named, confidence 0.90): withdrawn: "
+        "step 1, downstream connections (named, strong evidence): withdrawn: "
         "downstream_connections 500 → 1000 makes goodput ×1.00 ["
     )
     assert texts[0].endswith("the whole interval is at most 1.05: more of it is no help")
@@ -167,13 +167,13 @@ def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial
     assert "2-named" not in {one.arm for one in rows}
     texts = [one.text for one in told(of, rows)]
     assert texts[0].startswith("step 1, downstream connections (suspected): withdrawn: ")
-    assert texts[1].startswith("step 2, worker pool (named, confidence 0.90): confirmed: ")
+    assert texts[1].startswith("step 2, worker pool (named, strong evidence): confirmed: ")
     assert texts[-1].startswith("next bottleneck: host CPU")
 
 
 def test_a_suspect_that_is_right() -> None:
     texts = said(inquiry(own=Explain(6, 4, "worker pool")))
-    assert texts[0].startswith("step 1, worker pool (suspected, and named, confidence 0.90): conf")
+    assert texts[0].startswith("step 1, worker pool (suspected, and named, strong evidence): conf")
 
 
 def test_a_suspect_that_is_named_and_withdrawn_ends_it() -> None:
@@ -199,7 +199,7 @@ def test_a_suspect_without_a_lever_makes_way_too() -> None:
         ),
         (
             "host CPU",
-            "bottleneck: host CPU (confidence 0.90), with the lab as it is: the machine itself "
+            "bottleneck: host CPU (strong evidence), with the lab as it is: the machine itself "
             "is the limit",
         ),
         (
@@ -208,7 +208,7 @@ def test_a_suspect_without_a_lever_makes_way_too() -> None:
         ),
         (
             "ports",
-            "bottleneck: ports (confidence 0.90), with the lab as it is; not proven: a client has "
+            "bottleneck: ports (strong evidence), with the lab as it is; not proven: a client has "
             "one range of ports for each server, which is as wide as can be",
         ),
     ],
@@ -394,16 +394,15 @@ def test_another_verdict_of_the_same_trials_is_not_said_to_be_proven_by_them(
     assert only.text.endswith("002-a-1-before-closed-c5000 is not of this inquiry: it had ended")
 
 
-def test_confidence_is_told_but_decides_nothing() -> None:
-    doubtful: Server = lambda plan, number: {**honest(plan, number), "confidence": 0.3}  # noqa: E731
-    assert HIGH > 0.3
-    assert "(named, confidence 0.30): confirmed" in said(inquiry(), doubtful)[0]
+def test_strength_is_told_but_decides_nothing() -> None:
+    doubtful: Server = lambda plan, number: {**honest(plan, number), "strength": "weak"}  # noqa: E731
+    assert "(named, weak evidence): confirmed" in said(inquiry(), doubtful)[0]
 
 
 def test_a_load_without_room_withdraws_nothing() -> None:
     # 205 connections ask for 1,025 req/s, the pool gives 1,000: twice the threads give 2.5 % more.
     text = said(inquiry(concurrencies=(205,)))[0]
-    assert "step 1, worker pool (named, confidence 0.90): inconclusive" in text
+    assert "step 1, worker pool (named, strong evidence): inconclusive" in text
     assert "room for ×1.02 only" in text or "room for ×1.03 only" in text
 
 

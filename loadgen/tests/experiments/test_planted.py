@@ -14,7 +14,7 @@ from lab.experiments.plans import of_file
 from lab.experiments.planted import KIND, Planted, design, findings
 from lab.experiments.reading import Here
 from lab.judge.grouping import loads
-from lab.model import NONE, Condition, Experiment, Spike, TrialPlan, Verdict
+from lab.model import NONE, STRONG, WEAK, Condition, Experiment, Spike, TrialPlan, Verdict
 from lab.report.verdicts import said
 from support.planned import all_of, experiment, planner, row
 
@@ -25,7 +25,7 @@ CASE = (
     'expected = ["worker pool"]\n'
 )
 POOL = Case("pool", "a", "/downstream", 200, ("worker pool",), Condition(knobs={"pool_size": 20}))
-NONE_OF_IT = Verdict(NONE, 0.9, "none: the load itself")
+NONE_OF_IT = Verdict(NONE, STRONG, "none: the load itself")
 CALM = Case("calm", "b", "/downstream", 50, ("none",), peak_extra=400)
 
 
@@ -90,28 +90,28 @@ def test_rounds_of_a_case_are_one_load_and_other_cases_are_not() -> None:
 def test_findings_count_right_names_and_wrong_ones_that_are_sure() -> None:
     whole = of(POOL, CALM, launches=3)
     said = [
-        ("worker pool", 0.9), ("none", 0.9),
-        ("server CPU", 0.85), ("unknown", 0.0),
-        ("server CPU", 0.5), (None, None),
+        ("worker pool", STRONG), ("none", STRONG),
+        ("server CPU", STRONG), ("unknown", None),
+        ("server CPU", WEAK), (None, None),
     ]  # fmt: skip
     rows = [
-        row(plan, bottleneck=name, confidence=confidence)
-        for plan, (name, confidence) in zip(plans(whole), said, strict=True)
+        row(plan, bottleneck=name, strength=strength)
+        for plan, (name, strength) in zip(plans(whole), said, strict=True)
     ]
     pool, calm, every = findings(Outcome(whole, rows, Path()))
     assert (pool.name, pool.server, pool.value) == ("planted: pool", "a", 1 / 3)
     assert pool.text == (
         "pool (pool_size=20, /downstream with 200 connections): worker pool named right 1 of 3 "
-        "(high confidence wrong: 1); else server CPU 2×"
+        "(wrong with strong evidence: 1); else server CPU 2×"
     )
-    assert calm.text.endswith("(high confidence wrong: 0); else no verdict 1×, unknown 1×")
+    assert calm.text.endswith("(wrong with strong evidence: 0); else no verdict 1×, unknown 1×")
     assert (every.name, every.value) == ("planted: all cases", 2 / 6)
-    assert "named right 2 of 6 (high confidence wrong: 1)" in every.text
+    assert "named right 2 of 6 (wrong with strong evidence: 1)" in every.text
 
 
 def test_findings_of_a_run_that_has_only_begun() -> None:
     whole = of(POOL, CALM)
-    rows = [row(plans(whole)[0], bottleneck="worker pool", confidence=1.0)]
+    rows = [row(plans(whole)[0], bottleneck="worker pool", strength=STRONG)]
     found = findings(Outcome(whole, rows, Path()))
     assert [one.name for one in found] == ["planted: pool", "planted: all cases"]
     assert findings(Outcome(whole, [], Path())) == ()

@@ -7,7 +7,16 @@ import pytest
 from lab.judge.fairness import compare
 from lab.judge.gates import judge
 from lab.judge.predict import predict
-from lab.model import HIGH, Demand, Observation, Series, Usage, Warmth
+from lab.model import (
+    STRONG,
+    WEAK,
+    Demand,
+    Observation,
+    Series,
+    TrialRecord,
+    Usage,
+    Warmth,
+)
 from support.fakes import latency, measurement, observation, plan, reading
 from support.foreign import CONTAINER, JVM, TOMCAT, URL, foreign, foreign_record, judged
 from support.series import CLOSES, OPENS, counter, gauge
@@ -75,7 +84,7 @@ def test_the_lab_s_own_downstream_is_no_evidence_against_it() -> None:
 def test_a_tomcat_whose_threads_are_all_busy_is_named_for_its_pool() -> None:
     found = judged(foreign_record(), *TOMCAT)
     assert found.bottleneck == "worker pool"
-    assert found.confidence >= HIGH
+    assert found.strength == STRONG
     # 400 connections in flight, 200 of them with a thread.
     assert (
         "200 of 200 busy, 200 waiting; 200 / 0.2 s = 1,000 req/s, measured 1,000" in found.sentence
@@ -87,16 +96,16 @@ def test_a_busy_pool_with_nobody_waiting_is_not_named() -> None:
     assert judged(foreign_record(), *TOMCAT, rps=500).bottleneck == "unknown"
 
 
-def test_without_an_exporter_nothing_is_named_with_confidence_and_it_is_said_why() -> None:
+def test_without_an_exporter_nothing_is_named_with_strong_evidence_and_it_is_said_why() -> None:
     found = judged(foreign_record(None), *CONTAINER)
-    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert (found.bottleneck, found.strength) == ("unknown", "")
     assert found.missing == (
         "no JMX exporter at my-service:9404 that prometheus/own.json lists: heap, GC, descriptors "
         "and pool unknown; see docs/your-own-service.md",
     )
     full = judged(foreign_record(None, usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER)
     assert full.bottleneck == "host CPU"
-    assert full.confidence < HIGH
+    assert full.strength == WEAK
 
 
 def test_an_exporter_that_nobody_reads_and_a_service_that_is_no_container_are_said() -> None:
@@ -108,16 +117,38 @@ def test_an_exporter_that_nobody_reads_and_a_service_that_is_no_container_are_sa
 
 def test_a_load_that_got_all_it_can_have_has_no_bottleneck_as_far_as_r0_is_known() -> None:
     found = judged(foreign_record(None), *CONTAINER, rps=1990, raw_ms=201)
-    assert (found.bottleneck, found.confidence) == ("none", 0.9)
+    assert (found.bottleneck, found.strength) == ("none", STRONG)
     assert "400 connections / 0.2 s = 2,000 req/s, measured 1,990" in found.sentence
     unknown = judged(foreign_record(None, r0_ms=None), *CONTAINER, rps=1990, raw_ms=201)
     assert unknown.bottleneck == "unknown"
     assert any("R0 unknown" in line for line in unknown.missing)
 
 
+def opened(r0_ms: float | None = 200.0, **changes: object) -> TrialRecord:
+    """An open trial of 500 req/s."""
+    of = dataclasses.replace(
+        plan("open", server="my-service", route="/x", predicted_rps=500.0), offered_rps=500
+    )
+    return foreign_record(None, r0_ms=r0_ms, plan=of, **changes)
+
+
+def test_an_open_load_is_answered_in_time_as_far_as_r0_is_known() -> None:
+    found = judged(opened(), *CONTAINER, rps=499)
+    assert (found.bottleneck, found.strength) == ("none", STRONG)
+    assert "499 measured, in 200 ms on average, 200 ms expected" in found.sentence
+    late = judged(opened(r0_ms=100.0), *CONTAINER, rps=499)
+    assert late.bottleneck == "unknown"
+    assert "an answer took 200 ms on average instead of 100 ms" in late.sentence
+    unknown = judged(opened(r0_ms=None), *CONTAINER, rps=499)
+    assert (unknown.bottleneck, unknown.strength) == ("none", WEAK)
+    # An R0 that was measured on a full machine is too long.
+    full = judged(opened(usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER, rps=499)
+    assert (full.bottleneck, full.strength) == ("none", WEAK)
+
+
 def test_a_load_faster_than_its_r0_shows_that_r0_was_not_known() -> None:
     found = judged(foreign_record(None), *CONTAINER, rps=2500, raw_ms=160)
-    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert (found.bottleneck, found.strength) == ("unknown", "")
     assert "2,500 req/s are 125% of connections / R0" in found.missing[-1]
 
 
@@ -125,13 +156,13 @@ def test_an_r0_on_a_full_machine_is_not_relied_on() -> None:
     full = foreign_record(usage=Usage(1, 1, 0.99, 0, 0.1, 10))
     found = judged(full, *TOMCAT[:-4], *TOMCAT[-1:], rps=1990, raw_ms=201)
     assert found.bottleneck == "none"
-    assert found.confidence < HIGH
+    assert found.strength == WEAK
 
 
 def test_a_pool_that_gave_more_than_its_size_over_r0_is_doubted() -> None:
     found = judged(foreign_record(r0_ms=300.0), *TOMCAT, rps=1000, raw_ms=400)
     assert found.bottleneck == "worker pool"
-    assert found.confidence <= 0.6
+    assert found.strength == WEAK
     assert "1,000 req/s are 150% of workers / R0" in found.missing[-1]
 
 

@@ -3,95 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import pytest
 
-from lab.judge.verdict import verdict_of
+from lab.judge.verdict import ranking
 from lab.model import (
-    HIGH,
-    Judgement,
+    STRONG,
+    WEAK,
     Observation,
     Series,
-    Snapshot,
     Spike,
+    Standing,
     ToxicState,
     ToxicStep,
     Usage,
     Verdict,
 )
-from support.fakes import measurement, plan, reading, record
-from support.series import CLOSES, OPENS, counter, gauge, mean_time
-
-SERVER = "a"
-Labels = tuple[tuple[str, str], ...]
-
-QUIET = (
-    *(gauge("up", 1, job=job) for job in ("server", "jvm", "downstream", "toxiproxy", "cadvisor")),
-    gauge("jvm_threads_current", 30, job="jvm", server=SERVER),
-    gauge("process_open_fds", 500, job="jvm", server=SERVER),
-    gauge("process_max_fds", 20_000, job="jvm", server=SERVER),
-    gauge("lab_downstream_connections_cap", 20_000, server=SERVER),
-    gauge("lab_downstream_connections_leased", 200, server=SERVER),
-    gauge("lab_downstream_connections_pending", 0, server=SERVER),
-    counter("lab_downstream_calls_total", 990, server=SERVER, outcome="ok"),
-    counter("lab_downstream_calls_total", 0, server=SERVER, outcome="timeout"),
-    counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
-    counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
-    counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
-    gauge("machine:machine_cpu_cores:max", 2),
-)
-
-
-def key(series: Series) -> Labels:
-    return tuple(sorted(series.labels.items()))
-
-
-def seen(*changed: Series, without: str = "") -> Observation:
-    """A quiet window, but for these series; `without` those of a name."""
-    named = {key(series): series for series in (*QUIET, *changed)}
-    kept = (one for one in named.values() if one.labels["__name__"] != without)
-    return Observation((OPENS, CLOSES), tuple(kept))
-
-
-def judged(
-    observation: Observation | None,
-    *,
-    rps: float = 500.0,
-    errors: int = 0,
-    script: tuple[ToxicStep, ...] = (),
-    spike: Spike | None = None,
-    concurrency: int = 200,
-    settings: Mapping[str, object] | None = None,
-    toxics: ToxicState | None = None,
-    usage: Usage | None = None,
-    route: str = "/downstream",
-    reasons: tuple[str, ...] = (),
-    server: str = SERVER,
-    offered_rps: int | None = None,
-    pause_s: float = 0.0,
-) -> Verdict:
-    """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
-    connections could do 1,000 req/s."""
-    of = record(
-        plan(
-            "closed" if offered_rps is None else "open",
-            offered_rps=offered_rps,
-            server=server,
-            concurrency=concurrency,
-            route=route,
-            script=script,
-            spike=spike,
-        )
-    )
-    before: Snapshot = of.before
-    if toxics is not None:
-        before = dataclasses.replace(before, toxics=toxics)
-    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
-    of = dataclasses.replace(of, before=before, usage=usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000))
-    said = dataclasses.replace(reading(rps), pause_s=pause_s)
-    said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
-    return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
+from support.series import counter, gauge, mean_time
+from support.windows import SERVER, judged, pool, seen
 
 
 def test_a_load_that_got_all_it_can_have_has_no_bottleneck() -> None:
@@ -124,31 +53,31 @@ def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None
 
 def test_what_nothing_full_explains_is_unknown() -> None:
     found = judged(seen(), rps=500)
-    assert (found.bottleneck, found.confidence) == ("unknown", 0.0)
+    assert (found.bottleneck, found.strength) == ("unknown", "")
     assert "500 req/s are 50% of N / R0" in found.sentence
-
-
-def pool(size: int, waiting: float, held_s: float) -> list[Series]:
-    request = {"server": SERVER, "route": "/downstream"}
-    return [
-        gauge("lab_worker_pool_size", size, server=SERVER),
-        gauge("lab_worker_pool_active", size, server=SERVER),
-        gauge("lab_worker_pool_queue_depth", waiting, server=SERVER),
-        *mean_time("lab_http_request_seconds", 1.8, phase="queue", **request),
-        *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
-    ]
 
 
 def test_a_pool_that_gives_what_its_size_allows_is_named_though_the_cpus_are_full() -> None:
     found = judged(seen(*pool(20, 180, 0.2)), rps=99, usage=Usage(1, 1, 0.99, 0, 5, 9))
     assert found.bottleneck == "worker pool"
-    assert found.confidence < HIGH
+    assert found.strength == WEAK
     assert "full as well: host CPU" in found.sentence
     sure = judged(seen(*pool(20, 180, 0.2)), rps=99)
-    assert sure.confidence >= HIGH
+    assert sure.strength == STRONG
     assert "20 of 20 busy, 180 waiting 1.80 s each; 20 / 0.2 s = 100 req/s" in sure.sentence
     queries = {one.source for one in sure.ranked[0].evidence}
     assert 'sum(avg_over_time(lab_worker_pool_active{server="a"}[10s]))' in queries
+
+
+def test_a_pool_is_full_as_its_requests_tell_though_a_scrape_found_it_empty() -> None:
+    # As in a window of 1 s whose only scrape came after the load had ended.
+    between = (
+        gauge("lab_worker_pool_active", 3, server=SERVER),
+        gauge("lab_worker_pool_queue_depth", 0, server=SERVER),
+    )
+    found = judged(seen(*pool(20, 180, 0.2), *between), rps=99)
+    assert (found.bottleneck, found.strength) == ("worker pool", STRONG)
+    assert "20 of 20 busy, 178 waiting 1.80 s each" in found.sentence
 
 
 def test_a_pool_with_nothing_waiting_is_not_named() -> None:
@@ -161,7 +90,7 @@ def test_a_pool_held_longer_than_predicted_gives_way_to_what_holds_it() -> None:
     found = judged(seen(*pool(20, 180, 0.6), *call), rps=33, toxics=slow)
     assert found.bottleneck == "Toxiproxy"
     alone = judged(seen(*pool(20, 180, 0.6)), rps=33)
-    assert (alone.bottleneck, alone.confidence < HIGH) == ("worker pool", True)
+    assert (alone.bottleneck, alone.strength == WEAK) == ("worker pool", True)
 
 
 FULL = {
@@ -192,13 +121,59 @@ FULL = {
 def test_what_is_full_is_named(name: str) -> None:
     found = judged(seen(*FULL[name]), rps=99)
     assert found.bottleneck == name
-    assert found.confidence >= HIGH
+    assert found.strength == STRONG
     assert found.ranked[0].evidence
 
 
-def test_collections_explain_full_cpus() -> None:
-    found = judged(seen(*FULL["garbage collection"]), usage=Usage(1, 1, 0.99, 0, 0.1, 9))
-    assert (found.bottleneck, found.confidence >= HIGH) == ("garbage collection", True)
+@pytest.mark.parametrize(
+    ("gc_cpus", "named", "strength"),
+    [
+        (0.6, "garbage collection", STRONG),  # 30 % of two CPUs: they explain that these are full.
+        (0.1, "host CPU", STRONG),  # The pauses are long because the CPUs are full.
+        (None, "garbage collection", WEAK),  # Nobody knows which of the two it is.
+    ],
+)
+def test_on_full_cpus_collections_count_by_their_cpu_time(
+    gc_cpus: float | None, named: str, strength: str
+) -> None:
+    pauses = FULL["garbage collection"]
+    cpu = () if gc_cpus is None else (counter("lab_gc_cpu_seconds_total", gc_cpus, server=SERVER),)
+    found = judged(seen(*pauses, *cpu), usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    assert (found.bottleneck, found.strength) == (named, strength)
+    assert ("full as well: host CPU" in found.sentence) == (gc_cpus is None)
+
+
+def test_where_cpus_are_not_short_collections_count_by_their_pauses() -> None:
+    cpu = counter("lab_gc_cpu_seconds_total", 0.1, server=SERVER)
+    found = judged(seen(*FULL["garbage collection"], cpu))
+    assert (found.bottleneck, found.strength) == ("garbage collection", STRONG)
+    assert "35% of the time" in found.sentence
+
+
+def test_a_quota_stretches_pauses_too() -> None:
+    # 0.35 of the time in pauses, but 0.02 of 0.4 CPUs.
+    cpu = counter("lab_gc_cpu_seconds_total", 0.02, server=SERVER)
+    found = judged(seen(*FULL["garbage collection"], *FULL["server CPU"], cpu), rps=99)
+    assert (found.bottleneck, found.strength) == ("server CPU", STRONG)
+    (gc,) = (one for one in found.ranked if one.resource == "garbage collection")
+    assert gc.utilisation == pytest.approx(0.05)
+    assert "5% of 0.4 CPUs (pauses: 35% of the time)" in gc.sentence
+
+
+@pytest.mark.parametrize(
+    ("busy", "waited_s", "named", "strength"),
+    [
+        (0.96, 0.1, "host CPU", STRONG),
+        (0.92, 0.1, "host CPU", WEAK),
+        (0.85, 9.0, "host CPU", WEAK),  # 30 % of two cores for 15 s.
+        (0.85, 0.1, "unknown", ""),
+    ],
+)
+def test_only_full_cpus_are_strong_evidence(
+    busy: float, waited_s: float, named: str, strength: str
+) -> None:
+    found = judged(seen(), rps=600, usage=Usage(1, 1, busy, 0, waited_s, 9000))
+    assert (found.bottleneck, found.strength) == (named, strength)
 
 
 def heap_of(*, young: float, old: float, old_after: float) -> list[Series]:
@@ -218,7 +193,7 @@ def test_a_heap_is_full_of_what_collections_leave_now_and_not_of_what_an_old_one
     busy = counter("jvm_gc_collection_seconds_sum", 0.2, server=SERVER, gc="G1 Young Generation")
     # The old pool was never collected, and is full.
     tight = judged(seen(busy, *heap_of(young=20, old=800, old_after=0)), rps=99)
-    assert (tight.bottleneck, tight.confidence >= HIGH) == ("garbage collection", True)
+    assert (tight.bottleneck, tight.strength == STRONG) == ("garbage collection", True)
     assert "20% of the time, 82% of a heap of 0 MB in use afterwards" in tight.sentence
     (left,) = (one for one in tight.ranked[0].evidence if one.what == "heap after collection")
     assert left.value == 820
@@ -229,7 +204,7 @@ def test_a_heap_is_full_of_what_collections_leave_now_and_not_of_what_an_old_one
     )
     # It was full when it was last collected, and is not.
     roomy = judged(seen(busy, *heap_of(young=20, old=100, old_after=900)), rps=99)
-    assert roomy.confidence < HIGH
+    assert roomy.strength == WEAK
     assert "12% of a heap" in roomy.sentence
 
 
@@ -242,13 +217,13 @@ def test_carriers_are_named_where_there_are_fewer_than_cpus() -> None:
     )
     found = judged(seen(*busy), route="/compute", settings={"virtual_thread_parallelism": 1})
     assert found.bottleneck == "carrier threads"
-    assert found.confidence >= HIGH
+    assert found.strength == STRONG
 
 
 def test_a_deadline_below_the_delay_is_named_and_one_above_is_a_symptom() -> None:
     late = counter("lab_downstream_calls_total", 900, server=SERVER, outcome="timeout")
     found = judged(seen(late), settings={"downstream_timeout_ms": 100})
-    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream timeout", True)
+    assert (found.bottleneck, found.strength == STRONG) == ("downstream timeout", True)
     symptom = judged(seen(late, *FULL["downstream connections"]), rps=99)
     assert symptom.bottleneck == "downstream connections"
 
@@ -256,7 +231,7 @@ def test_a_deadline_below_the_delay_is_named_and_one_above_is_a_symptom() -> Non
 def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
     slow = ToxicState(("downstream/l latency latency=800",), 800.0)
     found = judged(seen(), rps=198, toxics=slow)
-    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream", True)
+    assert (found.bottleneck, found.strength == STRONG) == ("downstream", True)
     assert "toxics add 0.8 s" in found.sentence
 
 
@@ -264,7 +239,7 @@ def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     reasons = ("the generator was starved: its CPU quota stopped it for 7 s",)
     usage = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
     found = judged(seen(), reasons=reasons, usage=usage)
-    assert (found.bottleneck, found.confidence >= HIGH) == ("generator", True)
+    assert (found.bottleneck, found.strength == STRONG) == ("generator", True)
     crowded = dataclasses.replace(usage, host_busy=0.97, window_throttled_s=0.0)
     assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
 
@@ -303,37 +278,37 @@ def test_a_jvm_that_cannot_count_its_descriptors_has_none_left() -> None:
     assert found.bottleneck == "file descriptors"
 
 
-def test_a_proxy_without_descriptors_is_named_once_and_with_confidence() -> None:
+def test_a_proxy_without_descriptors_is_named_once_and_with_strong_evidence() -> None:
     full = (
         gauge("process_open_fds", 19_900, job="toxiproxy"),
         gauge("process_max_fds", 20_000, job="toxiproxy"),
     )
     found = judged(seen(*full), rps=15)
-    assert (found.bottleneck, found.confidence >= HIGH) == ("file descriptors", True)
+    assert (found.bottleneck, found.strength == STRONG) == ("file descriptors", True)
     assert found.sentence == "file descriptors: Toxiproxy has 19900 of 20000 open"
 
 
-def test_an_invalid_trial_is_never_judged_with_confidence() -> None:
+def test_an_invalid_trial_never_has_strong_evidence() -> None:
     found = judged(seen(*pool(20, 180, 0.2)), rps=99, reasons=("cold JVM: it compiled",))
-    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+    assert (found.bottleneck, found.strength == WEAK) == ("worker pool", True)
 
 
-def test_without_the_whole_window_there_is_no_confidence() -> None:
+def test_without_the_whole_window_there_is_no_strong_evidence() -> None:
     observation = seen(*pool(20, 180, 0.2), without="up")
     found = judged(observation, rps=99)
-    assert found.confidence < HIGH
+    assert found.strength == WEAK
     assert "Prometheus did not see the whole window of jvm" in found.missing
     assert judged(None).bottleneck == "unknown"
 
 
 def test_a_quota_that_stops_the_server_is_named_on_a_busy_host() -> None:
     found = judged(seen(*FULL["server CPU"]), rps=99, usage=Usage(1, 1, 0.91, 0, 0.1, 9))
-    assert (found.bottleneck, found.confidence >= HIGH) == ("server CPU", True)
+    assert (found.bottleneck, found.strength == STRONG) == ("server CPU", True)
 
 
-def test_a_full_loop_on_a_full_host_is_not_told_with_confidence() -> None:
+def test_a_full_loop_on_a_full_host_is_no_strong_evidence() -> None:
     found = judged(seen(*FULL["event loop"]), rps=99, usage=Usage(1, 1, 0.97, 0, 0.1, 9))
-    assert found.confidence < HIGH
+    assert found.strength == WEAK
     assert "full as well" in found.sentence
 
 
@@ -354,10 +329,10 @@ def test_refusals_are_no_throughput_and_the_pool_that_refuses_is_named() -> None
     assert "refused" in found.sentence
 
 
-def test_a_window_in_which_toxics_came_and_went_is_never_judged_with_confidence() -> None:
+def test_a_window_in_which_toxics_came_and_went_never_gives_strong_evidence() -> None:
     step = ToxicStep(2, {"TYPE": "down"})
     found = judged(seen(*pool(20, 180, 0.2)), rps=99, script=(step,))
-    assert (found.bottleneck, found.confidence < HIGH) == ("worker pool", True)
+    assert (found.bottleneck, found.strength == WEAK) == ("worker pool", True)
     assert any("script" in one for one in found.missing)
 
 
@@ -370,6 +345,30 @@ def test_a_load_that_got_all_it_can_have_is_not_limited_by_what_others_suffer() 
 
 
 def test_series_that_cannot_be_judged_are_said_so() -> None:
+    found = judged(seen(counter("lab_downstream_lag_seconds_bucket", 5.0)))
+    assert (found.bottleneck, found.strength) == ("unknown", "")
+    assert "cannot be judged: lab_downstream_lag_seconds: a bucket with" in found.sentence
+
+
+def test_a_route_that_the_lab_no_longer_has_is_said_so() -> None:
     found = judged(seen(), route="/gone")
     assert found.bottleneck == "unknown"
     assert "/gone is not a route" in found.sentence
+
+
+@pytest.mark.parametrize("failure", [ValueError, ZeroDivisionError])
+def test_an_error_of_the_program_is_not_taken_for_bad_series(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> Standing | None:
+        raise failure("a mistake")
+
+    monkeypatch.setattr(ranking, "_STANDINGS", (broken,))
+    with pytest.raises(failure, match="a mistake"):
+        judged(seen())
+
+
+def test_only_an_unknown_bottleneck_has_no_strength() -> None:
+    for name, strength in (("unknown", STRONG), ("none", "")):
+        with pytest.raises(ValueError, match="with the strength"):
+            Verdict(name, strength, "a mistake")  # type: ignore[arg-type]

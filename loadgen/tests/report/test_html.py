@@ -27,6 +27,7 @@ from lab.load.measure import measure
 from lab.model import (
     NONE,
     RESOURCES,
+    STRONG,
     Curves,
     Evidence,
     Fairness,
@@ -302,7 +303,7 @@ def test_the_name_of_a_trial_s_folder_cannot_become_markup(run_dir: Path) -> Non
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     row = dataclasses.replace(judged_row("r", record), trial=evil, valid=False)
     verdict = Verdict(
-        "none", 0.9, evil, (Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil),)
+        NONE, STRONG, evil, (Standing("worker pool", utilisation=1.0, score=0.9, sentence=evil),)
     )
     one = Shown(row, record, judge(record), Curves(None, None), None, verdict)
     [drawn] = [figure for _, figure in over_time(evil, "a", WITH_A_LINE, {})]
@@ -432,7 +433,7 @@ def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Pat
 def test_answers_stand_under_the_question(run_dir: Path) -> None:
     found = Finding("breaking point", "a", 1, 400.0, "connections", None, None, "breaks at 400")
     derived = derive(run_dir, [Drawing()])
-    none = Verdict(NONE, 0.9, "none: the load itself")
+    none = Verdict(NONE, STRONG, "none: the load itself")
     of = content(
         run_dir,
         rows=derived.rows,
@@ -505,15 +506,15 @@ def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> Non
         sentence="the pool",
         evidence=(evidence,),
     )
-    verdict = Verdict("worker pool", 0.97, "the pool", (pool,), ("Prometheus did not see jvm",))
+    verdict = Verdict("worker pool", STRONG, "the pool", (pool,), ("Prometheus did not see jvm",))
     judged = judge(record)
     row = judged_row("r", record)
     one = Shown(row, record, judged, Curves(None, None), None, verdict)
     packed = trials([one], [()])
     assert "lab_worker_pool_active" not in packed
     page = Page(unpacked(packed))
-    assert "Verdict : the pool (confidence 0.97)" in page.text
-    assert "1 worker pool 100% 1,800 requests – 0.97 the pool" in page.text
+    assert "Verdict : the pool (strong evidence)" in page.text
+    assert "1 worker pool 100% 1,800 requests – strong the pool" in page.text
     assert 'busy <workers> 200 threads lab_worker_pool_active{server="a"}' in page.text
     assert "Prometheus did not see jvm" in page.text
 
@@ -541,7 +542,7 @@ def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
             )
             for resource in RESOURCES
         )
-        verdict = Verdict(RESOURCES[0], 0.97, ranked[0].sentence, ranked)
+        verdict = Verdict(RESOURCES[0], STRONG, ranked[0].sentence, ranked)
         shown.append(Shown(row, record, judge(record), Curves(None, None), None, verdict))
         answers = tuple(
             PanelAnswers(f"Panel {at}", "Load and latency", "What it is. " * 10, "reqps", tuple(

@@ -8,15 +8,15 @@ from typing import Any
 from rich.console import Console
 
 from lab.experiments.explain import KIND
-from lab.model import NONE, UNKNOWN, Row, Verdict
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Row, Verdict
 from lab.report import table
 from lab.report.verdicts import Said, lines, render, said
 from support.fakes import plan
 from support.planned import row
 
-POOL = Verdict("worker pool", 0.97, "the worker pool: 200 of 200 busy, 1,800 waiting")
-GENERATOR = Verdict("generator", 0.6, "the generator")
-NO_SERIES = Verdict(UNKNOWN, 0.0, "unknown: no series of its window were stored")
+POOL = Verdict("worker pool", STRONG, "the worker pool: 200 of 200 busy, 1,800 waiting")
+GENERATOR = Verdict("generator", WEAK, "the generator")
+NO_SERIES = Verdict(UNKNOWN, "", "unknown: no series of its window were stored")
 
 
 def trial(number: int, **changes: Any) -> Row:
@@ -41,10 +41,10 @@ def told(rows: list[Row], *verdicts: Verdict) -> tuple[Said, ...]:
 def test_launches_of_a_load_are_one_sentence() -> None:
     [one] = told([trial(1), trial(2), trial(3)], POOL, GENERATOR, POOL)
     assert one.load == "fixed-pool, closed 100"
-    assert (one.bottleneck, one.confidence, one.agree, one.trials) == ("worker pool", "high", 2, 3)
+    assert (one.bottleneck, one.strength, one.agree, one.trials) == ("worker pool", STRONG, 2, 3)
     assert one.text == (
         "the worker pool: 200 of 200 busy, 1,800 waiting "
-        "(high confidence; 2 of 3 trials; also generator (1))"
+        "(strong evidence; 2 of 3 trials; also generator (1))"
     )
     assert one.beside == (
         "predicted 1,000 req/s (worker pool), measured 992 (median of 3 trials); "
@@ -58,9 +58,9 @@ def test_launches_of_a_load_are_one_sentence() -> None:
 
 def test_only_most_trials_that_are_sure_make_it_sure() -> None:
     rows = [trial(1), trial(2)]
-    weak = Verdict("worker pool", 0.6, "the worker pool")
+    weak = Verdict("worker pool", WEAK, "the worker pool")
     [one] = said(rows, [(rows[0].trial, POOL), (rows[1].trial, weak)])
-    assert one.confidence == "low"
+    assert one.strength == WEAK
     assert one.sentence == POOL.sentence
 
 
@@ -68,7 +68,7 @@ def test_an_invalid_trial_is_in_no_median() -> None:
     rows = [trial(1), trial(2, valid=False, achieved_rps=5.0)]
     [one] = said(rows, [(each.trial, POOL) for each in rows])
     assert one.goodput_rps == 991
-    assert one.text == f"{POOL.sentence} (high confidence; 1 of 2 trials valid)"
+    assert one.text == f"{POOL.sentence} (strong evidence; 1 of 2 trials valid)"
     assert "median" not in one.beside
     assert one.cells[-1] == "1 of 2"
 
@@ -83,7 +83,7 @@ def test_without_a_valid_trial_nothing_is_measured() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False)]
     [one] = said(rows, [(each.trial, POOL) for each in rows])
     assert (one.goodput_rps, one.p95_ms, one.beside) == (None, None, "")
-    assert one.text == f"{POOL.sentence} (high confidence; no valid trial)"
+    assert one.text == f"{POOL.sentence} (strong evidence; no valid trial)"
     assert one.cells == (
         "fixed-pool, closed 100", "1000", "1000", "worker pool", "no valid trial", "–", "2000",
         "–", "0 of 2",
@@ -99,7 +99,7 @@ def test_the_trial_that_is_quoted_is_the_valid_one_nearest_the_median() -> None:
     ]
     verdicts = [
         Verdict("worker pool", sure, f"the worker pool, measured {one.achieved_rps}")
-        for one, sure in zip(rows, (0.99, 0.9, 0.95, 0.99), strict=True)
+        for one, sure in zip(rows, (STRONG, WEAK, STRONG, STRONG), strict=True)
     ]
     [one] = told(rows, *verdicts)
     assert one.sentence == "the worker pool, measured 960.0"
@@ -110,14 +110,14 @@ def test_what_only_invalid_trials_say_is_marked() -> None:
     rows = [trial(1, valid=False), trial(2, valid=False), trial(3)]
     [one] = told(rows, GENERATOR, GENERATOR, POOL)
     assert one.text == (
-        "the generator (low confidence; 2 of 3 trials, none of them valid; also worker pool (1); "
+        "the generator (weak evidence; 2 of 3 trials, none of them valid; also worker pool (1); "
         "1 of 3 trials valid)"
     )
 
 
 def test_what_a_resource_limits_is_said_first() -> None:
     rows = [trial(number, server=name) for number, name in enumerate("abcd", start=1)]
-    none = Verdict(NONE, 0.9, "none: the load itself")
+    none = Verdict(NONE, STRONG, "none: the load itself")
     loads = [load for load, _, _ in lines(told(rows, none, NO_SERIES, POOL, none))]
     assert loads == [f"{name}, closed 100" for name in "cbad"]
 
@@ -139,11 +139,11 @@ def test_conditions_are_told_apart_by_the_names_of_trials() -> None:
 
 def test_what_is_unknown_for_the_same_reason_is_one_line() -> None:
     rows = [trial(1), trial(2, server="b"), trial(3, server="c")]
-    none = Verdict(NONE, 0.9, "none: the load itself")
+    none = Verdict(NONE, STRONG, "none: the load itself")
     found = list(lines(told(rows, NO_SERIES, NO_SERIES, none)))
     assert [(load, text) for load, text, _ in found] == [
         ("fixed-pool, closed 100; b, closed 100", NO_SERIES.sentence),
-        ("c, closed 100", "none: the load itself (high confidence)"),
+        ("c, closed 100", "none: the load itself (strong evidence)"),
     ]
 
 
@@ -157,7 +157,7 @@ def test_the_console_says_it_in_a_line() -> None:
 
 
 def test_the_table_names_the_bottleneck_where_there_is_room() -> None:
-    rows = [trial(1, bottleneck="worker pool", confidence=0.97)]
+    rows = [trial(1, bottleneck="worker pool", strength=STRONG)]
     for width, named in ((120, False), (140, True)):
         text = io.StringIO()
         table.render(Console(file=text, width=width), rows, ())

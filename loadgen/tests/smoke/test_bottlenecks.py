@@ -1,4 +1,4 @@
-"""What was planted on a real lab is named by the verdict, and no wrong name with confidence."""
+"""What was planted on a real lab is named by the verdict; no wrong name has strong evidence."""
 
 from lab.experiments.cases import Case
 from lab.experiments.kind import settings_of
@@ -22,9 +22,9 @@ def judged() -> list[tuple[Case, Row]]:
     return list(zip(cases, rows, strict=True))
 
 
-def test_no_wrong_name_is_given_with_high_confidence() -> None:
+def test_no_wrong_name_is_given_with_strong_evidence() -> None:
     wrong = [
-        (case.name, row.bottleneck, row.confidence)
+        (case.name, row.bottleneck, row.strength)
         for case, row in judged()
         if wrong_and_sure(case, row)
     ]

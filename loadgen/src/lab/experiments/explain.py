@@ -32,6 +32,7 @@ from lab.model import (
     TrialPlan,
     TrialRecord,
     goodput,
+    strength_text,
 )
 from lab.store import manifest
 from lab.store.records import read_json
@@ -162,9 +163,9 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
 
 
 def _how_named(step: Step) -> str:
-    if step.suspected and step.confidence is None:
+    if step.suspected and step.strength is None:
         return " (suspected)"
-    sure = "" if step.confidence is None else f", confidence {step.confidence:.2f}"
+    sure = "" if step.strength is None else f", {strength_text(step.strength)}"
     return f" ({'suspected, and ' if step.suspected else ''}named{sure})"
 
 

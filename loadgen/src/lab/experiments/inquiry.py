@@ -19,7 +19,7 @@ from lab.judge.gates import NO_SUCCESS
 from lab.judge.grouping import Cell
 from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of
 from lab.judge.predict import response_time_ms
-from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput
+from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
 from lab.model.routes import parse
 
 # An invalid trial says nothing of the server: it is run once more.
@@ -60,7 +60,7 @@ class Step:
 
     resource: str
     suspected: bool
-    confidence: float | None
+    strength: str | None
     lever: Lever
     before: tuple[Row, ...]
     after: tuple[Row, ...]
@@ -171,9 +171,9 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
                 return
             told.steps.append(NotTried(resource, change))
         else:
-            confidence = named.confidence if resource == named.bottleneck else None
+            strength = named.strength if resource == named.bottleneck else None
             step = yield from _tried(
-                explain, number, resource, suspect is not None, confidence, change, now
+                explain, number, resource, suspect is not None, strength, change, now
             )
             told.steps.append(step)
             if step.answer == "confirmed":
@@ -226,7 +226,7 @@ def _end(named: Row, now: Present, resource: str) -> str:
 
 
 def _named(named: Row, now: Present) -> str:
-    sure = "" if named.confidence is None else f" (confidence {named.confidence:.2f})"
+    sure = "" if named.strength is None else f" ({strength_text(named.strength)})"
     return f"{named.bottleneck or UNKNOWN}{sure}, with {_in_force(now.condition)}"
 
 
@@ -239,7 +239,7 @@ def _tried(
     number: int,
     resource: str,
     suspected: bool,
-    confidence: float | None,
+    strength: str | None,
     change: Lever,
     now: Present,
 ) -> Generator[Ask, Row, Step]:
@@ -269,7 +269,7 @@ def _tried(
     return Step(
         resource=resource,
         suspected=suspected,
-        confidence=confidence,
+        strength=strength,
         lever=change,
         before=before,
         after=after,

@@ -1,6 +1,6 @@
 """Bottlenecks planted one after the other: does the verdict name them?
 
-A wrong verdict with high confidence is the worst, because people would believe it. So the findings
+A wrong verdict with strong evidence is the worst, because people would believe it. So the findings
 count such verdicts too.
 """
 
@@ -18,7 +18,7 @@ from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner
 from lab.experiments.reading import Asked, Word, read_load, rules
 from lab.load.engines import Engine
-from lab.model import HIGH, UNKNOWN, Experiment, Finding, Row, Spike, TrialPlan
+from lab.model import STRONG, UNKNOWN, Experiment, Finding, Row, Spike, TrialPlan
 
 NAME = "planted"
 ALL = "all cases"
@@ -111,7 +111,7 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """For each case and for all of them: how often the verdict named it right, and how often a
-    wrong name came with high confidence. A trial without a verdict counts as not named."""
+    wrong name came with strong evidence. A trial without a verdict counts as not named."""
     by_trial = dict(_trials(outcome.experiment))
     found: list[Finding] = []
     judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
@@ -131,9 +131,9 @@ def right(case: Case, row: Row) -> bool:
 
 
 def wrong_and_sure(case: Case, row: Row) -> bool:
-    """Whether the verdict of this trial names something else with high confidence."""
+    """Whether the verdict of this trial names something else with strong evidence."""
     named = row.bottleneck not in (None, UNKNOWN)
-    return named and not right(case, row) and (row.confidence or 0.0) >= HIGH
+    return named and not right(case, row) and row.strength == STRONG
 
 
 _Judged = Sequence[tuple[Case, Row]]
@@ -148,7 +148,7 @@ def _text(judged: _Judged) -> str:
     count = sum(right(case, row) for case, row in judged)
     sure = sum(wrong_and_sure(case, row) for case, row in judged)
     others = Counter(row.bottleneck or "no verdict" for case, row in judged if not right(case, row))
-    text = f"named right {count} of {len(judged)} (high confidence wrong: {sure})"
+    text = f"named right {count} of {len(judged)} (wrong with strong evidence: {sure})"
     if others:
         text += "; else " + ", ".join(f"{name} {n}×" for name, n in sorted(others.items()))
     return text

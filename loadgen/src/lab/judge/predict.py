@@ -199,7 +199,8 @@ def _resources(
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
-    """RATE=auto: 90 % of N/R0, which is the same for every server. None where nothing waits."""
+    """RATE=auto: 90 % of N/R0, which is the same for every server. None where nothing waits. Once
+    an answer takes R0 / 0.9 all connections are busy, and limit the load (verdict/load.py)."""
     r0_ms = response_time_ms(parse(path), snapshot)
     if r0_ms <= 0:
         return None

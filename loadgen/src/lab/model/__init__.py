@@ -22,7 +22,7 @@ from lab.model.experiment import (
     ToxicStep,
     TrialPlan,
 )
-from lab.model.observation import Observation, Series, bucket_quantile
+from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
 from lab.model.result import (
     Counts,
     Finding,
@@ -53,15 +53,20 @@ from lab.model.trial import (
 )
 from lab.model.verdict import (
     AS_IT_IS,
-    HIGH,
     NONE,
     OFFERED,
     RESOURCES,
+    STRONG,
+    STRONG_FROM,
     UNKNOWN,
+    WEAK,
+    WEAK_FROM,
     Bound,
     Condition,
     Demand,
     Evidence,
     Standing,
+    Strength,
     Verdict,
+    strength_text,
 )

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 
+class SeriesError(ValueError):
+    """Stored series that cannot be judged: they are not what the lab's exporters write."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One series as Prometheus scraped it: its labels (`__name__` is its name), and its samples by
@@ -55,11 +59,11 @@ class Observation:
     def points(self, name: str, **labels: str) -> tuple[tuple[float, float], ...]:
         """The samples of the only series with these labels; none where there is no such series.
 
-        Raises ValueError where there are several series, which must not be mixed.
+        Raises SeriesError where there are several series, which must not be mixed.
         """
         found = self.series(name, **labels)
         if len(found) > 1:
-            raise ValueError(f"{len(found)} series are called {name} with {labels}")
+            raise SeriesError(f"{len(found)} series are called {name} with {labels}")
         return found[0].points if found else ()
 
     def increase(self, name: str, **labels: str) -> float | None:
@@ -78,13 +82,16 @@ class Observation:
     def quantile(self, q: float, name: str, **labels: str) -> float | None:
         """The q-quantile (0..1) of a histogram's observations in the window, summed over its series
         with these labels. None without observations. `name` has no `_bucket`; see
-        `bucket_quantile`."""
+        `bucket_quantile`. Raises SeriesError where a bucket has no bound."""
         counts: dict[float, float] = {}
         for series in self._matching(f"{name}_bucket", labels):
             rise = self._rise(series)
             if rise is None:
                 return None
-            le = float(series.labels["le"])
+            try:
+                le = float(series.labels["le"])
+            except (KeyError, ValueError):
+                raise SeriesError(f"{name}: a bucket without a bound: {series.labels}") from None
             counts[le] = counts.get(le, 0.0) + rise
         return bucket_quantile(sorted(counts.items()), q)
 

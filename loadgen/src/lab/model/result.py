@@ -119,7 +119,8 @@ class Row:
       engines count their whole run, warm-up included
     * http_errors: answers above 399; socket_errors: requests whose connection was refused, reset
       or closed (wrk2 and wrk count only requests that were sent; failed attempts are in a note)
-    * valid, invalid_reasons (separated by "; "); bottleneck, confidence: empty until judged
+    * valid, invalid_reasons (separated by "; "); bottleneck: empty until judged;
+      strength: strong or weak, empty until judged and for an unknown bottleneck
     * started_at, ended_at, window_s: the measured window
     * launch: which fresh JVM of its server, from 1; 0 is a JVM that ran already
     * arm: the name under which a server is compared with itself, or the name of its conditions (the
@@ -160,7 +161,7 @@ class Row:
     valid: bool
     invalid_reasons: str
     bottleneck: str | None
-    confidence: float | None
+    strength: str | None
     started_at: datetime | None
     ended_at: datetime | None
     window_s: float | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
+from typing import Literal
 
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
 RESOURCES = (
@@ -21,6 +22,7 @@ RESOURCES = (
     "Toxiproxy",
     "downstream",
     "host CPU",
+    "connections of the load",
     "generator",
 )
 # Verdicts that name no resource.
@@ -28,8 +30,15 @@ NONE = "none"
 UNKNOWN = "unknown"
 # The bound that an open load has by itself.
 OFFERED = "offered load"
-# A verdict with at least this confidence is meant to be relied on.
-HIGH = 0.8
+# How strong the evidence for a verdict is, in the words of rows and reports; empty for UNKNOWN.
+Strength = Literal["strong", "weak", ""]
+STRONG: Strength = "strong"
+WEAK: Strength = "weak"
+# Scores rank suspects by rules that were set by hand. They are no probabilities, and no report
+# prints them. From the first on a suspect is full and something waits for it (strong), from the
+# second on it is near its limit or the cause is inferred (weak).
+STRONG_FROM = 0.8
+WEAK_FROM = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +118,8 @@ class Standing:
     Methodically about Performance", ACM Queue 10(12), 2012).
 
     `utilisation` is 0..1 of its capacity. `saturation` is how much waited for it, in the unit
-    `waiting`. `errors` is how much failed for want of it. None: nobody can tell. `score` is 0..1:
-    how strongly the evidence says that this resource limits. `sentence` is for people.
+    `waiting`. `errors` is how much failed for want of it. None: nobody can tell. `score` is 0..1
+    and orders the suspects of one trial, no more. `sentence` is for people.
     """
 
     resource: str
@@ -129,17 +138,24 @@ class Standing:
         if not 0 <= self.score <= 1:
             raise ValueError(f"a score is from 0 to 1: {self.score}")
 
+    @property
+    def strength(self) -> Strength:
+        """How strong the evidence against this resource is by itself; empty for no suspect."""
+        if self.score >= STRONG_FROM:
+            return STRONG
+        return WEAK if self.score >= WEAK_FROM else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What limited a trial: one of RESOURCES, NONE (the load itself is its bound) or UNKNOWN.
 
-    `confidence` is 0..1; HIGH and above is meant to be relied on. `ranked` has every resource with
+    `strength` is how strong the evidence is, empty for UNKNOWN. `ranked` has every resource with
     evidence, the most suspect first. `missing` names the missing evidence.
     """
 
     bottleneck: str
-    confidence: float
+    strength: Strength
     sentence: str
     ranked: tuple[Standing, ...] = ()
     missing: tuple[str, ...] = ()
@@ -147,5 +163,12 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.bottleneck not in (*RESOURCES, NONE, UNKNOWN):
             raise ValueError(f"{self.bottleneck} is not a bottleneck")
-        if not 0 <= self.confidence <= 1:
-            raise ValueError(f"a confidence is from 0 to 1: {self.confidence}")
+        if (self.strength == "") != (self.bottleneck == UNKNOWN):
+            raise ValueError(f"{self.bottleneck} with the strength {self.strength!r}")
+
+
+def strength_text(strength: str) -> str:
+    """The strength of a verdict's evidence for people; empty for none. Every report takes it from
+    here, so a measured share can be stated here beside it: how often a verdict on this resource
+    with this strength named what was planted (`make truth`)."""
+    return f"{strength} evidence" if strength else ""

@@ -18,7 +18,18 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.judge.grouping import Cell, lane_of
-from lab.model import HIGH, NONE, OFFERED, UNKNOWN, Row, Verdict, goodput
+from lab.model import (
+    NONE,
+    OFFERED,
+    STRONG,
+    UNKNOWN,
+    WEAK,
+    Row,
+    Strength,
+    Verdict,
+    goodput,
+    strength_text,
+)
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, milliseconds, with_unit
 
@@ -44,7 +55,7 @@ class Said:
     """One load on one lane; `valid` of its `trials` are. What was measured are medians of the
     valid ones, None without any; what was predicted is of all where none is valid.
 
-    `confidence` is "high" where most of its trials say so with HIGH or more, else "low"; empty
+    `strength` is STRONG where most of its trials say so with strong evidence, else WEAK; empty
     for an unknown bottleneck. `agree` of the trials have this `bottleneck`, `agree_valid` of the
     valid ones; `others` are what the rest say. `sentence` is of one of them, valid where there is
     one, nearest the median throughput. Latencies are those of `Row`: raw in a closed load,
@@ -54,7 +65,7 @@ class Said:
 
     load: str
     bottleneck: str
-    confidence: str
+    strength: Strength
     sentence: str
     agree: int
     agree_valid: int
@@ -71,8 +82,9 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The sentence of the verdict, how sure it is, and whether its trials are valid."""
-        notes = [f"{self.confidence} confidence"] if self.confidence else []
+        """The sentence of the verdict, how strong its evidence is, and whether its trials are
+        valid."""
+        notes = [strength_text(self.strength)] if self.strength else []
         if self.others:
             none = ", none of them valid" if self.valid and not self.agree_valid else ""
             also = ", ".join(self.others)
@@ -173,10 +185,10 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
     bottleneck = _named([verdict for _, verdict in verdicts])
     mine = [(row, verdict) for row, verdict in verdicts if verdict.bottleneck == bottleneck]
     mine_valid = [(row, verdict) for row, verdict in mine if row.valid]
-    confidence = ""
+    strength: Strength = ""
     if mine and bottleneck != UNKNOWN:
-        sure = sum(verdict.confidence >= HIGH for _, verdict in mine)
-        confidence = "high" if 2 * sure > len(verdicts) else "low"
+        strong = sum(verdict.strength == STRONG for _, verdict in mine)
+        strength = STRONG if 2 * strong > len(verdicts) else WEAK
     others = Counter(
         verdict.bottleneck for _, verdict in verdicts if verdict.bottleneck != bottleneck
     )
@@ -186,7 +198,7 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
     return Said(
         load=load,
         bottleneck=bottleneck,
-        confidence=confidence,
+        strength=strength,
         sentence=_nearest(mine_valid or mine, _median([goodput(row) for row in predicted])),
         agree=len(mine),
         agree_valid=len(mine_valid),
@@ -203,23 +215,24 @@ def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]
 
 
 def _named(verdicts: Sequence[Verdict]) -> str:
-    """What most say; of as many, what is said most surely."""
+    """What most say; of as many, what strong evidence says."""
     if not verdicts:
         return UNKNOWN
     counts = Counter(one.bottleneck for one in verdicts)
-    return max(verdicts, key=lambda one: (counts[one.bottleneck], one.confidence)).bottleneck
+    return max(
+        verdicts, key=lambda one: (counts[one.bottleneck], one.strength == STRONG)
+    ).bottleneck
 
 
 def _nearest(verdicts: Sequence[tuple[Row, Verdict]], median_rps: float | None) -> str:
     """The sentence of the trial whose throughput is nearest the median, of as near ones of the
-    most sure; empty without any."""
+    one with strong evidence; empty without any."""
 
-    def far(one: tuple[Row, Verdict]) -> tuple[float, float]:
+    def far(one: tuple[Row, Verdict]) -> tuple[float, bool]:
         row, verdict = one
         rps = goodput(row)
-        if rps is None or median_rps is None:
-            return math.inf, -verdict.confidence
-        return abs(rps - median_rps), -verdict.confidence
+        off = math.inf if rps is None or median_rps is None else abs(rps - median_rps)
+        return off, verdict.strength != STRONG
 
     return min(verdicts, key=far)[1].sentence if verdicts else ""
 

@@ -42,7 +42,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         bottleneck=verdict.bottleneck,
-        confidence=verdict.confidence,
+        strength=verdict.strength or None,
         started_at=started_at,
         ended_at=ended_at,
         expected_rps=record.bounds[0].rps if record.bounds else None,

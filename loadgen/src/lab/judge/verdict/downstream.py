@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from lab.judge.gates.parts import PART_CPU
-from lab.judge.verdict.evidence import EXPLAINED, FULL, WAITING_SHARE, SeenTrial, kept, value
-from lab.judge.verdict.machine import HOST_CROWDED
+from lab.judge.gates.generator import overloaded
+from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU
+from lab.judge.verdict.evidence import (
+    EXCESS,
+    EXPLAINED,
+    FULL,
+    WAITING_SHARE,
+    SeenTrial,
+    kept,
+    value,
+)
 from lab.model import Evidence, Standing
 
-# An error in this share of the calls is felt.
+# An error in this share of the calls is felt: p95 is then the time of an error.
 FELT = 0.05
-# A request waits for the toxic when it adds at least this share of R0.
+# A toxic that adds at least this share of R0 at least doubles the time of an answer.
 TOXIC_SHARE = 0.5
-# A call that is longer than predicted by this share waited for something that is not predicted.
-EXCESS = 0.25
-# A downstream that is later than this share of its delay at p95 is suspect.
+# A downstream that is later than this share of its delay at p95 is suspect, as EXCESS is for means.
 LATE_SHARE = 0.25
 _BEFORE = "read back from Toxiproxy before the trial"
 
@@ -109,7 +115,7 @@ def toxiproxy(seen: SeenTrial) -> Standing | None:
             score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
         elif taken is not None and excess >= EXCESS:
             # On a full machine every call takes longer, with or without a toxic.
-            score = 0.93 if (seen.record.usage.host_busy or 0.0) < HOST_CROWDED else 0.7
+            score = 0.7 if seen.crowded else 0.93
             sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
             sentence += f" under {names}"
     return Standing(
@@ -140,7 +146,9 @@ def downstream(seen: SeenTrial) -> Standing | None:
     sentence = f"the downstream: answers after {own_s:g} s"
     if added_s >= TOXIC_SHARE * seen.r0_s and added_s > 0:
         sentence += f", toxics add {added_s:g} s"
-        if seen.at_load_bound >= EXPLAINED and seen.record.plan.mode == "closed":
+        # An open load that was answered had more connections than it needs.
+        short = seen.record.plan.mode == "closed" or overloaded(seen.record, seen.reading)
+        if seen.of_connections >= EXPLAINED and short:
             score = 0.93
             bound = seen.record.plan.concurrency / seen.r0_s
             sentence += f"; {seen.record.plan.concurrency} / {seen.r0_s:g} s = {bound:,.0f} req/s"
@@ -152,7 +160,7 @@ def downstream(seen: SeenTrial) -> Standing | None:
         )
     elif cpu is not None and cpu >= PART_CPU:
         score, sentence = 0.85, f"the downstream: {cpu:.0%} of its CPUs"
-    elif late_s is not None and late_s >= LATE_SHARE * max(own_s, 0.02):
+    elif late_s is not None and late_s >= max(LATE_SHARE * own_s, LEAST_LATE_MS / 1000):
         score, sentence = 0.6, f"the downstream: late by {late_s * 1000:.0f} ms at p95"
     return Standing(
         "downstream",

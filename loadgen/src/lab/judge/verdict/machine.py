@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
 from lab.judge.gates.trial import HOST_FULL
-from lab.judge.verdict.evidence import SeenTrial
+from lab.judge.verdict.evidence import HOST_CROWDED, SeenTrial
 from lab.model import Evidence, Standing
 
-# CPUs this busy are full in bursts, if threads wait for a CPU all the time.
-HOST_CROWDED = 0.8
-# Where others use this share of the machine, its figures are not the lab's alone.
+# From here on the CPUs leave the load at most a ninth more than it has.
+NEARLY_FULL = 0.9
+# Where others use this share of the machine, half a CPU of two, its figures are not the lab's.
 OTHERS = 0.25
 # The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
@@ -17,7 +17,11 @@ GENERATOR = "the generator "
 
 
 def host_cpu(seen: SeenTrial) -> Standing | None:
-    """All CPUs of the machine, whoever uses them."""
+    """All CPUs of the machine, whoever uses them.
+
+    Full CPUs have no time left for anybody, so the evidence is strong. Below that a busier load
+    gets more: threads wait for a CPU in bursts, while at other moments one is idle. So waiting
+    alone is weak evidence."""
     usage = seen.record.usage
     if usage.host_busy is None:
         return None
@@ -25,10 +29,10 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
     busy, score = usage.host_busy, 0.4 * usage.host_busy
     if busy >= HOST_FULL:
         score = 0.92
+    elif busy >= NEARLY_FULL:
+        score = 0.7
     elif busy >= HOST_CROWDED and waited is not None and waited >= WAITED:
-        score = 0.85
-    elif busy >= 0.9:
-        score = 0.8
+        score = 0.65
     sentence = f"the host's CPUs: {busy:.0%} busy"
     evidence = [Evidence("CPUs of the host", busy, "of their time", _DRIVER)]
     mine = seen.rate("CPU of the lab's containers", "CPUs", "container_cpu_usage_seconds_total")
@@ -70,9 +74,9 @@ def generator(seen: SeenTrial) -> Standing | None:
     if why:
         # A generator that no quota stops waits for CPUs that others use: the CPUs are short.
         stopped = (usage.window_throttled_s or 0.0) > THROTTLED * seen.reading.window_s
-        crowded = (usage.host_busy or 0.0) >= HOST_CROWDED and not stopped
+        crowded = seen.crowded and not stopped
         inferred = all(reason.startswith(NOT_OFFERED) for reason in why)
-        score = 0.6 if inferred else 0.7 if crowded else 0.99
+        score = 0.6 if inferred or crowded else 0.99
     sentence = why[0] if why else f"the generator: {used:.0%} of its cores"
     return Standing(
         "generator",

@@ -4,6 +4,10 @@ A full resource makes the resources before it full too: a request holds a worker
 a connection to the downstream. So of several full resources the inner one is named, which the
 others wait for. Where no full resource explains the figures, the answer is unknown: a wrong name
 would be a defect.
+
+Scores only order the suspects. From STRONG_FROM on a resource is full and something waits for it.
+Among these a limit whose formula gives the measured figures comes before one that was just hit.
+From WEAK_FROM on a resource is nearly full, or is inferred.
 """
 
 from __future__ import annotations
@@ -11,23 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lab.judge.gates import parts
-from lab.judge.gates.generator import overloaded
-from lab.judge.verdict import downstream, foreign, machine, server_limits, threads
+from lab.judge.verdict import downstream, foreign, load, machine, server_limits, threads
 from lab.judge.verdict.evidence import SeenTrial, kept
-from lab.model import HIGH, NONE, UNKNOWN, Judgement, Measurement, Observation, Standing, Verdict
-
-# A suspect is named from this score on.
-NAMED = 0.55
-# Nothing else limits a load that reached this share of its own bound.
-AT_LOAD_BOUND = 0.93
-# An open load that is answered does not prove capacity, but its rate was all there was. This share
-# of it must be answered without an error, and it must not be overloaded.
-ANSWERED = 0.98
-FEW_ERRORS = 0.05
-# The most confidence in a trial whose own figures are in doubt.
-DOUBTED = 0.6
-# A second full resource that the first does not explain lowers the confidence by this factor.
-RIVAL = 0.75
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    WEAK,
+    Judgement,
+    Measurement,
+    Observation,
+    SeriesError,
+    Standing,
+    Verdict,
+)
 
 _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     machine.generator,
@@ -44,8 +45,10 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     machine.host_cpu,
     threads.worker_pool,
     server_limits.accept_queue,
+    load.connections,
 )
 # When the first resource is full, that explains why the others are full: they are no rivals.
+# Whatever is full also keeps the load's connections busy (`_explained_by`).
 _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
     "downstream timeout": frozenset(("worker pool", "downstream", "Toxiproxy")),
@@ -75,9 +78,13 @@ _EXPLAINS: dict[str, frozenset[str]] = {
     "host CPU": frozenset(("generator", "accept queue")),
     "worker pool": frozenset(("accept queue", "downstream timeout")),
     "accept queue": frozenset(),
+    "connections of the load": frozenset(),
 }
+# Only collections that are known to take the CPU time explain full CPUs: pauses that are long
+# because the CPUs are full do not.
+_BY_CPU_TIME = frozenset(("server CPU", "host CPU"))
 # A pool that gives just what its size over its time allows explains itself. CPUs that are full as
-# well are the next wall.
+# well are the next wall. Only there does a pool score as much.
 _AT_OWN_BOUND = 0.96
 _POOLS = frozenset(("worker pool", "downstream connections"))
 # A load that got all it can have may still be limited by its sender, and by its answerer.
@@ -88,105 +95,132 @@ _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threa
 def verdict_of(
     measurement: Measurement, judgement: Judgement, observation: Observation | None
 ) -> Verdict:
-    """What limited a trial. Never raises: the verdict is UNKNOWN, and says why, where nobody can
-    tell."""
-    try:
-        return _verdict(measurement, judgement, observation)
-    except (ValueError, ArithmeticError) as failure:
-        return Verdict(UNKNOWN, 0.0, f"unknown: its series cannot be judged: {failure}")
-
-
-def _verdict(
-    measurement: Measurement, judgement: Judgement, observation: Observation | None
-) -> Verdict:
+    """What limited a trial. The verdict is UNKNOWN, and says why, where nobody can tell: also for
+    stored series that are not what the lab writes, and for a route that it no longer has."""
     reading = measurement.reading
     if reading is None:
-        return Verdict(UNKNOWN, 0.0, "unknown: the trial gave no figures")
+        return _unknown("the trial gave no figures")
     if observation is None:
-        return Verdict(UNKNOWN, 0.0, "unknown: no series of its window were stored")
+        return _unknown("no series of its window were stored")
     seen = SeenTrial(measurement, judgement, reading, observation)
-    missing = tuple(
+    try:
+        _ = seen.call
+    except ValueError as failure:
+        return _unknown(str(failure))
+    try:
+        return _verdict(seen)
+    except SeriesError as failure:
+        return _unknown(f"its series cannot be judged: {failure}")
+
+
+def _unknown(why: str, ranked: tuple[Standing, ...] = (), missing: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(UNKNOWN, "", f"unknown: {why}", ranked, missing)
+
+
+def _verdict(seen: SeenTrial) -> Verdict:
+    record = seen.record
+    missing = [
         f"Prometheus did not see the whole window of {job}"
-        for job in parts.jobs(measurement.record)
-        if not observation.covers(job)
-    )
+        for job in parts.jobs(record)
+        if not seen.observation.covers(job)
+    ]
     found = kept(*(ask(seen) for ask in _STANDINGS))
     # Of equal scores the first counts, which is the inner resource.
     ranked = tuple(sorted(found, key=lambda one: -one.score))
-    name, confidence, sentence = _named(seen, ranked)
-    if not judgement.valid and name != "generator":
-        confidence = min(confidence, DOUBTED)
-    if measurement.record.plan.script:
-        missing = (*missing, "the toxics changed in the window by script: it is judged as one")
-    refusing = seen.error_share >= FEW_ERRORS and measurement.record.before.setting("queue_bound")
-    if missing or (refusing and name != "worker pool"):
-        confidence = min(confidence, DOUBTED)
-    if measurement.record.before.foreign:
-        unknown = tuple(foreign.missing(seen, ranked))
-        missing = (*missing, *unknown)
-        # The rate alone proves that an open load had all it can have. A closed load also needs an
-        # R0, which must not be measured on a machine as full as this one.
-        full = any(one.score >= HIGH for one in ranked)
-        sure = name == NONE and (measurement.record.plan.mode == "open" or not full)
-        if (unknown or name == NONE) and not sure:
-            confidence = min(confidence, DOUBTED)
-    return Verdict(name, round(confidence, 2), sentence, ranked, missing)
+    name, strong, sentence = _named(seen, ranked)
+    if record.plan.script:
+        missing.append("the toxics changed in the window by script: it is judged as one")
+    if name == NONE and not load.comparable(seen):
+        missing.append("how long an answer takes when nothing waits: latency was not compared")
+    refusing = seen.error_share >= load.FEW_ERRORS and record.before.setting("queue_bound")
+    doubted = (
+        bool(missing)
+        or (not seen.judgement.valid and name != "generator")
+        or bool(refusing and name != "worker pool")
+    )
+    if record.before.foreign:
+        unseen = list(foreign.missing(seen, ranked))
+        # What a load gets shows that nothing limits it, where R0 is known: an R0 that was measured
+        # on a machine as full as this one is not.
+        full = any(one.strength == STRONG for one in ranked)
+        doubted = doubted or (full if name == NONE else bool(unseen))
+        missing += unseen
+    if name == UNKNOWN:
+        return _unknown(sentence, ranked, tuple(missing))
+    strength = STRONG if strong and not doubted else WEAK
+    return Verdict(name, strength, sentence, ranked, tuple(missing))
 
 
-def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, float, str]:
-    plan, at_bound = seen.record.plan, seen.at_load_bound
-    enough = ANSWERED if plan.mode == "open" else AT_LOAD_BOUND
-    # A spike has connections whose answers are not measured.
-    kept_up = at_bound >= enough and seen.error_share < FEW_ERRORS and plan.spike is None
-    kept_up = kept_up and not seen.beyond_r0 and not overloaded(seen.record, seen.reading)
-    full = [one for one in ranked if one.score >= HIGH]
-    if kept_up:
+def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, bool, str]:
+    """The resource, whether the evidence is strong, and the sentence."""
+    answered = load.answered(seen)
+    held_up = list(load.held_up(seen)) if answered else []
+    had_all = answered and not held_up
+    full = [one for one in ranked if one.strength == STRONG]
+    if had_all:
         # The load had all it can have: a full resource takes nothing away from it.
         full = [one for one in full if one.resource in _OF_THE_LOAD]
     if full:
         first = _inner(full)
         rivals = [
-            one
+            one.resource
             for one in full
-            if one is not first and one.resource not in _EXPLAINS[first.resource]
+            if one is not first and one.resource not in _explained_by(first)
         ]
-        confidence = first.score * (RIVAL if rivals else 1.0)
-        sentence = first.sentence
-        if rivals:
-            sentence += f" (full as well: {', '.join(one.resource for one in rivals)})"
-        return first.resource, confidence, sentence
-    if kept_up:
-        return NONE, 0.9, _none(seen)
-    if ranked and seen.reading.samples and ranked[0].score >= NAMED:
-        return ranked[0].resource, ranked[0].score, ranked[0].sentence
-    sentence = "unknown: no resource was full"
-    if not seen.reading.samples:
-        sentence += ", and nothing was answered"
-    if at_bound:
-        of = "the rate offered" if plan.mode == "open" else "N / R0"
-        sentence += f", and {seen.rps:,.0f} req/s are {at_bound:.0%} of {of}"
-    if seen.error_share:
-        sentence += f", with {seen.error_share:.0%} errors"
-    return UNKNOWN, 0.0, sentence
+        also = f" (full as well: {', '.join(rivals)})" if rivals else ""
+        return first.resource, not rivals, _with(first.sentence + also, held_up)
+    if had_all:
+        return NONE, True, _none(seen)
+    if ranked and seen.reading.samples and ranked[0].strength:
+        return ranked[0].resource, False, _with(ranked[0].sentence, held_up)
+    return UNKNOWN, False, _with(_nothing_full(seen), held_up)
+
+
+def _with(sentence: str, held_up: list[str]) -> str:
+    """The sentence, and what shows that a load that was answered was held up."""
+    return "; ".join((sentence, *held_up))
 
 
 def _inner(full: list[Standing]) -> Standing:
     """The resource that explains most of the others; of equal ones that with the higher score."""
 
     def explained(one: Standing) -> int:
-        return sum(other.resource in _EXPLAINS[one.resource] for other in full)
+        return sum(other is not one and other.resource in _explained_by(one) for other in full)
 
     if any(one.resource in _POOLS and one.score >= _AT_OWN_BOUND for one in full):
         full = [one for one in full if one.resource not in _CPU]
     return max(full, key=lambda one: (explained(one), one.score))
 
 
+def _explained_by(one: Standing) -> frozenset[str]:
+    """The resources whose fullness this one explains."""
+    explained = _EXPLAINS[one.resource]
+    if one.resource == "garbage collection" and not server_limits.told_by_cpu_time(one):
+        explained -= _BY_CPU_TIME
+    return explained | {"connections of the load"}
+
+
+def _nothing_full(seen: SeenTrial) -> str:
+    text = "no resource was full"
+    if not seen.reading.samples:
+        text += ", and nothing was answered"
+    if seen.at_load_bound:
+        of = "the rate offered" if seen.record.plan.mode == "open" else "N / R0"
+        text += f", and {seen.rps:,.0f} req/s are {seen.at_load_bound:.0%} of {of}"
+    if seen.error_share:
+        text += f", with {seen.error_share:.0%} errors"
+    return text
+
+
 def _none(seen: SeenTrial) -> str:
-    plan = seen.record.plan
+    plan, latency = seen.record.plan, seen.reading.corrected or seen.reading.raw
     if plan.offered_rps is not None:
-        return (
+        text = (
             f"none: the {plan.offered_rps:,} req/s offered were answered, {seen.rps:,.0f} measured"
         )
+        if latency is not None and seen.expected_ms is not None:
+            text += f", in {latency.mean_ms:.3g} ms on average, {seen.expected_ms:.3g} ms expected"
+        return text
     bound = plan.concurrency / seen.r0_s
     return (
         f"none: the load itself; {plan.concurrency} connections / {seen.r0_s:g} s = {bound:,.0f} "

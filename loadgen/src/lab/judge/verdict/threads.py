@@ -1,8 +1,8 @@
 """The threads that a server works with: a pool, the carriers of virtual threads, event loops.
 
 Each function gives a Standing, or None where this server has no such threads or nothing is known
-about them. A score of HIGH or more takes at least two things: all threads were busy, and something
-waited for them (or failed for want of them).
+about them. A score of STRONG_FROM or more takes at least two things: all threads were busy, and
+something waited for them (or failed for want of them).
 """
 
 from __future__ import annotations
@@ -17,21 +17,36 @@ from lab.judge.verdict.evidence import (
     value,
 )
 from lab.judge.verdict.foreign import foreign_pool_unknown
-from lab.model import Standing
+from lab.model import Evidence, Standing
 
-# A loop at work for this share of the time leaves no room for a burst.
+# A loop or carrier at work for this share of the time leaves no room for a burst: an arrival at
+# random already waits 4.5 times as long as it is served (M/D/1).
 LOOP_FULL = 0.9
-# Fewer requests that a bounded queue refused in the window are an accident.
+# Fewer requests that a bounded queue refused in the window are a burst: 1 % of the answers of the
+# slowest load in the docs (1,000/s for 10 s).
 REFUSED = 100
 
 
 def worker_pool(seen: SeenTrial) -> Standing | None:
-    """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S."""
+    """Threads of a fixed pool. Utilisation law (Denning, Buzen 1978): X ≤ size / S.
+
+    A gauge shows the pool at a moment every 2 s, which are too few in a short window. The answers
+    per second times the time of each (Little's law) is the mean of all moments, but leaves out
+    requests that have not ended. The greater of the two counts."""
     mine = {"server": seen.server}
+    request = {**mine, "route": seen.call.route.path}
+    wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
+    held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
     size = seen.mean("workers", "threads", "lab_worker_pool_size", **mine)
-    active = seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine)
-    queued = seen.mean(
-        "requests waiting for a worker", "requests", "lab_worker_pool_queue_depth", **mine
+    active = _or_by_time(
+        seen.mean("busy workers", "threads", "lab_worker_pool_active", **mine), seen, held
+    )
+    queued = _or_by_time(
+        seen.mean(
+            "requests waiting for a worker", "requests", "lab_worker_pool_queue_depth", **mine
+        ),
+        seen,
+        wait,
     )
     if size is None or active is None or size.value <= 0:
         return None
@@ -40,9 +55,6 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         return None
     if queued is None and foreign:
         queued = seen.waiting_beside(active)
-    request = {**mine, "route": seen.call.route.path}
-    wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
-    held = seen.mean_time("mean hold", "lab_http_request_seconds", phase="service", **request)
     used = max(0.0, min(1.0, active.value / size.value))
     waiting = value(queued) or 0.0
     refused = seen.total(
@@ -53,7 +65,8 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         waiting >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency)
         or (value(refused) or 0.0) >= REFUSED
     )
-    score, sentence = 0.5 * used, f"the worker pool: {active.value:.0f} of {size.value:.0f} busy"
+    score = 0.5 * used
+    sentence = f"the worker pool: {used * size.value:.0f} of {size.value:.0f} busy"
     if full:
         sentence += f", {waiting:.0f} waiting"
         if wait is not None:
@@ -71,6 +84,15 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=kept(size, active, queued, wait, held),
     )
+
+
+def _or_by_time(gauge: Evidence | None, seen: SeenTrial, each: Evidence | None) -> Evidence | None:
+    """The gauge, or how many there were on average by the time of `each`, where that is more."""
+    if gauge is None or each is None:
+        return gauge
+    there = seen.reading.achieved_rps * each.value
+    source = f"Little's law: achieved_rps × {each.what}"
+    return gauge if gauge.value >= there else Evidence(gauge.what, there, gauge.unit, source)
 
 
 def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[float, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput
+from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput, strength_text
 from lab.report import table as console
 from lab.report import words
 from lab.report.page.figure import Figure, specs
@@ -19,7 +19,7 @@ from lab.report.table import NOTHING, with_unit
 from lab.report.words import Content
 from lab.store.records import time_text
 
-STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
+STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
 NO_PANELS = (
     "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
@@ -118,7 +118,7 @@ def _reasons(of: Judgement) -> str:
 
 def _standings(of: Verdict, row: Row) -> str:
     """Every resource the evidence tells of, the most suspect first, with the queries."""
-    sure = f" (confidence {of.confidence:.2f})" if of.confidence else ""
+    sure = f" ({strength_text(of.strength)})" if of.strength else ""
     parts = [f"<p><strong>Verdict</strong>: {inline(of.sentence)}{inline(sure)}</p>"]
     rows = [
         (
@@ -127,7 +127,7 @@ def _standings(of: Verdict, row: Row) -> str:
             _share(one.utilisation),
             NOTHING if one.saturation is None else f"{number(one.saturation)} {one.waiting}",
             NOTHING if one.errors is None else number(one.errors),
-            f"{one.score:.2f}",
+            one.strength or NOTHING,
             one.sentence,
         )
         for rank, one in enumerate(of.ranked, start=1)

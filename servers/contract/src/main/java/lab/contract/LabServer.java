@@ -87,6 +87,7 @@ public final class LabServer implements AutoCloseable {
                   registry,
                   exposition));
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
+      registry.register(new CollectorThreads(Path.of("/proc/self")));
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();

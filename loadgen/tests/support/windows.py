@@ -1,0 +1,111 @@
+"""Windows made by hand, as Prometheus would have them, and the verdict on a trial in one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from lab.judge.verdict import verdict_of
+from lab.model import (
+    Demand,
+    Judgement,
+    Latency,
+    Observation,
+    Series,
+    Snapshot,
+    Spike,
+    ToxicState,
+    ToxicStep,
+    Usage,
+    Verdict,
+)
+from support.fakes import latency, measurement, plan, reading, record
+from support.series import CLOSES, OPENS, counter, gauge, mean_time
+
+SERVER = "a"
+Labels = tuple[tuple[str, str], ...]
+
+QUIET = (
+    *(gauge("up", 1, job=job) for job in ("server", "jvm", "downstream", "toxiproxy", "cadvisor")),
+    gauge("jvm_threads_current", 30, job="jvm", server=SERVER),
+    gauge("process_open_fds", 500, job="jvm", server=SERVER),
+    gauge("process_max_fds", 20_000, job="jvm", server=SERVER),
+    gauge("lab_downstream_connections_cap", 20_000, server=SERVER),
+    gauge("lab_downstream_connections_leased", 200, server=SERVER),
+    gauge("lab_downstream_connections_pending", 0, server=SERVER),
+    counter("lab_downstream_calls_total", 990, server=SERVER, outcome="ok"),
+    counter("lab_downstream_calls_total", 0, server=SERVER, outcome="timeout"),
+    counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
+    counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
+    counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
+    gauge("machine:machine_cpu_cores:max", 2),
+)
+
+
+def key(series: Series) -> Labels:
+    return tuple(sorted(series.labels.items()))
+
+
+def seen(*changed: Series, without: str = "") -> Observation:
+    """A quiet window, but for these series; `without` those of a name."""
+    named = {key(series): series for series in (*QUIET, *changed)}
+    kept = (one for one in named.values() if one.labels["__name__"] != without)
+    return Observation((OPENS, CLOSES), tuple(kept))
+
+
+def judged(
+    observation: Observation | None,
+    *,
+    rps: float = 500.0,
+    errors: int = 0,
+    script: tuple[ToxicStep, ...] = (),
+    spike: Spike | None = None,
+    concurrency: int = 200,
+    settings: Mapping[str, object] | None = None,
+    toxics: ToxicState | None = None,
+    usage: Usage | None = None,
+    route: str = "/downstream",
+    reasons: tuple[str, ...] = (),
+    server: str = SERVER,
+    offered_rps: int | None = None,
+    pause_s: float = 0.0,
+    corrected: Latency | None = None,
+    raw: Latency | None = None,
+    demand: Demand | None = None,
+) -> Verdict:
+    """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
+    connections could do 1,000 req/s. Answers take 200 ms unless their latencies are given."""
+    of = record(
+        plan(
+            "closed" if offered_rps is None else "open",
+            offered_rps=offered_rps,
+            server=server,
+            concurrency=concurrency,
+            route=route,
+            script=script,
+            spike=spike,
+        )
+    )
+    before: Snapshot = of.before
+    if toxics is not None:
+        before = dataclasses.replace(before, toxics=toxics)
+    before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
+    usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
+    of = dataclasses.replace(of, before=before, usage=usage, demand=demand)
+    said = dataclasses.replace(
+        reading(rps), pause_s=pause_s, corrected=corrected or latency(), raw=raw or latency()
+    )
+    said = dataclasses.replace(said, counts=dataclasses.replace(said.counts, http_errors=errors))
+    return verdict_of(measurement(of, said), Judgement(reasons, ()), observation)
+
+
+def pool(size: int, waiting: float, held_s: float) -> list[Series]:
+    """A pool with all its threads busy."""
+    request = {"server": SERVER, "route": "/downstream"}
+    return [
+        gauge("lab_worker_pool_size", size, server=SERVER),
+        gauge("lab_worker_pool_active", size, server=SERVER),
+        gauge("lab_worker_pool_queue_depth", waiting, server=SERVER),
+        *mean_time("lab_http_request_seconds", 1.8, phase="queue", **request),
+        *mean_time("lab_http_request_seconds", held_s, phase="service", **request),
+    ]
