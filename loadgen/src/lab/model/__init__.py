@@ -38,6 +38,7 @@ from lab.model.result import (
     lost_rps,
 )
 from lab.model.trial import (
+    NOT_BACK,
     Exported,
     Fairness,
     Identity,

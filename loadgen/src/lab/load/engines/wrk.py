@@ -43,6 +43,7 @@ class Wrk:
 
     name = "wrk"
     modes: frozenset[Mode] = frozenset(("closed",))
+    answer_bytes = 0
 
     def version(self) -> str | None:
         """Its version line."""

@@ -58,6 +58,7 @@ class Wrk2:
 
     name = "wrk2"
     modes: frozenset[Mode] = frozenset(("open", "closed"))
+    answer_bytes = 0
 
     def version(self) -> str | None:
         """Its version line, which says wrk. Only wrk2 explains --rate below it."""
