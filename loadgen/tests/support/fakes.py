@@ -91,7 +91,7 @@ class FakeLab:
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
     restarts: list[str] = dataclasses.field(default_factory=list)
-    comes_back: bool = True
+    never_back: set[str] = dataclasses.field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
@@ -201,7 +201,7 @@ class FakeLab:
         if path == "/gc":
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         self.restarts.append(server)
-        if self.comes_back:
+        if server not in self.never_back:
             self.new_jvm(server)
         return httpx.Response(202, json={"restarting": True})
 
@@ -314,10 +314,10 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.here = True
+        self.answer_bytes = 0
         self.broken: str | None = None
         self.warm_up_s = 0
         self.start_check: StartCheck | None = None
-        self.condensed: list[Path] = []
 
     def version(self) -> str | None:
         return "fake 1.0" if self.here else None
@@ -336,7 +336,7 @@ class FakeEngine:
         )
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        self.condensed.append(raw)
+        """Nothing."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         if self.broken is not None:

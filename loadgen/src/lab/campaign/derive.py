@@ -20,7 +20,7 @@ from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
-from lab.load.measure import folders, lost, measure
+from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
     NOT_BACK,
     Curves,
@@ -85,6 +85,9 @@ def read_trial(
     even its plan can be read, and CannotWrite."""
     try:
         measurement = measure(raw, engines)
+        if measurement.record.plan.trial != raw.name:
+            problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
+            raise RawDataError(raw / RECORD, None, problem)
     except RawDataError as failure:
         measurement = lost(raw, failure.said, measured.started_at, measured.servers)
     observation = None

@@ -41,9 +41,6 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
     cannot be read, the measurement has no reading and says why.
     """
     record = read_json(raw / RECORD, TrialRecord)
-    if record.plan.trial != raw.name:
-        problem = f"is of trial {record.plan.trial}, but lies in {raw.name}"
-        raise RawDataError(raw / RECORD, None, problem)
     if record.problem is not None:
         return Measurement(record, None, record.problem)
     engine = next((e for e in engines if e.name == record.plan.engine), None)

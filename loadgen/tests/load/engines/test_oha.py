@@ -4,6 +4,7 @@ import dataclasses
 import heapq
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,7 @@ Answer = tuple[float | None, float, float, int]
 
 def store(folder: Path, answers: Iterable[Answer], errors: dict[str, int], total_s: float) -> None:
     """What oha 1.12 leaves behind."""
+    answers = list(answers)
     with closing(sqlite3.connect(folder / DATABASE)) as database:
         database.execute(
             "CREATE TABLE oha (url TEXT NOT NULL, start REAL NOT NULL, "
@@ -31,12 +33,15 @@ def store(folder: Path, answers: Iterable[Answer], errors: dict[str, int], total
             "status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
         )
         database.executemany(
-            "INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", list(answers)
+            "INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", answers
         )
         database.commit()
-    (folder / SUMMARY).write_text(
-        json.dumps({"summary": {"total": total_s}, "errorDistribution": errors})
-    )
+    summary = {
+        "summary": {"total": total_s},
+        "statusCodeDistribution": Counter(str(status) for *_, status in answers),
+        "errorDistribution": errors,
+    }
+    (folder / SUMMARY).write_text(json.dumps(summary))
 
 
 def read_back(
@@ -49,10 +54,9 @@ def read_back(
 
 
 def read_summary(folder: Path, trial: TrialPlan, rows: Iterable[Answer]) -> Reading:
-    """As above, with the summary of a real run, which is in the folder."""
-    summary = (folder / SUMMARY).read_text()
-    store(folder, rows, {}, 1.0)
-    (folder / SUMMARY).write_text(summary)
+    """As above, with the length and the errors of a real run, whose summary is in the folder."""
+    summary = json.loads((folder / SUMMARY).read_text())
+    store(folder, rows, summary["errorDistribution"], summary["summary"]["total"])
     Oha().condense(trial, folder)
     return Oha().read(trial, folder)
 
