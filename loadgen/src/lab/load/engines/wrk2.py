@@ -121,8 +121,8 @@ class Wrk2:
         samples = said.recorded.count
         notes = said.failures.notes(self.name)
         errors = said.failures.http_errors
-        if errors and samples:
-            least, most = good_bounds(said.requests, errors, samples)
+        least, most = good_bounds(said.requests, errors, samples) if samples else (1.0, 1.0)
+        if least < most:
             notes += (
                 f"wrk2 counts errors of its whole run, warm-up included: {least:.1%} to {most:.1%} "
                 "of the window's answers were successes, and goodput takes the run's "
