@@ -16,10 +16,9 @@ from lab.load.engines.oha import Oha
 from lab.model import Row, TrialRecord
 from lab.store.records import read_json, write_json
 from support.bench import Bench
-from support.disk import Disk, failing_disk
+from support.disk import Disk
 from support.fakes import plan
 
-__all__ = ["failing_disk"]
 STORED = Path(__file__).parent / "stored"
 LOADS: dict[str, Any] = {"servers": ("a",), "modes": ("open",), "concurrencies": (100, 200)}
 
@@ -182,7 +181,7 @@ def test_a_trial_of_which_nothing_can_be_read_is_measured_again(ready: Bench) ->
     for name in ("trial.json", "plan.json"):
         (first / name).write_bytes(bytes(40))
     assert ready.resume() == 0
-    assert sorted(ready.column("trial", "valid"))[0] == ("01-a-open-c200", "true")
+    assert min(ready.column("trial", "valid")) == ("01-a-open-c200", "true")
     assert (ready.run_dir / "abandoned" / "01-a-open-c200-1").is_dir()
 
 
@@ -190,11 +189,13 @@ def test_space_is_checked_before_every_trial_for_what_it_will_write(
     ready: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # 900 answers/s of 25 s and 1,000 bytes are 21.5 MiB; 8 MiB more are kept for the rest.
-    ready.lab.engine.answer_bytes = 1000
+    ready.lab.engine.each_bytes = 1000
     free = iter([2**30, 30 * 2**20, 29 * 2**20])
     usage = shutil.disk_usage(ready.place.results)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
-    with pytest.raises(LabError, match=r"has 29 MiB free; 02-a-open-c200-wrk2 needs 30") as said:
+    with pytest.raises(
+        LabError, match=r"has 29 MiB free; 02-a-root-open-c200 needs 30 MiB"
+    ) as said:
         ready.run(servers=("a",), modes=("open",), routes=("/downstream", "/"), rate_rps=900)
     assert "\n" not in str(said.value)
     assert ready.column("valid") == ["true"]
@@ -216,7 +217,7 @@ def test_what_a_trial_will_write_follows_from_its_rate(
     of = plan(**{"mode": "open", **plan_of})
     engine = Oha()
     needed = output_bytes(engine, engine.schedule(of, Path()), of, expected_rps)
-    assert needed == rps * 25 * Oha.answer_bytes
+    assert needed == rps * 25 * engine.answer_bytes(of)
 
 
 def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Bench) -> None:
@@ -227,7 +228,9 @@ def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Be
     assert ready.manifest["status"] == "complete"
 
 
-@pytest.mark.parametrize(("step_s", "valid"), [(0.4, "true"), (-0.4, "true"), (5.0, "false"), (-60.0, "false")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("step_s", "valid"), [(0.4, "true"), (-0.4, "true"), (5.0, "false"), (-60.0, "false")]
+)
 def test_a_clock_that_is_set_during_a_trial_makes_it_invalid(
     ready: Bench, step_s: float, valid: str
 ) -> None:

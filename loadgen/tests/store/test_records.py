@@ -179,7 +179,7 @@ def test_file_and_folder_are_flushed(
     flushed: list[str] = []
 
     def fsync(number: int) -> None:
-        flushed.append(os.readlink(f"/proc/self/fd/{number}"))
+        flushed.append(str(Path(f"/proc/self/fd/{number}").readlink()))
 
     monkeypatch.setattr(os, "fsync", fsync)
     path = tmp_path / "file"

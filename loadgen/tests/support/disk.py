@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import Any, ClassVar
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CHANGES = {"os.mkdir", "os.rename", "os.symlink"}
@@ -19,7 +18,7 @@ class Disk:
     only that one with `once`. Removing works, as it does on a full disk. Files named in `engine`
     are the load engine's own."""
 
-    current: Disk | None = None
+    current: ClassVar[Disk | None] = None
 
     def __init__(self, root: Path, *engine: str) -> None:
         self.root = str(root.resolve())
@@ -57,25 +56,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         disk.write("open", args[0])
 
 
-_hooked = False
-
-
-@pytest.fixture
-def failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The disk below tmp_path / results. An audit hook cannot be taken out, so it stays and does
-    nothing without a disk."""
-    global _hooked  # noqa: PLW0603
-    if not _hooked:
-        sys.addaudithook(_hook)
-        _hooked = True
-    fsync = os.fsync
-
-    def flush(number: int) -> None:
-        if Disk.current is not None:
-            Disk.current.write("fsync", number)
-        fsync(number)
-
-    monkeypatch.setattr(os, "fsync", flush)
-    Disk.current = Disk(tmp_path / "results", "fake.txt")
-    yield Disk.current
-    Disk.current = None
+@functools.cache
+def watch() -> None:
+    """Hear of every change. An audit hook cannot be taken out: without a disk it does nothing."""
+    sys.addaudithook(_hook)

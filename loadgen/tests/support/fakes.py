@@ -73,6 +73,8 @@ class FakeLab:
     enabled: bool = True
     toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
     toxiproxy_stuck: bool = False
+    # From this change on Toxiproxy is stuck.
+    stuck_from: int | None = None
     # Its descriptors, and whether its proxy accepts nothing any more.
     proxy_files: int = 12
     proxy_deaf: bool = False
@@ -172,7 +174,8 @@ class FakeLab:
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
-            if self.toxiproxy_stuck:
+            late = self.stuck_from is not None and len(self.toxic_calls) > self.stuck_from
+            if self.toxiproxy_stuck or late:
                 raise httpx.ReadTimeout("slow", request=request)
         body = json.loads(request.content or b"{}")
         name = request.url.path.rpartition("/")[2]
@@ -314,7 +317,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.here = True
-        self.answer_bytes = 0
+        self.each_bytes = 0
         self.broken: str | None = None
         self.warm_up_s = 0
         self.start_check: StartCheck | None = None
@@ -334,6 +337,9 @@ class FakeEngine:
             window_s=plan.duration_s,
             start_check=self.start_check,
         )
+
+    def answer_bytes(self, plan: TrialPlan) -> int:
+        return self.each_bytes
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing."""

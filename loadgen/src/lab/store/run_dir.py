@@ -65,4 +65,4 @@ def check_space(results: Path, needed_bytes: float = 0, what: str = "a run") -> 
         raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
     needed = math.ceil((needed_bytes + RESERVE_BYTES) / MIB)
     if free < needed * MIB:
-        raise LabError(f"{results} has {free // MIB} MiB free; {what} needs {needed}")
+        raise LabError(f"{results} has {free // MIB} MiB free; {what} needs {needed} MiB")

@@ -32,9 +32,7 @@ def store(folder: Path, answers: Iterable[Answer], errors: dict[str, int], total
             "start_latency_correction REAL, end REAL NOT NULL, duration REAL NOT NULL, "
             "status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
         )
-        database.executemany(
-            "INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", answers
-        )
+        database.executemany("INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", answers)
         database.commit()
     summary = {
         "summary": {"total": total_s},

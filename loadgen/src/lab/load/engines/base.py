@@ -68,8 +68,7 @@ class Engine(Protocol):
     def modes(self) -> frozenset[Mode]:
         """The load models it can produce."""
 
-    @property
-    def answer_bytes(self) -> int:
+    def answer_bytes(self, plan: TrialPlan) -> int:
         """How much disk each answer of a run takes at most, in bytes; 0 where that does not grow
         with the answers."""
 
@@ -125,7 +124,7 @@ def output_bytes(
     """How much disk the engine's output of a trial takes at most. `expected_rps` is the rate that
     is predicted of it, None where nobody can tell: then it is MOST_RPS."""
     rps = plan.offered_rps or min(MOST_RPS, 2 * expected_rps if expected_rps else MOST_RPS)
-    return engine.answer_bytes * rps * schedule.total_s
+    return engine.answer_bytes(plan) * rps * schedule.total_s
 
 
 def last_line(output: Path, otherwise: str) -> str:

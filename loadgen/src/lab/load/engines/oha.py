@@ -14,7 +14,7 @@ Its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs) tells what i
   In a closed load, "aborted due to deadline" is one connection with a request in flight at the end.
   An open load counts idle connections too, so the number of unfinished requests is unknown.
 
-The SQLite file holds about 100 bytes per request. oha writes it after the JSON, all at once. On a
+The SQLite file holds about 100 bytes per answer. oha writes it after the JSON, all at once. On a
 disk that is full by then it is empty, although the JSON is whole. So its rows are compared with the
 answers that the JSON counts, by status. Then it is condensed to one histogram per second
 (`answers.jsonl.gz`), from which everything is computed. It is deleted when that file was read back.
@@ -61,7 +61,6 @@ class Oha:
 
     name = "oha"
     modes: frozenset[Mode] = frozenset(("open", "closed"))
-    answer_bytes = 128
 
     def version(self) -> str | None:
         """Its version line."""
@@ -95,6 +94,10 @@ class Oha:
             window_offset_s=warm_up_s,
             window_s=plan.duration_s,
         )
+
+    def answer_bytes(self, plan: TrialPlan) -> int:
+        """A row of the SQLite file: five numbers of 8 bytes, some small ones, and the URL."""
+        return 80 + len(plan.url)
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """SQLite to one histogram per second, gzipped; the SQLite file is deleted when that was

@@ -43,7 +43,6 @@ class Wrk:
 
     name = "wrk"
     modes: frozenset[Mode] = frozenset(("closed",))
-    answer_bytes = 0
 
     def version(self) -> str | None:
         """Its version line."""
@@ -61,6 +60,10 @@ class Wrk:
             window_offset_s=0,
             window_s=plan.duration_s,
         )
+
+    def answer_bytes(self, plan: TrialPlan) -> int:  # noqa: ARG002
+        """None: the text is small."""
+        return 0
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing: the text is small."""

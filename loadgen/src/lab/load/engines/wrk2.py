@@ -59,7 +59,6 @@ class Wrk2:
 
     name = "wrk2"
     modes: frozenset[Mode] = frozenset(("open", "closed"))
-    answer_bytes = 0
 
     def version(self) -> str | None:
         """Its version line, which says wrk. Only wrk2 explains --rate below it."""
@@ -89,6 +88,10 @@ class Wrk2:
             window_s=run_s - offset_s,
             start_check=start_check(plan.concurrency, threads),
         )
+
+    def answer_bytes(self, plan: TrialPlan) -> int:  # noqa: ARG002
+        """None: the text is small."""
+        return 0
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing: the text is small."""
