@@ -1,6 +1,7 @@
 """What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -49,42 +50,31 @@ def test_whichever_write_fails_the_rows_stay_and_the_run_goes_on_later(
     whole = again(ready, "whole")
     failing_disk.writes = 0
     whole.run(**LOADS)
-    writes, number = failing_disk.writes, 0
-    failing_disk.once = once
+    writes = failing_disk.writes
     assert writes > 40
     for number in range(writes):
         bench = again(ready, str(number))
-        failing_disk.writes, failing_disk.fails_at, failing_disk.failed = 0, number, []
-        where = f"write {number}"
-        try:
-            status = bench.run(**LOADS)
-        except LabError as failure:
-            # One line, that names what could not be written.
-            assert "\n" not in str(failure), where
-            assert "No space left on device" in str(failure), where
-        else:
-            # What could not be written is missing in a report, or it was only the undo of something.
-            assert status == 0, where
-        failing_disk.fails_at = None
-        where = f"{where}, {failing_disk.failed[:1]}"
-        assert failing_disk.failed, where
-        assert not list(bench.place.results.rglob("*.part")), where
+        failing_disk.fail(number, once=once)
+        with pytest.raises(LabError) as said:
+            bench.run(**LOADS)
+        failing_disk.works()
+        where = f"write {number}: {failing_disk.failed[0]}"
+        # One line; no load is left, and no half-written file.
+        assert re.search("^cannot write .*: No space left on device$", str(said.value)), where
         assert all(process.poll() is not None for process in bench.lab.system.processes), where
-        if not (bench.run_dir / "manifest.json").exists():
-            assert not bench.lab.system.started, where
+        assert not list(bench.place.results.rglob("*.part")), where
+        if not bench.lab.system.started:
             continue
-        manifest = bench.manifest
         rows = bench.csv
         assert whole.csv.startswith(rows), where
         assert rows == "" or rows.endswith("\n"), where
-        if once and manifest["status"] == "running":
-            assert not rows or "manifest.json" in failing_disk.failed[0], where
-        if manifest["status"] != "complete":
+        if once and "manifest.json" not in failing_disk.failed[0]:
+            assert bench.manifest["status"] != "running", where
+        if bench.manifest["status"] != "complete":
             assert bench.resume() == 0, where
         assert bench.csv.startswith(rows), where
         same = ("trial", "achieved_rps", "valid")
         assert bench.column(*same) == whole.column(*same), where
-        assert bench.manifest["status"] == "complete", where
 
 
 def empty(content: bytes) -> bytes:

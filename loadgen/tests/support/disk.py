@@ -28,6 +28,14 @@ class Disk:
         self.writes = 0
         self.failed: list[str] = []
 
+    def fail(self, number: int, *, once: bool) -> None:
+        """The write with this number from now on will fail; those after it too if not once."""
+        self.writes, self.fails_at, self.once, self.failed = 0, number, once, []
+
+    def works(self) -> None:
+        """Nothing fails any more."""
+        self.fails_at = None
+
     def write(self, what: str, path: object) -> None:
         if isinstance(path, int):
             path = f"/proc/self/fd/{path}"

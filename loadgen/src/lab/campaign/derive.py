@@ -84,10 +84,7 @@ def read_trial(
     cannot be read costs the trial: it is invalid, and says why. Raises RawDataError only where not
     even its plan can be read, and CannotWrite."""
     try:
-        measurement = measure(raw, engines)
-        if measurement.record.plan.trial != raw.name:
-            problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
-            raise RawDataError(raw / RECORD, None, problem)
+        measurement = _own(measure(raw, engines), raw)
     except RawDataError as failure:
         measurement = lost(raw, failure.said, measured.started_at, measured.servers)
     observation = None
@@ -103,6 +100,15 @@ def read_trial(
     verdict = verdict_of(measurement, judgement, observation)
     row = csv.row_of(measured.run, measurement, judgement, verdict)
     return Trial(measurement, judgement, verdict, row)
+
+
+def _own(measurement: Measurement, raw: Path) -> Measurement:
+    """The measurement, if it is of the trial that the folder is named after. Raises
+    RawDataError."""
+    trial = measurement.record.plan.trial
+    if trial != raw.name:
+        raise RawDataError(raw / RECORD, None, f"is of trial {trial}, but lies in {raw.name}")
+    return measurement
 
 
 def read_trials(
