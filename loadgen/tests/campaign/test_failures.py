@@ -1,6 +1,7 @@
 """What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
 
 import dataclasses
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -11,11 +12,12 @@ import pytest
 
 from lab.campaign.derive import derive
 from lab.errors import LabError
+from lab.experiments.stress import Objective, Stress
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
 from lab.load.engines.oha import Oha
 from lab.model import Row, TrialRecord
-from lab.store.records import read_json, write_json
+from lab.store.records import read_json, to_json, write_json
 from support.bench import Bench
 from support.disk import Disk
 from support.fakes import plan
@@ -208,6 +210,19 @@ def test_what_a_trial_will_write_follows_from_its_rate(
     engine = Oha()
     needed = output_bytes(engine, engine.schedule(of, Path()), of, expected_rps)
     assert needed == rps * 25 * engine.answer_bytes(of)
+
+
+def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Bench) -> None:
+    stress = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    # In the second trial.
+    ready.lab.system.at(40.0, lambda: ready.lab.down.add("b"))
+    ready.run(
+        kind="stress", own=to_json(stress), concurrencies=(100,), modes=("open",), servers=("b",)
+    )
+    assert ready.column("concurrency", "valid")[0] == ("100", "true")
+    found = {one["name"]: one for one in json.loads((ready.run_dir / "findings.json").read_text())}
+    assert "the server did not come back, 2 trials in a row" in found["breaking point"]["text"]
+    assert found["server away"]["value"] > 0
 
 
 def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Bench) -> None:

@@ -23,7 +23,7 @@ from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import NOT_BACK, Experiment, Row, TrialPlan
+from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
 from lab.report import comparison, fairness, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
@@ -168,7 +168,7 @@ class Loop:
         problem = f"{NOT_BACK}: {failure}"
         # As LabUnreachable names the part.
         if not str(failure).startswith(f"{plan.server}: "):
-            problem = f"the trial could not begin: {failure}"
+            problem = f"{NOT_BEGUN}: {failure}"
             self._others_away += 1
             if self._others_away >= MOST_LOST:
                 raise failure

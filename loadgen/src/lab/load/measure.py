@@ -14,6 +14,7 @@ from lab.errors import RawDataError
 from lab.load.engines import Engine
 from lab.load.engines.base import last_line
 from lab.model import (
+    CLOCK_SET,
     Latency,
     Measurement,
     Reading,
@@ -75,10 +76,7 @@ def _clock_stepped(record: TrialRecord) -> str | None:
     """Why the window's place in time is not known, if it is not."""
     if record.wall_s is None or abs(record.wall_s - record.run_s) <= CLOCK_STEP_S:
         return None
-    return (
-        f"the clock of the machine was set during the trial: it took {record.run_s:.1f} s, and "
-        f"{record.wall_s:.1f} s by the wall clock"
-    )
+    return f"{CLOCK_SET}: it took {record.run_s:.1f} s, and {record.wall_s:.1f} s by the wall clock"
 
 
 def lost(

@@ -9,8 +9,11 @@ from datetime import datetime, timedelta
 from lab.model.experiment import Json, TrialPlan
 from lab.model.verdict import Bound, Demand
 
-# How the problem of a trial begins that could not begin because its server was away.
+# How the problem of a trial begins that could not begin: its server was away, or another part.
 NOT_BACK = "the server did not come back"
+NOT_BEGUN = "the trial could not begin"
+# How the reason begins where the window's place in time is not known.
+CLOCK_SET = "the clock of the machine was set during the trial"
 
 
 @dataclass(frozen=True, slots=True)
