@@ -167,7 +167,7 @@ class System(Clock):
 
     def start(self, argv: Sequence[str], output: Path) -> Process:
         """Start an engine, standard output and error to the file. It has a session of its own, so
-        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError and CannotWrite."""
+        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError, CannotWrite."""
         with writing(output):
             file = output.open("wb")
         with file:

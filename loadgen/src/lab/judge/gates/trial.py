@@ -32,7 +32,7 @@ def judge(
     trial has conditions of its own."""
     record, reading = measurement.record, measurement.reading
     if record.lost:
-        return Judgement((measurement.problem or "nothing is known of it",), record.notes)
+        return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
     reasons = [*server.same_server(record)]
     notes = [*record.notes, *server.unwatched(record, long=False), *server.not_asked(record)]
