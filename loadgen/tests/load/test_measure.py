@@ -53,7 +53,8 @@ def test_a_percentile_that_is_left_out_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "how"), [(1, "ended with status 1"), (-9, "was killed by SIGKILL")]
+    ("status", "how"),
+    [(1, "ended with status 1"), (-9, "was killed by SIGKILL"), (-40, "was killed by 40")],
 )
 def test_an_engine_that_failed_is_not_believed(
     tmp_path: Path, engine: FakeEngine, status: int, how: str

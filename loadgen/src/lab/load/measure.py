@@ -67,7 +67,8 @@ def _ended(record: TrialRecord, engine: Engine, raw: Path) -> str:
     """How the engine ended that printed a whole result and yet failed."""
     how = f"ended with status {record.status}"
     if record.status < 0:
-        how = f"was killed by {signal.Signals(-record.status).name}"
+        names = {one.value: one.name for one in signal.Signals}
+        how = f"was killed by {names.get(-record.status, -record.status)}"
     output = raw / engine.schedule(record.plan, raw).output
     return f"{engine.name} {how}: {last_line(output, 'it said nothing')}"
 
