@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from lab import cli
 from lab.campaign.doctor import examine
 from lab.cli import VERBS, do
+from lab.errors import CannotWrite
 from lab.system.lock import claimed
 from support.fakes import FakeLab
 
@@ -142,3 +144,26 @@ def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
     assert "unknown word CONC" in said
     assert "RUN=gone is not a run here" in refused(["report", "RUN=gone"], home, capsys)
     assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (OSError(28, "No space left on device", "/lab/results/x"), "/lab/results/x: No space left"),
+        (OSError(30, "Read-only file system"), "lab: Read-only file system"),
+        (CannotWrite("x", OSError(30, "Read-only file system")), "cannot write x: Read-only file"),
+    ],
+)
+def test_a_disk_that_refuses_is_one_line(
+    failure: Exception,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> int:
+        raise failure
+
+    monkeypatch.setattr(cli, "VERBS", {"bench": fail})
+    assert cli.do(["bench"], {}) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line

@@ -58,7 +58,8 @@ def main() -> None:
 
 
 def do(argv: Sequence[str], environ: Environ) -> int:
-    """Do one verb; returns the exit code. Every LabError becomes one line on stderr."""
+    """Do one verb; returns the exit code. Every LabError becomes one line on stderr, and so does
+    what the system refuses (a full disk, a folder that is read-only)."""
     try:
         if not argv or argv[0] not in VERBS:
             given = f"'{argv[0]}' is not a verb" if argv else "no verb"
@@ -67,6 +68,10 @@ def do(argv: Sequence[str], environ: Environ) -> int:
     except LabError as failure:
         print(f"lab: {failure}", file=sys.stderr)
         return failure.exit_code
+    except OSError as failure:
+        where = "" if failure.filename is None else f"{failure.filename}: "
+        print(f"lab: {where}{failure.strerror or failure}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 

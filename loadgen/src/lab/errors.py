@@ -5,6 +5,7 @@
   * LabUnreachable - a part of the lab does not answer, or answers nonsense (exit 1)
   * EngineError    - a load engine cannot run (exit 1)
   * RawDataError   - an engine's raw output cannot be read; names file and line (exit 1)
+  * CannotWrite    - a file cannot be written: full disk, read-only folder (exit 1)
   * Interrupted    - the user or the system asked to stop (exit 130)
 
 The message of each is one line for the user: what is wrong, what is allowed, where.
@@ -53,6 +54,13 @@ class RawDataError(LabError):
         """What is wrong, by the file's name alone: for a record in the same folder."""
         where = self.path.name if self.line is None else f"{self.path.name}:{self.line}"
         return f"{where}: {self.problem}"
+
+
+class CannotWrite(LabError):  # noqa: N818 - it names what happened
+    """A file or folder cannot be written, as on a full disk or in a read-only folder."""
+
+    def __init__(self, path: object, failure: OSError) -> None:
+        super().__init__(f"cannot write {path}: {failure.strerror or failure}")
 
 
 class Interrupted(LabError):  # noqa: N818 - it names what happened

@@ -1,10 +1,13 @@
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lab.campaign.tools import Place
 from support.bench import Bench
+from support.disk import Disk, watch
 from support.fakes import FakeLab
 from support.runs import HOST_FILE
 
@@ -19,3 +22,20 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def ready(home: Path, lab: FakeLab) -> Bench:
     return Bench(Place(home / "results", home / "host.json", 20_000, 2), lab)
+
+
+@pytest.fixture
+def failing_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    """The disk of the folder of results."""
+    watch()
+    fsync = os.fsync
+
+    def flush(number: int) -> None:
+        if Disk.current is not None:
+            Disk.current.write("fsync", number)
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    Disk.current = Disk(home / "results", "fake.txt")
+    yield Disk.current
+    Disk.current = None

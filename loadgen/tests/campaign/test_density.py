@@ -10,7 +10,7 @@ from lab.campaign.density import density, resume
 from lab.campaign.result_verbs import report_verb
 from lab.campaign.tools import Place
 from lab.cli import do
-from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.errors import Interrupted, LabError, WordError
 from lab.experiments.density import source_ports
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
@@ -241,11 +241,14 @@ def test_a_jvm_that_restarts_by_itself_makes_the_row_invalid(ready: Run) -> None
     assert ready.rows[0]["invalid_reasons"] == "the JVM restarted during the launch"
 
 
-def test_a_jvm_that_does_not_come_back_fails_the_run(ready: Run) -> None:
-    ready.lab.comes_back = False
-    with pytest.raises(LabUnreachable, match="a: its JVM did not end when told to"):
-        ready.run()
-    assert ready.manifest["status"] == "failed"
+def test_a_jvm_that_does_not_come_back_costs_its_own_rows(ready: Run) -> None:
+    ready.lab.never_back = {"a"}
+    assert ready.run(KIND="idle") == 1
+    said = {row["server"]: (row["valid"], row["invalid_reasons"]) for row in ready.rows}
+    problem = "the server did not come back: a: its JVM did not end when told to"
+    assert said["a"] == ("false", f"{problem} (120 s after its restart)")
+    assert said["b"] == ("true", "")
+    assert ready.manifest["status"] == "complete"
 
 
 def test_unequal_limits_make_every_row_invalid(ready: Run) -> None:
@@ -272,6 +275,18 @@ def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run) -> None:
     assert ready.manifest["status"] == "complete"
     with pytest.raises(LabError, match="nothing is left"):
         ready.resume()
+
+
+def test_a_row_that_a_power_cut_left_torn_is_dropped_and_measured_again(ready: Run) -> None:
+    ready.interrupt()
+    whole, path = ready.csv, ready.run_dir / "density.csv"
+    path.write_text(whole[:-20])
+    report_verb({"RUN": RUN}, ready.place.results, ready.console)
+    assert "the last row of density.csv is torn, and left out" in ready.said
+    assert ready.resume() == 0
+    assert "the last row of density.csv was torn: it is dropped" in ready.said
+    assert len(ready.rows) == 4
+    assert ready.column("valid") == ["true"] * 4
 
 
 def test_a_run_does_not_go_on_in_another_lab(ready: Run) -> None:

@@ -80,7 +80,8 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
 
 def test_without_the_agent_one_line_warns_and_no_trial_is_believed(ready: Bench) -> None:
     ready.lab.agent_up = False
-    assert ready.run() == 0
+    assert ready.run() == 1
+    assert "none of the 4 trials is valid" in ready.text.getvalue()
     assert ready.text.getvalue().count("no live view") == 1
     assert len(ready.rows) == 4
     assert all("nobody watched the toxics" in row["invalid_reasons"] for row in ready.rows)
@@ -112,12 +113,77 @@ def test_an_interrupt_ends_the_load_and_keeps_what_was_measured(ready: Bench) ->
     assert "trials.csv" in ready.text.getvalue()
 
 
-def test_a_server_lost_between_trials_fails_the_run_and_keeps_its_rows(ready: Bench) -> None:
+def test_a_server_that_goes_away_costs_its_own_trials(ready: Bench) -> None:
     ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
-    with pytest.raises(LabUnreachable, match="b: "):
-        ready.run()
-    assert len(ready.rows) == 1
+    assert ready.run(concurrencies=(100, 200)) == 1
+    assert ready.column("server", "valid") == [("a", "true"), ("b", "false")] * 4
+    [reason] = {row["invalid_reasons"] for row in ready.rows if row["server"] == "b"}
+    assert reason == (
+        "the server did not come back: b: http://b:8081/identity does not answer: refused"
+    )
+    assert ready.manifest["status"] == "complete"
+    assert "b was away when 4 of its 4 trials were to begin" in ready.said
+    # Its trials wait for it; those of the other server are not held up each time.
+    assert ready.lab.system.elapsed_s < 4 * 25 + (4 + 1) * 31
+    # Judged again it says the same, and it is known of each trial what was planned.
+    assert "trials.csv" not in derive(ready.run_dir, [ready.lab.engine]).changed
+    assert {one["offered_rps"] for one in ready.trials if one["mode"] == "open"} == {450, 900}
+
+
+def test_a_server_that_comes_back_is_measured_again(ready: Bench) -> None:
+    ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
+    ready.lab.system.at(90.0, ready.lab.down.clear)
+    assert ready.run(concurrencies=(100, 200), modes=("open",)) == 1
+    assert ready.column("server", "valid") == [
+        ("a", "true"),
+        ("b", "false"),
+        ("a", "true"),
+        ("b", "true"),
+    ]
+
+
+def test_a_part_that_all_need_may_be_away_for_a_while(ready: Bench) -> None:
+    ready.lab.system.at(30.0, lambda: ready.lab.down.add("downstream"))
+    ready.lab.system.at(120.0, ready.lab.down.clear)
+    assert ready.run() == 1
+    reasons = ready.column("invalid_reasons")
+    assert "the trial could not begin: downstream: " in reasons[2]
+    assert reasons[3] == ""
+
+
+def test_a_part_that_stays_away_ends_the_run_which_goes_on_later(ready: Bench) -> None:
+    ready.lab.system.at(30.0, lambda: ready.lab.down.add("downstream"))
+    with pytest.raises(LabUnreachable, match="downstream: "):
+        ready.run(concurrencies=(100, 200))
+    assert len(ready.rows) == 4
     assert ready.manifest["status"] == "failed"
+    ready.lab.down.clear()
+    ready.resume()
+    assert len(ready.rows) == 8
+    assert ready.column("valid")[4:] == ["true"] * 4
+
+
+def test_a_trial_that_could_not_begin_is_a_row_after_a_resume_too(ready: Bench) -> None:
+    ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
+    before = ready.interrupt(70.0)
+    assert ready.column("valid") == ["true", "false"]
+    ready.lab.down.clear()
+    assert ready.resume() == 1
+    assert ready.csv.startswith(before)
+    assert ready.column("valid") == ["true", "false", "true", "true"]
+
+
+def test_a_fresh_jvm_that_does_not_come_up_is_tried_again_by_the_next_trial(ready: Bench) -> None:
+    ready.lab.never_back = {"b"}
+    ready.lab.system.at(150.0, ready.lab.never_back.clear)
+    ready.run(launches=1, modes=("closed",), concurrencies=(100, 200))
+    assert ready.lab.restarts == ["a", "b", "b"]
+    assert ready.column("server", "valid") == [
+        ("a", "true"),
+        ("b", "false"),
+        ("a", "true"),
+        ("b", "true"),
+    ]
 
 
 @pytest.mark.parametrize(

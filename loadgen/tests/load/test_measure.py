@@ -4,7 +4,7 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.load.measure import RECORD, measure, supported
-from lab.model import needed_samples
+from lab.model import Reading, needed_samples
 from lab.store.records import write_json
 from support.fakes import FakeEngine, reading, record
 
@@ -50,3 +50,31 @@ def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
 def test_a_percentile_that_is_left_out_is_said() -> None:
     said = supported(reading(100.0, samples=271))
     assert said.notes == ("p99 left out: 271 samples, p99 needs 1000",)
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [(1, "ended with status 1"), (-9, "was killed by SIGKILL"), (-40, "was killed by 40")],
+)
+def test_an_engine_that_failed_is_not_believed(
+    tmp_path: Path, engine: FakeEngine, status: int, how: str
+) -> None:
+    write_json(tmp_path / RECORD, record(status=status))
+    (tmp_path / "fake.txt").write_text("figures\nError: database or disk is full\n")
+    measurement = measure(tmp_path, [engine])
+    assert measurement.reading is None
+    assert measurement.problem == f"wrk2 {how}: Error: database or disk is full"
+
+
+def test_output_that_makes_no_sense_is_a_measurement_without_reading(
+    tmp_path: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> Reading:
+        raise ValueError("percentiles must not fall")
+
+    write_json(tmp_path / RECORD, record())
+    monkeypatch.setattr(engine, "read", read)
+    measurement = measure(tmp_path, [engine])
+    assert measurement.reading is None
+    problem = "the output of wrk2 is not what it writes: percentiles must not fall"
+    assert measurement.problem == problem

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.errors import Interrupted, RawDataError, WordError
+from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.gates import judge
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
@@ -178,7 +178,7 @@ def test_usage_is_that_of_the_window(lab: Lab) -> None:
 def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
     lab.raw.mkdir(parents=True)
     (lab.raw / "fake.txt").write_text("measured")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(CannotWrite, match="File exists"):
         lab.run()
     assert (lab.raw / "fake.txt").read_text() == "measured"
 

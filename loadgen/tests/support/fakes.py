@@ -73,6 +73,8 @@ class FakeLab:
     enabled: bool = True
     toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
     toxiproxy_stuck: bool = False
+    # From this change on Toxiproxy is stuck.
+    stuck_from: int | None = None
     # Its descriptors, and whether its proxy accepts nothing any more.
     proxy_files: int = 12
     proxy_deaf: bool = False
@@ -91,7 +93,7 @@ class FakeLab:
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
     restarts: list[str] = dataclasses.field(default_factory=list)
-    comes_back: bool = True
+    never_back: set[str] = dataclasses.field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
     resident_bytes: Callable[[str], int] = lambda server: 100_000_000
     open_files: Callable[[str], int] = lambda server: 40
@@ -172,7 +174,8 @@ class FakeLab:
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
-            if self.toxiproxy_stuck:
+            late = self.stuck_from is not None and len(self.toxic_calls) > self.stuck_from
+            if self.toxiproxy_stuck or late:
                 raise httpx.ReadTimeout("slow", request=request)
         body = json.loads(request.content or b"{}")
         name = request.url.path.rpartition("/")[2]
@@ -201,7 +204,7 @@ class FakeLab:
         if path == "/gc":
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
         self.restarts.append(server)
-        if self.comes_back:
+        if server not in self.never_back:
             self.new_jvm(server)
         return httpx.Response(202, json={"restarting": True})
 
@@ -314,10 +317,10 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.here = True
+        self.each_bytes = 0
         self.broken: str | None = None
         self.warm_up_s = 0
         self.start_check: StartCheck | None = None
-        self.condensed: list[Path] = []
 
     def version(self) -> str | None:
         return "fake 1.0" if self.here else None
@@ -335,8 +338,11 @@ class FakeEngine:
             start_check=self.start_check,
         )
 
+    def answer_bytes(self, plan: TrialPlan) -> int:
+        return self.each_bytes
+
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        self.condensed.append(raw)
+        """Nothing."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         if self.broken is not None:

@@ -49,6 +49,8 @@ class FakeSystem:
         self.busy = 0.5
         self.wait_ms = 0.05
         self.throttled = 0.0
+        # How far the wall clock was set.
+        self.stepped_s = 0.0
         self.interrupt_at: float | None = None
         self.processes: list[FakeProcess] = []
         self.sockets: list[int | None] = []
@@ -62,7 +64,7 @@ class FakeSystem:
         self._due.append((seconds, do))
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.elapsed_s)
+        return START + timedelta(seconds=self.elapsed_s + self.stepped_s)
 
     def monotonic(self) -> float:
         return self.elapsed_s

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import Interrupted, LabError
+from lab.errors import Interrupted, LabError, LabUnreachable
 from lab.model import AS_IT_IS, Condition
 from lab.system.conditions import Conditions, at_start
 from lab.system.host import Clock
@@ -164,6 +164,46 @@ def test_what_cannot_be_put_back_is_said_and_the_rest_is(
     host_changes.refuses = "no engine"
     assert conditions.restore() == ["the lab could not be put back as it was: no engine"]
     assert lab.toxics == []
+
+
+@pytest.mark.parametrize(
+    "failure", [OSError(28, "No space left on device"), KeyError("a bug"), LabError("no")]
+)
+def test_whatever_fails_the_rest_is_put_back(
+    conditions: Conditions, lab: FakeLab, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    conditions.bring("a", Condition(knobs={"pool_size": 20}, toxics=(SLOW,), generator_cpus=0.05))
+
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(lab.stack.toxiproxy, "restore", fail)
+    [problem] = conditions.restore()
+    assert problem == f"the lab could not be put back as it was: {failure}"
+    assert lab.pool_sizes["a"] == 200
+
+
+def test_toxics_of_which_half_is_in_force_are_brought_again(
+    conditions: Conditions, lab: FakeLab
+) -> None:
+    second = {"TYPE": "latency", "LATENCY": "9", "NAME": "second"}
+    lab.system.elapsed_s = 1.0
+    slow = Condition(toxics=(SLOW, second))
+    lab.stuck_from = 1
+    with pytest.raises(LabUnreachable):
+        conditions.bring("a", slow)
+    assert names(lab) == ["planted"]
+    assert not conditions.as_it_is
+    lab.stuck_from = None
+    conditions.bring("a", slow)
+    assert names(lab) == ["planted", "second"]
+    lab.stuck_from = len(lab.toxic_calls) + 1
+    with pytest.raises(LabUnreachable):
+        conditions.bring("a", AS_IT_IS)
+    lab.stuck_from = None
+    conditions.bring("a", AS_IT_IS)
+    assert lab.toxics == []
+    assert conditions.as_it_is
 
 
 def test_putting_back_is_not_cut_short(conditions: Conditions, lab: FakeLab) -> None:

@@ -12,7 +12,7 @@ def test_a_fresh_jvm_is_one_that_started_later(lab: FakeLab) -> None:
 
 
 def test_a_jvm_that_goes_on_is_refused(lab: FakeLab) -> None:
-    lab.comes_back = False
+    lab.never_back = {"a"}
     with pytest.raises(LabUnreachable, match="did not end when told to"):
         fresh_jvm("a", lab.stack, lab.system)
     assert lab.system.elapsed_s == pytest.approx(RESTART_S, abs=1)

@@ -20,13 +20,13 @@ from lab.campaign.run_record import begin, ending
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabUnreachable
 from lab.judge.fairness import compare, reasons
-from lab.model import Identity, Json
+from lab.model import NOT_BACK, Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
 from lab.store import manifest
 from lab.store.manifest import Manifest
-from lab.store.records import read_object
+from lab.store.records import drop_torn_row, read_object
 from lab.store.run_dir import check_space, point_latest
 from lab.system import traffic
 from lab.system.connections import Connections
@@ -43,6 +43,7 @@ SETTLE_S = 1.0
 ARRIVE_S = 20.0
 # What else a server may open meanwhile: scrapes, health checks.
 OTHER_FILES = 16
+TORN = f"the last row of {report.NAME} was torn: it is dropped, and its launch is made again"
 
 
 # The class itself, or a test's own.
@@ -104,6 +105,8 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     check_space(place.results)
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
+    if drop_torn_row(run_dir / report.NAME):
+        lab.console.print(TORN, highlight=False)
     rows = list(report.read(run_dir / report.NAME))
     lab.console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
@@ -136,7 +139,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
         if status != "complete":
             console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
 
-    with ending(end):
+    with ending(end, console):
         # Models innermost: those compared are neighbours in time.
         for number, kind, server in product(range(1, plan.launches + 1), plan.kinds, plan.servers):
             if (number, kind, server) in done:
@@ -171,15 +174,19 @@ class _Launcher:
     connect: Connect
 
     def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
-        """One row. Raises LabUnreachable when the server does not come back."""
+        """One row; a row without figures where the server does not come back."""
         started_at = self.system.now()
-        identity = fresh_jvm(server, self.stack, self.system)
-        found = self._measure(server, kind)
-        wrong = [*unequal, *found.reasons]
-        if identity.model != server:
-            wrong.append(f"wrong server: {identity.model} answered as {server}")
-        if self._identity(server) != identity:
-            wrong.append("the JVM restarted during the launch")
+        try:
+            identity = fresh_jvm(server, self.stack, self.system)
+        except LabUnreachable as failure:
+            found, wrong = _Found(), [f"{NOT_BACK}: {failure}"]
+        else:
+            found = self._measure(server, kind)
+            wrong = [*unequal, *found.reasons]
+            if identity.model != server:
+                wrong.append(f"wrong server: {identity.model} answered as {server}")
+            if self._identity(server) != identity:
+                wrong.append("the JVM restarted during the launch")
         before, after = found.before, found.after
         heap_each = resident_each = None
         if before is not None and after is not None:

@@ -7,26 +7,36 @@ bytes every time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
 from lab.errors import RawDataError
-from lab.experiments.kind import Outcome
+from lab.experiments.kind import Outcome, TrialKind
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
-from lab.load.measure import RECORD, folders, measure
-from lab.model import Curves, Experiment, Finding, Judgement, Measurement, Row, Verdict
+from lab.load.measure import RECORD, folders, lost, measure
+from lab.model import (
+    NOT_BACK,
+    Curves,
+    Experiment,
+    Finding,
+    Judgement,
+    Measurement,
+    Panels,
+    Row,
+    Verdict,
+)
 from lab.report import comparison, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels
-from lab.store.records import json_text, write_bytes, write_text
+from lab.store.records import json_text, write_bytes, write_text, writing
 from lab.store.series import load_or_none
 
 FINDINGS = "findings.json"
@@ -70,18 +80,59 @@ class Derived:
 def read_trial(
     measured: manifest.Manifest[Experiment], raw: Path, engines: Sequence[Engine]
 ) -> Trial:
-    """The trial whose raw folder this is, of a run as it was measured (`as_measured`). Raises
-    RawDataError."""
-    measurement = measure(raw, engines)
-    if measurement.record.plan.trial != raw.name:
-        problem = f"is of trial {measurement.record.plan.trial}, but lies in {raw.name}"
-        raise RawDataError(raw / RECORD, None, problem)
-    observation = load_or_none(raw)
+    """The trial whose raw folder this is, of a run as it was measured (`as_measured`). A file that
+    cannot be read costs the trial: it is invalid, and says why. Raises RawDataError only where not
+    even its plan can be read, and CannotWrite."""
+    try:
+        measurement = _own(measure(raw, engines), raw)
+    except RawDataError as failure:
+        measurement = lost(raw, failure.said, measured.started_at, measured.servers)
+    observation = None
+    try:
+        observation = load_or_none(raw)
+    except RawDataError as failure:
+        if measurement.reading is not None:
+            problems = (*measurement.reading.problems, failure.said)
+            reading = replace(measurement.reading, problems=problems)
+            measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan.server)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
     row = csv.row_of(measured.run, measurement, judgement, verdict)
     return Trial(measurement, judgement, verdict, row)
+
+
+def _own(measurement: Measurement, raw: Path) -> Measurement:
+    """The measurement, if it is of the trial that the folder is named after. Raises
+    RawDataError."""
+    trial = measurement.record.plan.trial
+    if trial != raw.name:
+        raise RawDataError(raw / RECORD, None, f"is of trial {trial}, but lies in {raw.name}")
+    return measurement
+
+
+def read_trials(
+    measured: manifest.Manifest[Experiment], raws: Sequence[Path], engines: Sequence[Engine]
+) -> tuple[list[tuple[Path, Trial]], list[str]]:
+    """The trials with their raw folders, and the names of those of which not even the plan can be
+    read. Raises CannotWrite."""
+    trials, unreadable = [], []
+    for raw in raws:
+        try:
+            trials.append((raw, read_trial(measured, raw, engines)))
+        except RawDataError:
+            unreadable.append(raw.name)
+    return trials, unreadable
+
+
+def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
+    """What the dashboard showed of a trial. A file that cannot be read costs its pictures only: a
+    note says so."""
+    try:
+        return panels.load(raw), trial
+    except RawDataError as failure:
+        notes = (*trial.judgement.notes, f"nothing is drawn over time: {failure.said}")
+        return None, replace(trial, judgement=replace(trial.judgement, notes=notes))
 
 
 def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
@@ -95,11 +146,14 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     experiment = record.experiment
     measured = as_measured(record, run_dir)
     finished, unfinished = folders(run_dir / "raw")
-    trials = [read_trial(measured, raw, engines) for raw in finished]
+    found, unreadable = read_trials(measured, finished, engines)
+    drawn = [(raw, *with_panels(raw, trial)) for raw, trial in found]
+    trials = [trial for _, _, trial in drawn]
+    unfinished = (*unfinished, *unreadable)
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
-    findings = kind.findings(Outcome(experiment, rows, run_dir))
+    findings = (*_findings(kind, Outcome(experiment, rows, run_dir)), *not_back(rows))
     comparisons = () if kind.changes_lab else lanes(rows)
     content = Content(
         manifest=measured,
@@ -125,7 +179,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
     }
-    shown = [_shown(trial, raw, engines) for trial, raw in zip(trials, finished, strict=True)]
+    shown = [_shown(trial, raw, engines, seen) for raw, seen, trial in drawn]
     texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
     for name, text in texts.items():
@@ -149,7 +203,26 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     )
 
 
-def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
+def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:
+    """What the kind finds. A raw file that cannot be read costs the findings, not the report."""
+    try:
+        return kind.findings(outcome)
+    except RawDataError as failure:
+        text = f"nothing is found, as {failure.said}"
+        return (Finding(kind.name, "", 0, None, "", None, None, text),)
+
+
+def not_back(rows: Sequence[Row]) -> Iterator[Finding]:
+    """How often each server was not there when its trial was to begin."""
+    for server in dict.fromkeys(row.server for row in rows):
+        own = [row for row in rows if row.server == server]
+        away = sum(row.invalid_reasons.startswith(NOT_BACK) for row in own)
+        if away:
+            text = f"{server} was away when {away} of its {len(own)} trials were to begin"
+            yield Finding("server away", server, 0, float(away), "trials", None, None, text)
+
+
+def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | None) -> page.Shown:
     plan = trial.measurement.record.plan
     engine = next((engine for engine in engines if engine.name == plan.engine), None)
     # What has no reading has no curves either.
@@ -161,7 +234,7 @@ def _shown(trial: Trial, raw: Path, engines: Sequence[Engine]) -> page.Shown:
         measurement=trial.measurement,
         judgement=trial.judgement,
         curves=curves,
-        panels=panels.load(raw),
+        panels=seen,
         verdict=trial.verdict,
     )
 
@@ -173,10 +246,12 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
     wanted = {f"{name}.{kind}" for name in figures for kind in ("svg", "png")}
     for path in sorted(folder.glob("*.*")):
         if path.suffix in (".svg", ".png") and path.name not in wanted:
-            path.unlink()
+            with writing(path):
+                path.unlink()
             changed = True
     if figures:
-        folder.mkdir(exist_ok=True)
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
         drawing, picture = folder / f"{name}.svg", folder / f"{name}.png"
         if picture.is_file() and drawing.is_file() and drawing.read_bytes() == svg.encode():
@@ -204,6 +279,7 @@ def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | Non
         numbers = range(1, len(list(path.parent.glob(f"{path.name}.*.old"))) + 2)
         names = (f"{path.name}.{number}.old" for number in numbers)
         old = next(name for name in names if not (path.parent / name).exists())
-        path.rename(path.with_name(old))
+        with writing(path):
+            path.rename(path.with_name(old))
     write_text(path, text)
     return True, old

@@ -28,7 +28,7 @@ from lab.experiments.reading.settings import Given, Settings
 from lab.judge.intervals import MedianOf, median_of
 from lab.model import Fairness
 from lab.store import manifest
-from lab.store.records import csv_text, from_json, write_text
+from lab.store.records import csv_text, from_json, write_text, writing
 from lab.store.run_dir import check_space
 from lab.system.host import System
 
@@ -198,7 +198,8 @@ def run(plan: Plan, place: Place, launcher: Launcher, system: System, console: C
         highlight=False,
     )
     raw = run_dir / "raw" / RAW
-    raw.parent.mkdir()
+    with writing(raw.parent):
+        raw.parent.mkdir()
     launches: list[Launch] = []
 
     def end(status: manifest.Status) -> None:
@@ -208,7 +209,7 @@ def run(plan: Plan, place: Place, launcher: Launcher, system: System, console: C
             render(console, launches)
             console.print(f"results/{run_dir.name}/{CSV}", highlight=False)
 
-    with ending(end):
+    with ending(end, console):
         for number, executor in enumerate(order, start=1):
             line = launcher.measure(plan, executor)
             launch = read_line(line, launches)
@@ -233,8 +234,8 @@ def read_line(line: str, earlier: Sequence[Launch]) -> Launch:
 
 
 def append(raw: Path, line: str) -> None:
-    """Add one line, flushed to disk."""
-    with raw.open("a", encoding="utf-8") as file:
+    """Add one line, flushed to disk. Raises CannotWrite."""
+    with writing(raw), raw.open("a", encoding="utf-8") as file:
         file.write(line + "\n")
         file.flush()
         os.fsync(file.fileno())

@@ -8,23 +8,30 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
-from lab.campaign.derive import Trial, derive, read_trial
+from lab.campaign.derive import derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
-from lab.campaign.preparation import Preparation
-from lab.campaign.run_record import ending
+from lab.campaign.preparation import Preparation, Prepared
+from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
+from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.judge.fairness import reasons
+from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import Experiment, Row, TrialPlan
+from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
 from lab.report import comparison, fairness, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
-from lab.store.run_dir import point_latest
+from lab.store.run_dir import check_space, point_latest
+
+# A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
+# each of which waits for it. Then the run ends, and RESUME goes on.
+MOST_LOST = 3
 
 
 @dataclass(slots=True)
@@ -37,11 +44,15 @@ class Loop:
     tools: Tools
     launched: dict[str, tuple[int, str | None]] = field(default_factory=dict)
     preparation: Preparation | None = None
+    _others_away: int = 0
 
     def go(self, rows: list[Row]) -> int:
         """Every trial that is left after `rows`; then the derived files, and the table."""
-        with ending(lambda status: self._end(status, rows)):
+        with ending(lambda status: self._end(status, rows), self.tools.console):
             self._measure(rows)
+        if rows and not any(row.valid for row in rows):
+            warn(self.tools.console, f"none of the {len(rows)} trials is valid")
+            return 1
         return 1 if any(row.achieved_rps is None for row in rows) else 0
 
     def _measure(self, rows: list[Row]) -> None:
@@ -62,7 +73,7 @@ class Loop:
             while (plan := order.next(rows)) is not None:
                 if not rows:
                     self._announce(plan, progress)
-                row = self._trial(plan, self.preparation, runner, progress).row
+                row = self._trial(plan, self.preparation, runner, progress)
                 csv.append(self.run_dir / csv.NAME, row)
                 if not rows:
                     point_latest(self.run_dir)
@@ -74,7 +85,7 @@ class Loop:
     def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
         tools = self.tools
         for problem in tools.conditions.restore():
-            tools.console.print(f"warning: {problem}", highlight=False)
+            warn(tools.console, problem)
         common = self.preparation.common if self.preparation else None
         record = dataclasses.replace(
             self.record,
@@ -82,9 +93,19 @@ class Loop:
             ended_at=tools.system.now(),
             fairness=common or self.record.fairness,
         )
-        manifest.write(self.run_dir, record)
-        if rows:
-            self._show(rows, record)
+        failures: list[Exception] = []
+        for part in (
+            partial(manifest.write, self.run_dir, record),
+            partial(self._show, rows, record),
+        ):
+            try:
+                part()
+            except Exception as failure:
+                failures.append(failure)
+        for later in failures[1:]:
+            warn(tools.console, str(later))
+        if failures:
+            raise failures[0]
 
     def _announce(self, first: TrialPlan, progress: Trials) -> None:
         """What is about to happen, and for how long."""
@@ -107,24 +128,51 @@ class Loop:
 
     def _trial(
         self, plan: TrialPlan, preparation: Preparation, runner: Runner, progress: Trials
-    ) -> Trial:
+    ) -> Row:
+        """Run the trial. One that cannot begin, as its server or another part of the lab does not
+        answer, costs a row. Raises LabError where no trial can begin any more."""
         tools = self.tools
-        prepared = preparation.prepare(plan)
         raw = self.run_dir / "raw" / plan.trial
+        try:
+            prepared = preparation.prepare(plan)
+        except LabUnreachable as failure:
+            self._lost(plan, failure, runner, raw)
+        else:
+            self._others_away = 0
+            self._load(plan, prepared, runner, raw)
+            tools.conditions.free_generator()
+            self._observe(raw, progress)
+        return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
+
+    def _load(self, plan: TrialPlan, prepared: Prepared, runner: Runner, raw: Path) -> None:
+        tools, prediction = self.tools, prepared.prediction
+        engine = tools.chosen.engines[plan.engine]
+        expected_rps = prediction.holding[0].rps if prediction.holding else None
+        needed = output_bytes(engine, engine.schedule(plan, raw), plan, expected_rps)
+        check_space(tools.place.results, needed, plan.trial)
         runner.trial(
-            dataclasses.replace(plan, predicted_rps=prepared.prediction.rps),
+            dataclasses.replace(plan, predicted_rps=prediction.rps),
             prepared.before,
             reasons(prepared.common),
-            tools.chosen.engines[plan.engine],
+            engine,
             tools.chosen.versions[plan.engine],
             raw,
             prepared.warmth,
-            prediction=prepared.prediction,
+            prediction=prediction,
             known=self._answers(plan),
         )
-        tools.conditions.free_generator()
-        self._observe(raw, progress)
-        return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines)
+
+    def _lost(self, plan: TrialPlan, failure: LabUnreachable, runner: Runner, raw: Path) -> None:
+        """Keep a trial that could not begin. Raises what was in the way where it is no server's,
+        and was in the way of too many trials in a row."""
+        problem = f"{NOT_BACK}: {failure}"
+        # As LabUnreachable names the part.
+        if not str(failure).startswith(f"{plan.server}: "):
+            problem = f"{NOT_BEGUN}: {failure}"
+            self._others_away += 1
+            if self._others_away >= MOST_LOST:
+                raise failure
+        runner.lost(plan, problem, self.record.servers[plan.server], raw)
 
     def _answers(self, plan: TrialPlan) -> tuple[str, ...]:
         """What a target said before the run that is no success, for the notes of its trials."""
@@ -136,7 +184,10 @@ class Loop:
         )
 
     def _observe(self, raw: Path, progress: Trials) -> None:
-        measured = measure(raw, self.tools.all_engines)
+        try:
+            measured = measure(raw, self.tools.all_engines)
+        except RawDataError:  # Its row says so.
+            return
         if measured.reading is None:
             return
         tools, window_s = self.tools, measured.reading.window_s
@@ -158,10 +209,17 @@ class Loop:
         return cores if isinstance(cores, int) else None
 
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
-        """The derived files of what there is, and what a reader wants first."""
+        """The derived files of what there is, and what a reader wants first: the table also where
+        nothing can be written."""
+        if not rows:
+            return
         console = self.tools.console
-        derived = derive(self.run_dir, self.tools.all_engines, live=True)
         foreign = self.record.experiment.target is not None
+        try:
+            derived = derive(self.run_dir, self.tools.all_engines, live=True)
+        except LabError:
+            table.render(console, rows, (), foreign=foreign)
+            raise
         table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
         verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)

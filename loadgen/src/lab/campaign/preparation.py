@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
 from lab.campaign.tools import Tools
+from lab.errors import LabUnreachable
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
-from lab.load.trial import Runner
+from lab.load.trial import RESTART_S, Runner
 from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
 from lab.report.progress import Trials
 from lab.system.conditions import at_start
@@ -33,7 +34,8 @@ class Prepared:
 @dataclass(slots=True)
 class Preparation:
     """Prepares one trial after the other. `launched` has launch and arm of the fresh JVMs that run,
-    by server; `common` is what all servers of the run had in common when that was last asked."""
+    by server; `common` is what all servers of the run had in common when that was last asked and
+    all of them answered."""
 
     experiment: Experiment
     tools: Tools
@@ -43,10 +45,12 @@ class Preparation:
     launched: dict[str, tuple[int, str | None]]
     common: Fairness | None = None
     _predicted: set[str] = field(default_factory=set)
+    _away: set[str] = field(default_factory=set)
     _last: str | None = None
 
     def prepare(self, plan: TrialPlan) -> Prepared:
-        """Have the lab ready for this trial. Raises LabError."""
+        """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
+        depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
         self._clear(plan)
         for tries_left in (1, 0):
@@ -95,18 +99,38 @@ class Preparation:
 
     def _before(self, plan: TrialPlan) -> tuple[Snapshot, Fairness]:
         """The trial's server as it is now, and what it has in common with those it is compared
-        with. All of them, every time: a knob may have been turned meanwhile."""
+        with. All of them, every time: a knob may have been turned meanwhile. Another server that
+        does not answer costs its own trials, not this one."""
         if kind_of(self.experiment).changes_lab:
             before = self.runner.snapshot(plan.server)
             return before, compare({plan.server: before})
-        now = {server: self.runner.snapshot(server) for server in self.experiment.servers}
-        self.common = compare(now)
-        return now[plan.server], self.common
+        servers = self.experiment.servers
+        others = {server: self._other(server) for server in servers if server != plan.server}
+        now = {**others, plan.server: self.runner.snapshot(plan.server)}
+        known = {server: one for server in servers if (one := now[server]) is not None}
+        common = compare(known)
+        if len(known) == len(servers):
+            self.common = common
+        return known[plan.server], common
+
+    def _other(self, server: str) -> Snapshot | None:
+        """Another server of the run as it is now; None where it is away. It is waited for once each
+        time it goes."""
+        try:
+            now = self.runner.snapshot(server, 0.0 if server in self._away else RESTART_S)
+        except LabUnreachable as failure:
+            if server not in self._away:
+                self.progress.warn(f"{server} is away: {failure}")
+            self._away.add(server)
+            return None
+        self._away.discard(server)
+        return now
 
     def _fresh(self, plan: TrialPlan) -> None:
         """The JVM of this launch; for launch 0 the one that runs."""
         if self._fresh_due(plan):
             self.progress.phase(plan, "fresh JVM")
+            self.runner.snapshot(plan.server)  # Waits for one that is just coming back.
             self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
             self.launched[plan.server] = (plan.launch, plan.arm)
 

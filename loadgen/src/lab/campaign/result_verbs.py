@@ -18,6 +18,7 @@ from lab.model.density import Plan
 from lab.model.density import Row as Launch
 from lab.report import comparison, density, markdown
 from lab.store import manifest
+from lab.store.records import whole_rows
 from lab.store.run_dir import find_run_dir
 
 
@@ -54,6 +55,8 @@ def report_verb(
     if density.is_density(run_dir):
         is_new, old = write_report(run_dir, keep=True)
         what, rows, unfinished = "launches", density.read(run_dir / density.NAME), ()
+        if whole_rows(run_dir / density.NAME)[1]:
+            _say(console, f"the last row of {density.NAME} is torn, and left out")
         files, kept = (markdown.NAME,), ((old,) if old else ())
         changed = files if is_new else ()
         status = manifest.read_of(run_dir, Plan).status
@@ -67,7 +70,7 @@ def report_verb(
     if status != "complete":
         _say(console, f"the run is {status}, not complete")
     for name in unfinished:
-        _say(console, f"raw/{name} has no trial.json: that trial never ended, and is left out")
+        _say(console, f"raw/{name} is left out: its trial never ended, or cannot be read")
     unchanged = [name for name in files if name not in changed]
     if changed:
         _say(console, f"rebuilt: {', '.join(changed)}")

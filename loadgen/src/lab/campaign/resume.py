@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured
@@ -12,14 +13,14 @@ from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
-from lab.errors import LabError
+from lab.errors import LabError, RawDataError
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
 from lab.load.engines import ENGINES, Engine
-from lab.load.measure import RECORD
-from lab.model import Json, Row, Snapshot, TrialRecord
+from lab.load.measure import PLAN, RECORD
+from lab.model import Json, Row, Snapshot, TrialPlan, TrialRecord
 from lab.store import manifest
 from lab.store.manifest import Manifest
-from lab.store.records import read_json, read_object
+from lab.store.records import read_json, read_object, writing
 from lab.store.run_dir import check_space
 
 
@@ -130,25 +131,41 @@ def still_running(
         last = next((row for row in reversed(rows) if row.server == server and row.launch), None)
         if last is None:
             continue
-        record = read_json(run_dir / "raw" / last.trial / RECORD, TrialRecord)
+        try:
+            record = read_json(run_dir / "raw" / last.trial / RECORD, TrialRecord)
+        except RawDataError:
+            continue  # Nobody knows which JVM it began on.
+        if record.lost:
+            continue
         if now.jvm_started_ms is not None and record.before.jvm_started_ms == now.jvm_started_ms:
             found[server] = last.launch, last.arm
     return found
 
 
 def put_away(run_dir: Path) -> list[str]:
-    """Move folders of trials that never finished out of the way, keeping all that is in them;
-    the names they have now."""
+    """Move folders of trials that never finished out of the way, keeping all that is in them, and
+    folders of trials of which neither record nor plan can be read. The names they have now. Raises
+    CannotWrite."""
     moved = []
     for raw in sorted((run_dir / "raw").glob("*")):
-        if not raw.is_dir() or (raw / RECORD).exists():
+        if not raw.is_dir() or ((raw / RECORD).exists() and _known(raw)):
             continue
         target = next(
             folder
             for number in range(1, 10_000)
             if not (folder := run_dir / "abandoned" / f"{raw.name}-{number}").exists()
         )
-        target.parent.mkdir(exist_ok=True)
-        raw.rename(target)
+        with writing(target):
+            target.parent.mkdir(exist_ok=True)
+            raw.rename(target)
         moved.append(f"{target.parent.name}/{target.name}")
     return moved
+
+
+def _known(raw: Path) -> bool:
+    """Whether a trial's record can be read, or at least its plan."""
+    for name, kind in ((RECORD, TrialRecord), (PLAN, TrialPlan)):
+        with suppress(RawDataError):
+            read_json(raw / name, kind)
+            return True
+    return False

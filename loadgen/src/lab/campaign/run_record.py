@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from lab.campaign.tools import Place
 from lab.errors import Interrupted
 from lab.model import Fairness, Json, Snapshot
@@ -51,14 +54,20 @@ def begin(
 
 
 @contextmanager
-def ending(end: Callable[[Status], None]) -> Iterator[None]:
-    """Call `end` with how the run ended, whatever ends it."""
-    status: Status = "failed"
+def ending(end: Callable[[Status], None], console: Console) -> Iterator[None]:
+    """Call `end` with how the run ended, whatever ends it. Where the run failed, what `end` raises
+    is only printed: the first error tells what happened."""
     try:
         yield
-        status = "complete"
-    except Interrupted:
-        status = "interrupted"
+    except BaseException as first:
+        try:
+            end("interrupted" if isinstance(first, Interrupted) else "failed")
+        except Exception as second:
+            warn(console, f"{type(second).__name__}: {second}")
         raise
-    finally:
-        end(status)
+    end("complete")
+
+
+def warn(console: Console, text: str) -> None:
+    """One line for the user; the run goes on."""
+    console.print(Text(f"warning: {text}"), soft_wrap=True)

@@ -12,14 +12,16 @@ from lab.system.stack import Stack
 
 
 class AgentMarks:
-    """The trials of one run. A trial goes on without the agent, unseen live: the first call that it
-    does not answer is a warning, and from then on it is told nothing more."""
+    """The trials of one run. A trial goes on without the agent, unseen live: after the first call
+    that it does not answer it is told nothing more of this trial, as every such call takes seconds.
+    The next trial tries again. A warning says when the agent is lost, once until it is back."""
 
     def __init__(self, run: str, stack: Stack, warn: Callable[[str], None]) -> None:
         self._run = run
         self._stack = stack
         self._warn = warn
         self._lost = False
+        self._warned = False
 
     @contextmanager
     def trial(
@@ -32,6 +34,7 @@ class AgentMarks:
         def mark(phase: str) -> None:
             self._tell(lambda: self._stack.agent.mark(self._run, plan, phase, expires_s, light_rps))
 
+        self._lost = False
         mark("warmup")
         try:
             yield mark
@@ -54,9 +57,11 @@ class AgentMarks:
             call()
         except LabUnreachable as failure:
             self._lose(failure)
+        else:
+            self._warned = False
 
     def _lose(self, failure: LabUnreachable) -> None:
-        if not self._lost:
-            what = "no live view of this run, and maybe nobody watches the toxics"
+        if not self._warned:
+            what = "no live view of this trial, and maybe nobody watches the toxics"
             self._warn(f"{what}: {failure}")
-        self._lost = True
+        self._lost = self._warned = True

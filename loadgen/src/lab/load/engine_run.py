@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.model import TrialPlan
+from lab.store.records import writing
 from lab.system.host import System
 
 STEP_S = 0.2
@@ -55,9 +56,10 @@ class EngineRun:
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for an engine's files; it is gone afterwards."""
+    """An empty folder for an engine's files; it is gone afterwards. Raises CannotWrite."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    with writing(folder):
+        folder.mkdir(parents=True)
     try:
         yield folder
     finally:

@@ -4,34 +4,93 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from lab.errors import RawDataError
 from lab.load.engines import Engine
-from lab.model import Latency, Measurement, Reading, Snapshot, TrialRecord, needed_samples
+from lab.load.engines.base import last_line
+from lab.model import (
+    CLOCK_SET,
+    Latency,
+    Measurement,
+    Reading,
+    Snapshot,
+    TrialPlan,
+    TrialRecord,
+    needed_samples,
+)
 from lab.store.records import read_json
 
+# The plan, written before the load begins, and everything known about the trial after it.
+PLAN = "plan.json"
 RECORD = "trial.json"
+# Wall clock and monotonic clock may part by this much. Time servers slew both alike, and only a
+# step of the wall clock parts them. The window's series are found by the wall clock, and scraped
+# every second.
+CLOCK_STEP_S = 0.5
 
 
 def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
-    """The measurement of the trial in the folder `raw`.
+    """The measurement of the trial in the folder `raw`. The engine's output is condensed first,
+    where that is not done yet.
 
-    Raises RawDataError when its record cannot be read. Where the engine's output cannot be read,
-    the measurement has no reading and says why.
+    Raises RawDataError when its record cannot be read, and CannotWrite. Where the engine's output
+    cannot be read, the measurement has no reading and says why.
     """
     record = read_json(raw / RECORD, TrialRecord)
+    if record.problem is not None:
+        return Measurement(record, None, record.problem)
     engine = next((e for e in engines if e.name == record.plan.engine), None)
     if engine is None:
         raise RawDataError(raw / RECORD, None, f"no engine is called {record.plan.engine}")
-    if record.problem is not None:
-        return Measurement(record, None, record.problem)
     try:
+        engine.condense(record.plan, raw)
         reading = engine.read(record.plan, raw)
     except RawDataError as failure:
         return Measurement(record, None, failure.said)
+    except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
+        problem = f"the output of {engine.name} is not what it writes: {failure}"
+        return Measurement(record, None, problem)
+    if record.status:
+        return Measurement(record, None, _ended(record, engine, raw))
+    stepped = _clock_stepped(record)
+    if stepped is not None:
+        reading = dataclasses.replace(reading, problems=(*reading.problems, stepped))
     return Measurement(record, supported(reading))
+
+
+def _ended(record: TrialRecord, engine: Engine, raw: Path) -> str:
+    """How the engine ended that printed a whole result and yet failed."""
+    how = f"ended with status {record.status}"
+    if record.status < 0:
+        names = {one.value: one.name for one in signal.Signals}
+        how = f"was killed by {names.get(-record.status, -record.status)}"
+    output = raw / engine.schedule(record.plan, raw).output
+    return f"{engine.name} {how}: {last_line(output, 'it said nothing')}"
+
+
+def _clock_stepped(record: TrialRecord) -> str | None:
+    """Why the window's place in time is not known, if it is not."""
+    if record.wall_s is None or abs(record.wall_s - record.run_s) <= CLOCK_STEP_S:
+        return None
+    return f"{CLOCK_SET}: it took {record.run_s:.1f} s, and {record.wall_s:.1f} s by the wall clock"
+
+
+def lost(
+    raw: Path, problem: str, began_at: datetime, before: Mapping[str, Snapshot]
+) -> Measurement:
+    """The measurement of a trial whose record cannot be read, from its plan. `before` are the
+    servers as the run began. Raises RawDataError where there is no plan either."""
+    path = raw / PLAN
+    plan = read_json(path, TrialPlan)
+    if plan.trial != raw.name or plan.server not in before:
+        raise RawDataError(path, None, "is not the plan of a trial of this run")
+    record = TrialRecord.of_lost(plan, problem, began_at, before[plan.server])
+    return Measurement(record, None, problem)
 
 
 def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -52,9 +111,14 @@ def folders(raw: Path) -> tuple[list[Path], tuple[str, ...]]:
 
 def first_snapshot(raw: Path, server: str) -> Snapshot | None:
     """The snapshot before a server's first trial, of the trials in a run's `raw` that ended. None
-    where no trial ended. Raises RawDataError."""
-    records = (read_json(folder / RECORD, TrialRecord) for folder in folders(raw)[0])
-    return next((one.before for one in records if one.plan.server == server), None)
+    where no trial ended. Trials whose record cannot be read are left out. Raises RawDataError for a
+    folder that is not a trial's."""
+    for folder in folders(raw)[0]:
+        with suppress(RawDataError):
+            one = read_json(folder / RECORD, TrialRecord)
+            if one.plan.server == server and not one.lost:
+                return one.before
+    return None
 
 
 def supported(reading: Reading) -> Reading:

@@ -1,6 +1,7 @@
 """Run one trial: put load on a server with an engine, and keep everything in a raw folder.
 
-Everything that happened goes to `trial.json` beside the engine's own output. Nothing is computed.
+The plan goes to `plan.json` before the load, and everything that happened to `trial.json` beside
+the engine's own output. Nothing is computed.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lab.errors import LabUnreachable, RawDataError
+from lab.errors import LabError, LabUnreachable
 from lab.judge.predict import Prediction
 from lab.load.agent_marks import AgentMarks
 from lab.load.engine_run import STEP_S, EngineRun
 from lab.load.engines.base import Engine, Schedule, StartCheck
-from lab.load.measure import RECORD
+from lab.load.measure import PLAN, RECORD
 from lab.load.peaks import Peaks
 from lab.load.window import Edge, Window
 from lab.model import Snapshot, TrialPlan, TrialRecord, Warmth
-from lab.store.records import write_json
+from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
 from lab.system.jvm import settled
 from lab.system.stack import Stack
@@ -58,12 +59,14 @@ class _Start:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """A measured run that is over. It took `run_s` until its script was taken back. `problem`: why
-    its output is not that of a whole run; `late`: the engine did not end in time."""
+    """A measured run that is over. It took `run_s` until its script was taken back, and `wall_s` by
+    the wall clock. `problem`: why its output is not that of a whole run; `late`: the engine did not
+    end in time."""
 
     start: _Start
     window: Window
     run_s: float
+    wall_s: float
     problem: str | None
     late: bool
     notes: tuple[str, ...]
@@ -107,11 +110,12 @@ class Runner:
         `before` is the server as it was read back just now. `unequal` says what makes its
         comparison unfair. `warmth` is the proof that its JVM is warm. `peak_engine` makes the peaks
         of a spike (None: the trial's own engine). `prediction` is what is expected of the trial,
-        and `known` are notes from before it. An engine that does not end is ended. Output that
-        cannot be used is kept, and the record says so. Raises EngineError where an engine cannot be
-        started, WordError, or Interrupted after every engine was ended.
+        and `known` are notes from before it. An engine that does not end is ended, and the record
+        says so. The engine's output is kept as it is (`measure` condenses it). Raises EngineError
+        where an engine cannot be started, WordError, CannotWrite, or Interrupted after every engine
+        was ended.
         """
-        raw.mkdir(parents=True)
+        self.begin(plan, raw)
         schedule = engine.schedule(plan, raw)
         demand = prediction.demand if prediction else None
         peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
@@ -127,7 +131,7 @@ class Runner:
         # The snapshot comes first: neither would see a toxic that comes and goes between the two.
         seen = self._agent.toxics_seen()
         unsettled = self._unsettled(plan.server)
-        unreadable = _condense(engine, plan, raw)
+        sync_folder(raw)
         record = TrialRecord(
             plan=plan,
             engine_version=version,
@@ -135,6 +139,7 @@ class Runner:
             status=process.poll() or (-signal.SIGKILL if ran.late else 0),
             run_started_at=started_at,
             run_s=ran.run_s,
+            wall_s=ran.wall_s,
             window_offset_s=schedule.window_offset_s,
             before=before,
             after=after,
@@ -152,9 +157,23 @@ class Runner:
             demand=demand,
             expected_p95_ms=prediction.expected_p95_ms if prediction else None,
             unwatched=tuple(unwatched(seen, started_at, ended_at, script)),
-            problem=ran.problem or unreadable,
+            problem=ran.problem,
         )
         write_json(raw / RECORD, record)
+
+    def begin(self, plan: TrialPlan, raw: Path) -> None:
+        """Make the trial's raw folder, which must not exist yet, with its plan in it. Raises
+        CannotWrite."""
+        with writing(raw):
+            raw.mkdir(parents=True)
+        write_json(raw / PLAN, plan)
+        sync_folder(raw)
+
+    def lost(self, plan: TrialPlan, problem: str, before: Snapshot, raw: Path) -> None:
+        """Keep a trial that could not begin, as `trial` keeps one that ended. `before` is the
+        server as the run began. Raises CannotWrite."""
+        self.begin(plan, raw)
+        write_json(raw / RECORD, TrialRecord.of_lost(plan, problem, self._system.now(), before))
 
     def _run(
         self,
@@ -182,7 +201,9 @@ class Runner:
             problem = f"{plan.engine} did not end within {OVERTIME_S:.0f} s after its time"
             problem += ", and was stopped"
         notes = _known(start.problem, undone)
-        return _Ran(start, window, start.run.elapsed_s, problem, late, notes)
+        run_s = start.run.elapsed_s
+        wall_s = (self._system.now() - start.run.started_at).total_seconds()
+        return _Ran(start, window, run_s, wall_s, problem, late, notes)
 
     @contextmanager
     def _started(self, plan: TrialPlan, schedule: Schedule, raw: Path) -> Iterator[_Start]:
@@ -255,12 +276,12 @@ class Runner:
     def _edge(self, plan: TrialPlan, run: EngineRun) -> Edge:
         return Edge.read(plan.server, run.process, self._stack, self._system)
 
-    def snapshot(self, server: str) -> Snapshot:
+    def snapshot(self, server: str, wait_s: float = RESTART_S) -> Snapshot:
         """The server as it reads back now. Waits for one that is just being restarted.
 
-        Raises LabUnreachable when it stays away for RESTART_S.
+        Raises LabUnreachable when it stays away for `wait_s`.
         """
-        until = self._system.monotonic() + RESTART_S
+        until = self._system.monotonic() + wait_s
         while True:
             try:
                 return self._stack.snapshot(server)
@@ -279,7 +300,7 @@ class Runner:
         """Take the script's toxics back. A note on what is in the way of that."""
         try:
             script.undo()
-        except LabUnreachable as failure:
+        except LabError as failure:
             text = f"the scripted toxics could not be taken back: {failure}"
             self._watcher.warn(text)
             return text
@@ -294,12 +315,3 @@ class Runner:
 
 def _known(*notes: str | None) -> tuple[str, ...]:
     return tuple(note for note in notes if note is not None)
-
-
-def _condense(engine: Engine, plan: TrialPlan, raw: Path) -> str | None:
-    """Condense the engine's output. Why that is not possible, if it is not."""
-    try:
-        engine.condense(plan, raw)
-    except RawDataError as failure:
-        return failure.said
-    return None

@@ -38,6 +38,9 @@ from lab.model.result import (
     lost_rps,
 )
 from lab.model.trial import (
+    CLOCK_SET,
+    NOT_BACK,
+    NOT_BEGUN,
     Exported,
     Fairness,
     Identity,

@@ -9,6 +9,12 @@ from datetime import datetime, timedelta
 from lab.model.experiment import Json, TrialPlan
 from lab.model.verdict import Bound, Demand
 
+# How the problem of a trial begins that could not begin: its server was away, or another part.
+NOT_BACK = "the server did not come back"
+NOT_BEGUN = "the trial could not begin"
+# How the reason begins where the window's place in time is not known.
+CLOCK_SET = "the clock of the machine was set during the trial"
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -216,7 +222,10 @@ class TrialRecord:
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
+    * `wall_s` is what the wall clock says that `run_s` took, which is by a clock that never jumps
     * `problem` is why the engine's output is not that of a whole run
+    * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
+      begin, or its record cannot be read. `before` is then the server as the run began
     """
 
     plan: TrialPlan
@@ -243,6 +252,29 @@ class TrialRecord:
     expected_p95_ms: float | None = None
     unwatched: tuple[Unwatched, ...] = ()
     problem: str | None = None
+    wall_s: float | None = None
+    lost: bool = False
+
+    @classmethod
+    def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:
+        """The record of a trial of which only the plan is known; `before` is the server as the run
+        began."""
+        return cls(
+            plan=plan,
+            engine_version="",
+            argv=(),
+            status=0,
+            run_started_at=at,
+            run_s=0.0,
+            window_offset_s=0.0,
+            before=before,
+            after=None,
+            after_problem=problem,
+            usage=Usage(0.0, None, None, None),
+            warmth=Warmth(steady=False, cycles=(), problem=problem, provable=False),
+            problem=problem,
+            lost=True,
+        )
 
     def window(self, window_s: float) -> tuple[datetime, datetime]:
         """Start and end of the measured window."""

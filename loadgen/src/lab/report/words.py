@@ -31,8 +31,8 @@ LOADS_LEGEND = (
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended. Of the kind: `title` says what its
-    trials are, `verb` measures it without a file, and `load_name` is what a trial's load is called
+    `unfinished` are raw folders of trials that never ended or cannot be read. Of the kind: `title`
+    says what its trials are, `verb` measures it without a file, `load_name` names a trial's load
     where conditions differ."""
 
     manifest: Manifest
@@ -184,7 +184,7 @@ def notes(of: Content) -> Iterator[str]:
     out."""
     yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
-        yield f"raw/{name} has no trial.json: that trial never ended, and is not in any table"
+        yield f"raw/{name} is not in any table: its trial never ended, or cannot be read"
 
 
 def invalid(of: Content) -> list[str]:

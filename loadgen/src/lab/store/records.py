@@ -1,6 +1,8 @@
 """Frozen dataclasses as files and back: JSON objects, and rows of CSV.
 
 Every file is written under a temporary name and then renamed, so a reader never sees half of one.
+File and folder are flushed to disk, so a power cut leaves the old file or the new one. What cannot
+be written is a CannotWrite.
 """
 
 from __future__ import annotations
@@ -11,15 +13,20 @@ import gzip
 import io
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast, get_args, get_type_hints
+from typing import IO, Any, cast, get_args, get_type_hints
 
 import msgspec
 
-from lab.errors import RawDataError
+from lab.errors import CannotWrite, RawDataError
+
+# What reading a damaged file may raise: of the disk, of gzip, of JSON, and of values that are not
+# what they should be.
+UNREADABLE = (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError, AttributeError)
 
 
 def time_text(moment: datetime) -> str:
@@ -73,23 +80,66 @@ def json_text(value: object) -> str:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a value as JSON: temporary file, flushed to disk, renamed."""
+    """Write a value as JSON. Raises CannotWrite."""
     write_text(path, json_text(value))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8: temporary file, flushed to disk, renamed."""
+    """Write a file in UTF-8. Raises CannotWrite."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file: temporary file, flushed to disk, renamed."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
+    """Write a file. Raises CannotWrite."""
+    with _replacing(path) as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Any OSError of the block is a CannotWrite of this path."""
+    try:
+        yield
+    except OSError as failure:
+        raise CannotWrite(path, failure) from None
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of `path` in one step when the block is done. What
+    cannot be written whole leaves nothing behind: on a full disk the next file needs the room."""
+    part = path.with_name(path.name + ".part")
+    with writing(path):
+        try:
+            with part.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to disk. Raises OSError."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder, the files in it, and its own name to disk. Raises CannotWrite."""
+    with writing(folder):
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                sync(path)
+        sync(folder)
+        sync(folder.parent)
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -100,13 +150,14 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_packed_lines(path: Path, lines: Iterable[object]) -> None:
-    """Write plain JSON values, one per line, gzipped: temporary file, renamed. The same lines
-    always give the same bytes, as the gzip header has no time stamp."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
+    """Write plain JSON values, one per line, gzipped. The same lines always give the same bytes, as
+    the gzip header has no time stamp. Raises CannotWrite."""
+    with (
+        _replacing(path) as file,
+        gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed,
+    ):
         for line in lines:
             packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-    part.replace(path)
 
 
 @contextmanager
@@ -124,8 +175,10 @@ def packed_lines(path: Path) -> Iterator[Iterator[Any]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             yield values(file)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as failure:
-        raise RawDataError(path, number or None, f"cannot be read: {failure}") from None
+    except UNREADABLE as failure:
+        # An OSError's own text has the path, which is not the same wherever a run lies.
+        said = getattr(failure, "strerror", None) or failure
+        raise RawDataError(path, number or None, f"cannot be read: {said}") from None
 
 
 def header_of(path: Path, lines: Iterator[Any], version: int) -> dict[str, Any]:
@@ -137,14 +190,47 @@ def header_of(path: Path, lines: Iterator[Any], version: int) -> dict[str, Any]:
 
 
 def append_row(path: Path, columns: Sequence[str], cells: Sequence[str]) -> None:
-    """Add one CSV row (to a new file: the header too) in one write, flushed to disk."""
-    text = csv_text([cells] if path.exists() else [columns, cells])
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    """Add one CSV row (to a new file: the header too), flushed to disk: all of it or nothing.
+    Raises CannotWrite."""
+    with writing(path):
+        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            length = os.fstat(number).st_size
+            left = csv_text([cells] if length else [columns, cells]).encode()
+            try:
+                while left:  # A disk that is almost full takes a part.
+                    left = left[os.write(number, left) :]
+                os.fsync(number)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(number, length)
+                raise
+        finally:
+            os.close(number)
+        if not length:
+            sync(path.parent)
+
+
+def whole_rows(path: Path) -> tuple[bytes, bool]:
+    """The rows of a file of `append_row`, and whether a last one that a power cut left torn is cut
+    off. Raises RawDataError."""
     try:
-        os.write(file, text.encode())
-        os.fsync(file)
-    finally:
-        os.close(file)
+        content = path.read_bytes()
+    except OSError as failure:
+        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+    whole = content[: content.rstrip(b"\0").rfind(b"\n") + 1]
+    return whole, len(whole) < len(content)
+
+
+def drop_torn_row(path: Path) -> bool:
+    """Cut a torn last row off the file, so that rows can be added. Whether there was one. Raises
+    RawDataError and CannotWrite."""
+    if not path.exists():
+        return False
+    whole, torn = whole_rows(path)
+    if torn:
+        write_bytes(path, whole)
+    return torn
 
 
 def cell(value: object, decimals: int) -> str:
@@ -185,29 +271,31 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_rows[T](path: Path, kind: type[T]) -> tuple[T, ...]:
-    """The rows of a CSV file whose columns are the fields of the dataclass `kind`. Raises
-    RawDataError."""
+    """The rows of a CSV file whose columns are the fields of the dataclass `kind`, without a torn
+    last row (see `whole_rows`). Raises RawDataError."""
     hints = get_type_hints(kind)
     optional = {name for name, hint in hints.items() if type(None) in get_args(hint)}
-    rows = []
+    rows: list[T] = []
+    number = 0
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            wrong = set(reader.fieldnames or ()) ^ hints.keys()
-            if wrong:
-                problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
-                raise RawDataError(path, 1, problem)
-            for cells in reader:
-                if None in cells or None in cells.values():
-                    raise RawDataError(path, reader.line_num, "has not a cell for each column")
-                known = {name: text for name, text in cells.items() if text or name not in optional}
-                values = dict.fromkeys(optional) | known
-                rows.append(msgspec.convert(values, kind, strict=False))
-    except OSError as failure:
-        raise RawDataError(path, None, f"cannot be read: {failure.strerror}") from None
+        text, _ = whole_rows(path)
+        reader = csv.DictReader(io.StringIO(text.decode(), newline=""), strict=True)
+        if not text:
+            return ()
+        wrong = set(reader.fieldnames or ()) ^ hints.keys()
+        if wrong:
+            problem = f"does not have the columns of {path.name}: {', '.join(sorted(wrong))}"
+            raise RawDataError(path, 1, problem)
+        for cells in reader:
+            number = reader.line_num
+            if None in cells or None in cells.values():
+                raise RawDataError(path, number, "has not a cell for each column")
+            known = {name: text for name, text in cells.items() if text or name not in optional}
+            values = dict.fromkeys(optional) | known
+            rows.append(msgspec.convert(values, kind, strict=False))
     except msgspec.ValidationError as failure:
         problem = f"is not a row of {path.name}: {failure}"
-        raise RawDataError(path, reader.line_num, problem) from None
+        raise RawDataError(path, number, problem) from None
     except (csv.Error, UnicodeDecodeError) as failure:
         raise RawDataError(path, None, f"is not CSV: {failure}") from None
     return tuple(rows)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
 from datetime import datetime
 from pathlib import Path
 
-from lab.errors import LabError, LabUnreachable, WordError
+from lab.errors import CannotWrite, LabError, LabUnreachable, WordError
+from lab.store.records import sync, writing
 
-MIN_FREE_BYTES = 512 * 1024 * 1024
+MIB = 1024 * 1024
+# For all that is not an engine's output: records and series of a trial (some 100 KiB), and the
+# run's report with its figures.
+RESERVE_BYTES = 8 * MIB
 
 
 def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
@@ -23,7 +28,9 @@ def new_run_dir(results: Path, started_at: datetime, name: str) -> Path:
         except FileExistsError:
             continue
         except OSError as failure:
-            raise LabError(f"cannot write to {results}: {failure.strerror}") from None
+            raise CannotWrite(run_dir, failure) from None
+        with writing(results):
+            sync(results)
         return run_dir
     raise LabError(f"{results} has 99 runs called {stamp}")
 
@@ -40,18 +47,22 @@ def find_run_dir(results: Path, word: str, name: str) -> Path:
 
 
 def point_latest(run_dir: Path) -> None:
-    """Point results/latest to the run, in one step."""
+    """Point results/latest to the run, in one step. Raises CannotWrite."""
+    latest = run_dir.parent / "latest"
     part = run_dir.parent / f".latest-{os.getpid()}"
-    part.unlink(missing_ok=True)
-    part.symlink_to(run_dir.name)
-    part.replace(run_dir.parent / "latest")
+    with writing(latest):
+        part.unlink(missing_ok=True)
+        part.symlink_to(run_dir.name)
+        part.replace(latest)
 
 
-def check_space(results: Path) -> None:
-    """Raises LabError unless there is room for a run."""
+def check_space(results: Path, needed_bytes: float = 0, what: str = "a run") -> None:
+    """Raises LabError unless there is room for so much more, and for RESERVE_BYTES beside it;
+    LabUnreachable where the folder cannot be used."""
     try:
         free = shutil.disk_usage(results).free
     except OSError as failure:
         raise LabUnreachable(f"cannot use {results}: {failure.strerror}") from None
-    if free < MIN_FREE_BYTES:
-        raise LabError(f"{results} has {free // 2**20} MiB free; a run needs 512")
+    needed = math.ceil((needed_bytes + RESERVE_BYTES) / MIB)
+    if free < needed * MIB:
+        raise LabError(f"{results} has {free // MIB} MiB free; {what} needs {needed} MiB")

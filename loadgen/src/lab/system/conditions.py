@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from lab.errors import LabError, LabUnreachable
+from lab.errors import LabUnreachable
 from lab.model import AS_IT_IS, Condition
 from lab.model.knobs import GENERATOR, GENERATOR_CPUS, KNOBS, LIVE, STARTS_AS
 from lab.model.toxic_script import applied, concerns
@@ -68,7 +68,8 @@ class Conditions:
         self._clock = clock
         self._unhurried = unhurried or Clock()
         self._servers: dict[str, _Server] = {}
-        self._toxics: tuple[Mapping[str, str], ...] = ()
+        # None: a change of them failed half-way, so nothing tells what is in force.
+        self._toxics: tuple[Mapping[str, str], ...] | None = ()
         self._before: ToxicsInForce | None = None
         self._touched: tuple[tuple[str, str], ...] = ()
         self._generator: float | None = None
@@ -76,15 +77,15 @@ class Conditions:
     @property
     def as_it_is(self) -> bool:
         """Nothing is changed."""
-        return not self._servers and not self._toxics and self._generator is None
+        return not self._servers and self._toxics == () and self._generator is None
 
     def recreates(self, server: str, condition: Condition) -> bool:
         """Whether the condition takes a new JVM of this server."""
         return _starting(self._host(server)) != _starting(condition.host)
 
     def bring(self, server: str, condition: Condition) -> None:
-        """Change the lab to this condition, for a trial of this server. Raises LabError; after
-        that only `restore` knows what is in force."""
+        """Change the lab to this condition, for a trial of this server. Raises LabError; what is
+        in force then is found out by the next `bring`, or by `restore`."""
         for other in [name for name in self._servers if name != server]:
             self._put_back(other, self._clock)
         self._bring_toxics(condition.toxics)
@@ -103,7 +104,7 @@ class Conditions:
 
     def restore(self) -> list[str]:
         """Put everything back as it was found, also after an interrupt. Returns a line for each
-        part that could not be put back."""
+        part that could not be put back; whatever fails, the others are tried."""
         parts = [
             partial(self._bring_generator, None, self._unhurried),
             partial(self._bring_toxics, ()),
@@ -113,7 +114,7 @@ class Conditions:
         for part in parts:
             try:
                 part()
-            except LabError as failure:
+            except Exception as failure:
                 problems.append(f"the lab could not be put back as it was: {failure}")
         return problems
 
@@ -166,23 +167,23 @@ class Conditions:
         return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}
 
     def _bring_toxics(self, wanted: tuple[Mapping[str, str], ...]) -> None:
-        if [dict(words) for words in self._toxics] == [dict(words) for words in wanted]:
+        if self._toxics is not None and [*map(dict, self._toxics)] == [*map(dict, wanted)]:
             return
-        requests = [parse_toxic(words) for words in wanted]
+        self._toxics = None
         toxiproxy = self._stack.toxiproxy
         if self._before is not None:
             after = toxiproxy.restore(self._before, self._touched)
             self._undo_log.toxics_back(self._touched, after)
-            self._toxics, self._before, self._touched = (), None, ()
-        if not requests:
-            return
-        self._before = before = expected = toxiproxy.in_force()
-        self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
+            self._before, self._touched = None, ()
+        if wanted:
+            requests = [parse_toxic(words) for words in wanted]
+            self._before = before = expected = toxiproxy.in_force()
+            self._touched = tuple(dict.fromkeys(concerns(request) for request in requests))
+            for request in requests:
+                expected = applied(expected, request)
+                self._undo_log.toxic(concerns(request), before, expected)
+                toxiproxy.apply(request)
         self._toxics = tuple(wanted)
-        for request in requests:
-            expected = applied(expected, request)
-            self._undo_log.toxic(concerns(request), before, expected)
-            toxiproxy.apply(request)
 
     def _bring_generator(self, wanted: float | None, clock: Clock) -> None:
         if self._generator == wanted:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.errors import EngineError, Interrupted
+from lab.store.records import writing
 
 GRACE_S = 3.0
 CPU_STAT = tuple(Path("/sys/fs/cgroup", part, "cpu.stat") for part in ("", "cpu", "cpu,cpuacct"))
@@ -166,9 +167,11 @@ class System(Clock):
 
     def start(self, argv: Sequence[str], output: Path) -> Process:
         """Start an engine, standard output and error to the file. It has a session of its own, so
-        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError."""
-        try:
-            with output.open("wb") as file:
+        that a Ctrl-C at the terminal reaches the driver only. Raises EngineError, CannotWrite."""
+        with writing(output):
+            file = output.open("wb")
+        with file:
+            try:
                 child = subprocess.Popen(
                     argv,
                     stdin=subprocess.DEVNULL,
@@ -177,8 +180,8 @@ class System(Clock):
                     start_new_session=True,
                     pass_fds=self._held,
                 )
-        except OSError as failure:
-            raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None
+            except OSError as failure:
+                raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None
         return Process(child)
 
     def host_cpu(self) -> HostCpu | None:

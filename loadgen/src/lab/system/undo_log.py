@@ -16,7 +16,7 @@ from lab.errors import LabUnreachable
 from lab.model import Json
 from lab.model.toxic_script import WHOLE_PROXY
 from lab.model.toxics import ToxicsInForce, read_toxic
-from lab.store.records import read_json, write_json
+from lab.store.records import read_json, write_json, writing
 from lab.system.stack import Stack
 
 Kind = Literal["toxic", "knob"]
@@ -55,7 +55,7 @@ class UndoLog:
 
     Call `toxic` and `knob` before a change, `toxics_back` and `knobs_back` after it was taken back.
     An entry stays until the lab reads back as it was found before the first change. Raises
-    RawDataError for a file that is not an undo log.
+    RawDataError for a file that is not an undo log. What changes the file raises CannotWrite.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -135,7 +135,8 @@ class UndoLog:
         if self._touched:
             write_json(self._path, Kept(tuple(self._touched.values())))
         else:
-            self._path.unlink(missing_ok=True)
+            with writing(self._path):
+                self._path.unlink(missing_ok=True)
 
 
 def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:

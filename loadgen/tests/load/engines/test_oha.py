@@ -4,6 +4,7 @@ import dataclasses
 import heapq
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -24,19 +25,21 @@ Answer = tuple[float | None, float, float, int]
 
 def store(folder: Path, answers: Iterable[Answer], errors: dict[str, int], total_s: float) -> None:
     """What oha 1.12 leaves behind."""
+    answers = list(answers)
     with closing(sqlite3.connect(folder / DATABASE)) as database:
         database.execute(
             "CREATE TABLE oha (url TEXT NOT NULL, start REAL NOT NULL, "
             "start_latency_correction REAL, end REAL NOT NULL, duration REAL NOT NULL, "
             "status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
         )
-        database.executemany(
-            "INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", list(answers)
-        )
+        database.executemany("INSERT INTO oha VALUES ('/', ?2, ?1, ?3, ?3 - ?2, ?4, 2, 0)", answers)
         database.commit()
-    (folder / SUMMARY).write_text(
-        json.dumps({"summary": {"total": total_s}, "errorDistribution": errors})
-    )
+    summary = {
+        "summary": {"total": total_s},
+        "statusCodeDistribution": Counter(str(status) for *_, status in answers),
+        "errorDistribution": errors,
+    }
+    (folder / SUMMARY).write_text(json.dumps(summary))
 
 
 def read_back(
@@ -49,10 +52,9 @@ def read_back(
 
 
 def read_summary(folder: Path, trial: TrialPlan, rows: Iterable[Answer]) -> Reading:
-    """As above, with the summary of a real run, which is in the folder."""
-    summary = (folder / SUMMARY).read_text()
-    store(folder, rows, {}, 1.0)
-    (folder / SUMMARY).write_text(summary)
+    """As above, with the length and the errors of a real run, whose summary is in the folder."""
+    summary = json.loads((folder / SUMMARY).read_text())
+    store(folder, rows, summary["errorDistribution"], summary["summary"]["total"])
     Oha().condense(trial, folder)
     return Oha().read(trial, folder)
 
@@ -289,6 +291,67 @@ def test_condensing_deletes_the_database_and_is_the_same_every_time(
         assert not (tmp_path / DATABASE).exists()
         packed.append((tmp_path / ANSWERS).read_bytes())
     assert packed[0] == packed[1]
+
+
+def stored_answers(folder: Path, database: str) -> None:
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute(database)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("left", "stored"), [("end < 0", 0), ("end < 0.05", 5)], ids=["empty", "a part"]
+)
+def test_a_disk_that_was_full_is_named_and_not_the_server(
+    plan: Plan, tmp_path: Path, left: str, stored: int
+) -> None:
+    # oha writes its JSON first, then all rows in one transaction.
+    trial = plan(offered_rps=100, duration_s=1, warmup_s=0, engine="oha")
+    store(tmp_path, [(i / 100, i / 100, i / 100 + 0.005, 200) for i in range(90)], {}, 1.0)
+    stored_answers(tmp_path, f"DELETE FROM oha WHERE NOT ({left})")
+    (tmp_path / OUTPUT).write_text("Error: database or disk is full\n")
+    with pytest.raises(RawDataError) as refused:
+        Oha().condense(trial, tmp_path)
+    assert refused.value.said == (
+        f"answers.sqlite: holds {stored} of the 90 answers that oha counted (was the disk full?): "
+        "Error: database or disk is full"
+    )
+    assert (tmp_path / DATABASE).exists()
+    assert not (tmp_path / ANSWERS).exists()
+
+
+def test_condensed_answers_that_are_not_those_oha_counted_are_refused(
+    plan: Plan, tmp_path: Path
+) -> None:
+    trial = plan(offered_rps=10, duration_s=1, warmup_s=0, engine="oha")
+    store(tmp_path, [(0.0, 0.0, 0.1, 200), (0.1, 0.1, 0.2, 503)], {}, 1.0)
+    Oha().condense(trial, tmp_path)
+    said = json.loads((tmp_path / SUMMARY).read_text())
+    said["statusCodeDistribution"] = {"200": 2}
+    (tmp_path / SUMMARY).write_text(json.dumps(said))
+    with pytest.raises(RawDataError, match=r"holds \{200: 1, 503: 1\}, but oha counted \{200: 2\}"):
+        Oha().read(trial, tmp_path)
+
+
+@pytest.mark.parametrize("offered", [10, None])
+def test_answers_that_ended_before_they_began_are_refused(
+    plan: Plan, tmp_path: Path, offered: int | None
+) -> None:
+    trial = plan(offered_rps=offered, duration_s=1, warmup_s=0, engine="oha")
+    store(tmp_path, [(0.0, 0.0, 0.1, 200), (0.1, 0.3, 0.2, 200)], {}, 1.0)
+    with pytest.raises(RawDataError, match="1 answers ended before they began"):
+        Oha().condense(trial, tmp_path)
+
+
+def test_the_only_copy_is_deleted_when_the_condensed_one_was_read_back(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = plan(offered_rps=10, duration_s=1, warmup_s=0, engine="oha")
+    store(tmp_path, [(0.0, 0.0, 0.1, 200)], {}, 1.0)
+    monkeypatch.setattr("lab.load.engines.oha.answers", lambda _: ())
+    with pytest.raises(RawDataError, match="does not read back as it was written"):
+        Oha().condense(trial, tmp_path)
+    assert (tmp_path / DATABASE).exists()
 
 
 def test_a_truncated_answers_file_is_refused(plan: Plan, tmp_path: Path) -> None:

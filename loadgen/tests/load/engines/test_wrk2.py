@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import RawDataError, WordError
-from lab.load.engines.wrk2 import OUTPUT, Wrk2, pause_s, start_check
+from lab.load.engines.wrk2 import OUTPUT, Wrk2, good_bounds, pause_s, start_check
 from lab.load.engines.wrk2_output import Spectrum, parse
-from lab.model import Reading, TrialPlan
+from lab.model import Reading, TrialPlan, good_share
 
 Raw = Callable[[str, str], Path]
 Plan = Callable[..., TrialPlan]
@@ -45,6 +45,34 @@ def test_a_healthy_open_run_gives_corrected_and_raw_percentiles(raw: Raw, plan: 
     assert (counts.ok, counts.http_errors, counts.socket_errors) == (38898, 0, 0)
     assert counts.accounted_s == pytest.approx(20.01)
     assert (counts.sent, counts.timeouts, counts.unfinished) == (None, None, None)
+
+
+def test_a_goodput_that_is_only_known_within_bounds_is_said(raw: Raw, plan: Plan) -> None:
+    # 240 of 2402 answers were 503, 380 of them in the window: none of these, or 240.
+    reading = read(raw, "02c-mixed-10pct-503", plan(20, 200, 1))
+    assert good_share(reading) == pytest.approx(1 - 240 / 2402)
+    [note] = [one for one in reading.notes if "goodput" in one]
+    assert "36.8% to 100.0% of the window's answers were successes" in note
+    assert note.endswith("goodput takes the run's 90.0%")
+    # Where all were errors there is nothing to doubt.
+    assert not read(raw, "02-all-500", plan(20, 200, 1)).notes
+
+
+@pytest.mark.parametrize(
+    ("requests", "errors", "samples", "bounds"),
+    [
+        (1000, 0, 600, (1.0, 1.0)),
+        (1000, 100, 600, (1 - 100 / 600, 1.0)),
+        # 400 answers were before the window, so at least 100 errors were in it.
+        (1000, 500, 600, (1 - 500 / 600, 1 - 100 / 600)),
+        (1000, 900, 600, (0.0, 1 - 500 / 600)),
+        (600, 60, 600, (0.9, 0.9)),
+    ],
+)
+def test_the_bounds_of_the_share_of_successes(
+    requests: int, errors: int, samples: int, bounds: tuple[float, float]
+) -> None:
+    assert good_bounds(requests, errors, samples) == pytest.approx(bounds)
 
 
 def told(reading: Reading, path: str) -> object:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from lab.judge.gates import figures, generator, parts, server
 from lab.judge.gates.figures import NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.server import RESTARTED, compiler_told
-from lab.model import Judgement, Measurement, Observation, Snapshot, TrialRecord
+from lab.model import NOT_BACK, Judgement, Measurement, Observation, Snapshot, TrialRecord
 
 # The host's CPUs are full from this share on.
 HOST_FULL = 0.95
@@ -19,7 +19,7 @@ HOST_FULL = 0.95
 STEAL_FELT = 0.05
 # Reasons for which the server itself gave way. The trial's figures mean nothing, but that the
 # server gave way does.
-GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS)
+GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS, NOT_BACK)
 
 
 def judge(
@@ -31,6 +31,8 @@ def judge(
     where that was stored. `start` is what the trials of its server began with, None where each
     trial has conditions of its own."""
     record, reading = measurement.record, measurement.reading
+    if record.lost:
+        return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
     reasons = [*server.same_server(record)]
     notes = [*record.notes, *server.unwatched(record, long=False), *server.not_asked(record)]

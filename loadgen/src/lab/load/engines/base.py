@@ -13,6 +13,8 @@ from lab.model import Curves, Mode, Reading, TrialPlan
 
 # Above any latency expected of the lab, so that a slow answer is measured, not cut off.
 REQUEST_TIMEOUT_S = 30
+# No server here answers more: an empty handler of the JDK's HttpServer did 55,000 on two cores.
+MOST_RPS = 60_000
 PROBE_DEADLINE_S = 10.0
 MAX_THREADS = 8
 # For engines without a warm-up of their own.
@@ -66,6 +68,10 @@ class Engine(Protocol):
     def modes(self) -> frozenset[Mode]:
         """The load models it can produce."""
 
+    def answer_bytes(self, plan: TrialPlan) -> int:
+        """How much disk each answer of a run takes at most, in bytes; 0 where that does not grow
+        with the answers."""
+
     def version(self) -> str | None:
         """The engine's own version text; None where it does not run on this machine."""
 
@@ -73,7 +79,8 @@ class Engine(Protocol):
         """How to run the plan. Raises WordError when the plan's warm-up is impossible."""
 
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """After the run: replace large raw files by small ones with the same information."""
+        """After the run: replace large raw files by small ones with the same information. Does
+        nothing where that is done. Raises RawDataError and CannotWrite; the large files stay."""
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The raw files as a complete reading. Raises RawDataError naming file and line.
@@ -109,6 +116,15 @@ def first_line(argv: tuple[str, ...], marker: str) -> str | None:
         if marker in line:
             return line.strip()
     return None
+
+
+def output_bytes(
+    engine: Engine, schedule: Schedule, plan: TrialPlan, expected_rps: float | None
+) -> float:
+    """How much disk the engine's output of a trial takes at most. `expected_rps` is the rate that
+    is predicted of it, None where nobody can tell: then it is MOST_RPS."""
+    rps = plan.offered_rps or min(MOST_RPS, 2 * expected_rps if expected_rps else MOST_RPS)
+    return engine.answer_bytes(plan) * rps * schedule.total_s
 
 
 def last_line(output: Path, otherwise: str) -> str:

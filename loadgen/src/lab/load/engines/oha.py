@@ -14,8 +14,10 @@ Its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs) tells what i
   In a closed load, "aborted due to deadline" is one connection with a request in flight at the end.
   An open load counts idle connections too, so the number of unfinished requests is unknown.
 
-The SQLite file holds about 100 bytes per request. It is condensed to one histogram per second
-(`answers.jsonl.gz`), from which everything is computed, and then deleted.
+The SQLite file holds about 100 bytes per answer. oha writes it after the JSON, all at once. On a
+disk that is full by then it is empty, although the JSON is whole. So its rows are compared with the
+answers that the JSON counts, by status. Then it is condensed to one histogram per second
+(`answers.jsonl.gz`), from which everything is computed. It is deleted when that file was read back.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from lab.load.engines.base import (
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha_tickets import Answer, missing
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
-from lab.store.records import packed_lines, write_packed_lines
+from lab.store.records import packed_lines, sync, write_packed_lines, writing
 
 OUTPUT = "oha.out"
 SUMMARY = "oha.json"
@@ -93,12 +95,18 @@ class Oha:
             window_s=plan.duration_s,
         )
 
+    def answer_bytes(self, plan: TrialPlan) -> int:
+        """A row of the SQLite file: five numbers of 8 bytes, some small ones, and the URL."""
+        return 80 + len(plan.url)
+
     def condense(self, plan: TrialPlan, raw: Path) -> None:
-        """SQLite to one histogram per second, gzipped; the SQLite file is deleted."""
+        """SQLite to one histogram per second, gzipped; the SQLite file is deleted when that was
+        read back."""
         database = raw / DATABASE
         if not database.exists():
             return
-        _, errors = _summary(raw / SUMMARY)
+        said = _summary(raw / SUMMARY)
+        errors = dict(said.errors)
         aborted = errors.pop(_DEADLINE, 0)
         try:
             with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
@@ -115,14 +123,21 @@ class Oha:
                 seconds = collect(connection.execute(_ROWS), plan.offered_rps, unseen)
         except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as failure:
             raise RawDataError(database, None, f"cannot be read: {failure}") from None
+        _check_whole(database, said, seconds)
         write_packed_lines(raw / ANSWERS, (_HEAD, *map(_line, seconds)))
-        database.unlink()
+        if answers(raw) != tuple(seconds):
+            raise RawDataError(raw / ANSWERS, None, "does not read back as it was written")
+        with writing(database):
+            database.unlink()
+            sync(raw)
 
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The condensed answers of the window, and the error counts of the run."""
         schedule = self.schedule(plan, raw)
-        run_s, errors = _summary(raw / SUMMARY)
+        said = _summary(raw / SUMMARY)
+        errors = dict(said.errors)
         seconds = answers(raw)
+        _check_whole(raw / ANSWERS, said, seconds)
         window = _window(schedule, seconds)
         uncorrected = Histogram.sum_of(second.raw for second in window)
         corrected = Histogram.sum_of(second.corrected for second in window)
@@ -147,7 +162,7 @@ class Oha:
                 socket_errors=socket_errors,
                 timeouts=timeouts,
                 unfinished=unfinished,
-                accounted_s=run_s,
+                accounted_s=said.run_s,
             ),
             window_ok=window_ok,
             window_http_errors=window_http_errors,
@@ -173,11 +188,29 @@ def _window(schedule: Schedule, seconds: Iterable[Second]) -> list[Second]:
 
 def _answers(seconds: Iterable[Second]) -> tuple[int, int]:
     """Answers up to status 399, and above."""
+    statuses = _statuses(seconds)
+    errors = sum(n for status, n in statuses.items() if status > 399)
+    return statuses.total() - errors, errors
+
+
+def _statuses(seconds: Iterable[Second]) -> Counter[int]:
     statuses: Counter[int] = Counter()
     for second in seconds:
         statuses.update(second.statuses)
-    errors = sum(n for status, n in statuses.items() if status > 399)
-    return statuses.total() - errors, errors
+    return statuses
+
+
+def _check_whole(path: Path, said: _Summary, seconds: Iterable[Second]) -> None:
+    """Raises RawDataError unless the answers are those that oha counted."""
+    stored = _statuses(seconds)
+    if stored == said.statuses:
+        return
+    if stored.total() != said.statuses.total():
+        problem = f"holds {stored.total()} of the {said.statuses.total()} answers that oha counted"
+    else:
+        problem = f"holds {dict(stored)}, but oha counted {dict(said.statuses)}"
+    words = last_line(path.with_name(OUTPUT), "oha said nothing")
+    raise RawDataError(path, None, f"{problem} (was the disk full?): {words}")
 
 
 def answers(raw: Path) -> tuple[Second, ...]:
@@ -222,8 +255,10 @@ def collect(
     rows: Iterable[Answer], rate_rps: int | None, unseen: Sequence[int] = ()
 ) -> list[Second]:
     """Answers, ordered by ticket, as seconds. In an open load, `unseen` tells for each answer how
-    many earlier tickets have none."""
+    many earlier tickets have none. Raises ValueError where an answer ended before it began: its
+    clock is monotonic, so such a row is not what oha writes."""
     seconds: dict[int, Second] = {}
+    early = 0
     for index, (ticket, start, end, status) in enumerate(rows):
         due = ticket if rate_rps is None else (index + unseen[index]) / rate_rps
         if ticket - due <= _TIMER_S:
@@ -233,10 +268,16 @@ def collect(
         if second is None:
             second = seconds[at] = Second(at)
         second.statuses[status] += 1
-        second.raw.add(max(0, round((end - start) * 1e6)))
+        took_us, since_due_us = round((end - start) * 1e6), round((end - due) * 1e6)
+        if took_us < 0 or since_due_us < 0:
+            early += 1
+            continue
+        second.raw.add(took_us)
         if rate_rps is not None:
-            second.corrected.add(max(0, round((end - due) * 1e6)))
+            second.corrected.add(since_due_us)
             second.lag_us += round((ticket - due) * 1e6)
+    if early:
+        raise ValueError(f"{early} answers ended before they began")
     return [seconds[at] for at in sorted(seconds)]
 
 
@@ -262,17 +303,30 @@ def _unpacked(packed: Mapping[str, Any]) -> Histogram:
     return Histogram(Counter(dict(packed["buckets"])), packed["sum"], packed["max"])
 
 
-def _summary(path: Path) -> tuple[float, dict[str, int]]:
-    """How long the run took in seconds, and its errors by their text."""
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """oha's JSON: how long the run took, and its answers by status and errors by text."""
+
+    run_s: float
+    statuses: Counter[int]
+    errors: Mapping[str, int]
+
+
+def _summary(path: Path) -> _Summary:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        errors = {str(text): int(n) for text, n in said["errorDistribution"].items()}
-        return float(said["summary"]["total"]), errors
+        return _Summary(
+            float(said["summary"]["total"]),
+            Counter({int(status): int(n) for status, n in said["statusCodeDistribution"].items()}),
+            {str(text): int(n) for text, n in said["errorDistribution"].items()},
+        )
     except OSError:
         words = last_line(path.with_name(OUTPUT), "and said nothing")
         raise RawDataError(path, None, f"oha wrote no result: {words}") from None
     except json.JSONDecodeError as failure:
-        raise RawDataError(path, failure.lineno, f"is not JSON: {failure.msg}") from None
+        words = last_line(path.with_name(OUTPUT), "oha said nothing")
+        problem = f"is not JSON: {failure.msg} (was the disk full?): {words}"
+        raise RawDataError(path, failure.lineno, problem) from None
     except (KeyError, TypeError, ValueError, AttributeError):
-        problem = "has no summary.total, or no errorDistribution"
+        problem = "lacks summary.total, statusCodeDistribution or errorDistribution"
         raise RawDataError(path, None, problem) from None

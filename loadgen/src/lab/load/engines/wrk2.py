@@ -22,7 +22,8 @@ Its source (github.com/giltene/wrk2, src/wrk.c) and runs tell what its output me
   at once, many thousand times a second. "connect" counts connections that it gives up. Both are a
   note, never a count. After any of these the same request is due again, so wrk2 counts more
   requests than it offers where a server resets every connection.
-* Answers above 399 are counted as "Non-2xx or 3xx", and are in the latencies.
+* Answers above 399 are counted as "Non-2xx or 3xx", and are in the latencies. They are counted over
+  the whole run, so their share in the window is only known within bounds (`good_bounds`).
 * Requests without an answer at the end are recorded nowhere: sent and unfinished are unknown.
 * The exit status tells nothing.
 * Closed load: a rate far above any capacity keeps every connection busy. Then only the uncorrected
@@ -88,6 +89,10 @@ class Wrk2:
             start_check=start_check(plan.concurrency, threads),
         )
 
+    def answer_bytes(self, plan: TrialPlan) -> int:  # noqa: ARG002
+        """None: the text is small."""
+        return 0
+
     def condense(self, plan: TrialPlan, raw: Path) -> None:
         """Nothing: the text is small."""
 
@@ -117,6 +122,15 @@ class Wrk2:
                 "the latencies include the warm-up"
             )
         samples = said.recorded.count
+        notes = said.failures.notes(self.name)
+        errors = said.failures.http_errors
+        least, most = good_bounds(said.requests, errors, samples) if samples else (1.0, 1.0)
+        if least < most:
+            notes += (
+                f"wrk2 counts errors of its whole run, warm-up included: {least:.1%} to {most:.1%} "
+                "of the window's answers were successes, and goodput takes the run's "
+                f"{1 - errors / said.requests:.1%}",
+            )
         corrected = said.recorded.latency(path) if plan.mode == "open" else None
         return Reading(
             window_s=window_s,
@@ -127,7 +141,7 @@ class Wrk2:
             counts=said.failures.counts(said.requests, said.run_s),
             pause_s=pause_s(plan, said.threads),
             problems=tuple(problems),
-            notes=said.failures.notes(self.name),
+            notes=notes,
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -149,6 +163,14 @@ def pause_s(plan: TrialPlan, threads: int) -> float:
         return 0.0
     spread_s = STAGGER_S * (plan.concurrency // threads)
     return max(0.0, plan.concurrency / plan.offered_rps - spread_s)
+
+
+def good_bounds(requests: int, errors: int, samples: int) -> tuple[float, float]:
+    """The least and the most that the share of successes among the answers of the window
+    (`samples`) can be, where so many `requests` of the whole run had so many `errors`: at worst all
+    errors were in the window, at best as many as there are answers were before it."""
+    before = max(0, requests - samples)
+    return 1 - min(samples, errors) / samples, 1 - max(0, errors - before) / samples
 
 
 def start_check(concurrency: int, threads: int) -> StartCheck:

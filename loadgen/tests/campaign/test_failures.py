@@ -1,0 +1,263 @@
+"""What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
+
+import dataclasses
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.campaign.derive import derive
+from lab.errors import LabError
+from lab.experiments.stress import Objective, Stress
+from lab.load.engines import ENGINES
+from lab.load.engines.base import MOST_RPS, output_bytes
+from lab.load.engines.oha import Oha
+from lab.model import Row, TrialRecord
+from lab.store.records import read_json, to_json, write_json
+from support.bench import Bench
+from support.disk import Disk
+from support.fakes import plan
+
+STORED = Path(__file__).parent / "stored"
+LOADS: dict[str, Any] = {"servers": ("a",), "modes": ("open",), "concurrencies": (100, 200)}
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without their figures, which take most of a short run's time."""
+    monkeypatch.setattr("lab.campaign.derive.page.build", lambda *_: ("page", {"load": "<svg/>"}))
+    monkeypatch.setattr("lab.campaign.derive.page.png", lambda svg: b"png")
+
+
+def again(ready: Bench, name: str) -> Bench:
+    """The same bench from the same moment on, with another folder of results."""
+    results = ready.place.results / name
+    results.mkdir()
+    # A lab of its own for each would take most of the test's time.
+    ready.lab.system.elapsed_s = 0.0
+    ready.lab.system.processes.clear()
+    ready.lab.system.started.clear()
+    return Bench(dataclasses.replace(ready.place, results=results), ready.lab)
+
+
+@pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
+@pytest.mark.usefixtures("plain")
+def test_whichever_write_fails_the_rows_stay_and_the_run_goes_on_later(
+    ready: Bench, failing_disk: Disk, *, once: bool
+) -> None:
+    whole = again(ready, "whole")
+    failing_disk.writes = 0
+    whole.run(**LOADS)
+    writes = failing_disk.writes
+    assert writes > 40
+    for number in range(writes):
+        bench = again(ready, str(number))
+        failing_disk.fail(number, once=once)
+        with pytest.raises(LabError) as said:
+            bench.run(**LOADS)
+        failing_disk.works()
+        where = f"write {number}: {failing_disk.failed[0]}"
+        # One line; no load is left, and no half-written file.
+        assert re.search("^cannot write .*: No space left on device$", str(said.value)), where
+        assert all(process.poll() is not None for process in bench.lab.system.processes), where
+        assert not list(bench.place.results.rglob("*.part")), where
+        if not bench.lab.system.started:
+            continue
+        rows = bench.csv
+        assert whole.csv.startswith(rows), where
+        assert rows == "" or rows.endswith("\n"), where
+        if once and "manifest.json" not in failing_disk.failed[0]:
+            assert bench.manifest["status"] != "running", where
+        if bench.manifest["status"] != "complete":
+            assert bench.resume() == 0, where
+        assert bench.csv.startswith(rows), where
+        same = ("trial", "achieved_rps", "valid")
+        assert bench.column(*same) == whole.column(*same), where
+
+
+def empty(content: bytes) -> bytes:
+    return b""
+
+
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def scrambled(content: bytes) -> bytes:
+    """A block in the middle that was never written."""
+    middle = len(content) // 2
+    return content[:middle] + bytes(64) + content[middle + 64 :]
+
+
+def stored(name: str, to: Path) -> tuple[Path, Path, list[Row]]:
+    """A stored run, as it is kept today: the folder, that of its first trial, and its rows."""
+    (run,) = STORED.glob(f"*-{name}")
+    run_dir = shutil.copytree(run, to / run.name)
+    for raw in (run_dir / "raw").iterdir():
+        write_json(raw / "plan.json", read_json(raw / "trial.json", TrialRecord).plan)
+    rows = [*derive(run_dir, ENGINES, live=True).rows]
+    return run_dir, min((run_dir / "raw").iterdir()), rows
+
+
+@pytest.mark.parametrize("damage", [empty, half, scrambled])
+@pytest.mark.parametrize("name", ["scripted", "explained", "searched", "endured"])
+@pytest.mark.usefixtures("plain")
+def test_a_damaged_file_costs_one_trial_and_no_report(
+    name: str, damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    run_dir, raw, rows = stored(name, tmp_path)
+    for path in sorted(raw.iterdir()):
+        content = path.read_bytes()
+        path.write_bytes(damage(content))
+        derived = derive(run_dir, ENGINES, live=True)
+        path.write_bytes(content)
+        first, *others = derived.rows
+        assert others == rows[1:], path.name
+        assert (first.trial, first.server, first.concurrency, first.launch) == (
+            rows[0].trial,
+            rows[0].server,
+            rows[0].concurrency,
+            rows[0].launch,
+        )
+        if path.name in ("trial.json", "oha.json", "answers.jsonl.gz"):
+            assert first.achieved_rps is None
+        if path.name in ("plan.json", "oha.out"):
+            assert first == rows[0]
+        else:
+            assert not first.valid
+            assert path.name in first.invalid_reasons
+    assert derive(run_dir, ENGINES, live=True).rows == tuple(rows)
+
+
+@pytest.mark.usefixtures("plain")
+def test_damaged_panels_cost_their_pictures_only(tmp_path: Path) -> None:
+    run_dir, raw, rows = stored("unequal", tmp_path)
+    (raw / "panels.jsonl.gz").write_bytes(b"\x1f\x8b")
+    derived = derive(run_dir, ENGINES)
+    assert derived.rows == tuple(rows)
+    note = "nothing is drawn over time: panels.jsonl.gz: cannot be read"
+    assert any(trial == raw.name and note in said for trial, said in derived.notes)
+
+
+@pytest.mark.usefixtures("plain")
+def test_without_record_and_plan_a_trial_is_left_out_and_said(tmp_path: Path) -> None:
+    run_dir, raw, rows = stored("searched", tmp_path)
+    for name in ("trial.json", "plan.json"):
+        (raw / name).write_text("{")
+    derived = derive(run_dir, ENGINES)
+    assert derived.unfinished == (raw.name,)
+    assert [row.trial for row in derived.rows] == [row.trial for row in rows[1:]]
+
+
+def test_a_run_with_a_damaged_record_goes_on(ready: Bench) -> None:
+    ready.interrupt(launches=1)
+    [first, second, *_] = sorted((ready.run_dir / "raw").iterdir())
+    (first / "trial.json").write_text("{")
+    (second / "series.jsonl.gz").write_bytes(b"\x1f\x8b")
+    assert ready.resume() == 1
+    assert ready.column("trial", "valid") == [
+        ("01-a-open-c200", "false"),
+        ("02-b-open-c200", "false"),
+        ("03-a-closed-c200", "true"),
+        ("04-b-closed-c200", "true"),
+    ]
+
+
+def test_a_trial_of_which_nothing_can_be_read_is_measured_again(ready: Bench) -> None:
+    ready.interrupt()
+    first = ready.run_dir / "raw" / "01-a-open-c200"
+    for name in ("trial.json", "plan.json"):
+        (first / name).write_bytes(bytes(40))
+    assert ready.resume() == 0
+    assert min(ready.column("trial", "valid")) == ("01-a-open-c200", "true")
+    assert (ready.run_dir / "abandoned" / "01-a-open-c200-1").is_dir()
+
+
+def test_space_is_checked_before_every_trial_for_what_it_will_write(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 900 answers/s of 25 s and 1,000 bytes are 21.5 MiB; 8 MiB more are kept for the rest.
+    ready.lab.engine.each_bytes = 1000
+    free = iter([2**30, 30 * 2**20, 29 * 2**20])
+    usage = shutil.disk_usage(ready.place.results)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
+    with pytest.raises(
+        LabError, match=r"has 29 MiB free; 02-a-root-open-c200 needs 30 MiB"
+    ) as said:
+        ready.run(servers=("a",), modes=("open",), routes=("/downstream", "/"), rate_rps=900)
+    assert "\n" not in str(said.value)
+    assert ready.column("valid") == ["true"]
+    assert ready.manifest["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("plan_of", "expected_rps", "rps"),
+    [
+        ({"offered_rps": 450}, 500.0, 450),
+        ({"mode": "closed"}, 500.0, 1000),
+        ({"mode": "closed"}, None, MOST_RPS),
+        ({"mode": "closed"}, 1e6, MOST_RPS),
+    ],
+)
+def test_what_a_trial_will_write_follows_from_its_rate(
+    plan_of: dict[str, Any], expected_rps: float | None, rps: int
+) -> None:
+    of = plan(**{"mode": "open", **plan_of})
+    engine = Oha()
+    needed = output_bytes(engine, engine.schedule(of, Path()), of, expected_rps)
+    assert needed == rps * 25 * engine.answer_bytes(of)
+
+
+def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Bench) -> None:
+    stress = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    # In the second trial.
+    ready.lab.system.at(40.0, lambda: ready.lab.down.add("b"))
+    ready.run(
+        kind="stress", own=to_json(stress), concurrencies=(100,), modes=("open",), servers=("b",)
+    )
+    assert ready.column("concurrency", "valid")[0] == ("100", "true")
+    found = {one["name"]: one for one in json.loads((ready.run_dir / "findings.json").read_text())}
+    assert "the server did not come back, 2 trials in a row" in found["breaking point"]["text"]
+    assert found["server away"]["value"] > 0
+
+
+def test_a_run_without_a_valid_trial_ends_with_one_line_and_not_with_0(ready: Bench) -> None:
+    ready.lab.in_flight = 0
+    ready.lab.settings["b"] = {"backlog": 50}
+    assert ready.run() == 1
+    assert ready.text.getvalue().count("none of the 4 trials is valid") == 1
+    assert ready.manifest["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("step_s", "valid"), [(0.4, "true"), (-0.4, "true"), (5.0, "false"), (-60.0, "false")]
+)
+def test_a_clock_that_is_set_during_a_trial_makes_it_invalid(
+    ready: Bench, step_s: float, valid: str
+) -> None:
+    ready.lab.system.at(15.0, lambda: setattr(ready.lab.system, "stepped_s", step_s))
+    ready.run(servers=("a",), modes=("open",), concurrencies=(100, 200))
+    assert ready.column("valid") == [valid, "true"]
+    if valid == "false":
+        assert ready.rows[0]["invalid_reasons"].startswith(
+            "the clock of the machine was set during the trial: it took 25.0 s, and "
+            f"{25 + step_s:.1f} s by the wall clock"
+        )
+
+
+def test_the_agent_is_told_of_the_next_trial_after_it_was_lost(ready: Bench) -> None:
+    ready.lab.system.at(12.0, lambda: setattr(ready.lab, "agent_up", False))
+    ready.lab.system.at(20.0, lambda: setattr(ready.lab, "agent_up", True))
+    ready.run(modes=("open",))
+    assert ready.lab.marks == [
+        ("01-a-open-c200", "warmup"),
+        ("01-a-open-c200", "measure"),
+        ("", "end"),
+        ("02-b-open-c200", "warmup"),
+        ("02-b-open-c200", "measure"),
+        ("", "end"),
+    ]
