@@ -25,7 +25,7 @@ _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 
 def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
     """Notes on what is not known, or assumed."""
-    yield from _taken(record, observation)
+    yield from _assumed(record, observation)
     if observation is None:
         yield "the window's series are missing: Prometheus did not answer"
         return
@@ -34,7 +34,7 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
 
 
-def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+def _assumed(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
     """A note on an exporter whose owner is assumed: its host may run other things beside the
     service."""
     server, before = record.plan.server, record.before
@@ -45,7 +45,10 @@ def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str
     )
     if "." in server or not container:
         port = str(before.settings.get("url", "")).rpartition(":")[2]
-        yield f"the JMX exporter on {server}:{EXPORTER_PORT} is taken for that of port {port}"
+        yield (
+            f"assumed: the JMX exporter on {server}:{EXPORTER_PORT} is that of the service on "
+            f"port {port}"
+        )
 
 
 def jobs(record: TrialRecord) -> tuple[str, ...]:
