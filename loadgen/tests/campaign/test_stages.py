@@ -91,10 +91,10 @@ def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(ready: Bench) -> No
         ("1", "b", "100"),
         ("1", "a", "200"),
         ("1", "b", "200"),
-        ("2", "b", "100"),
-        ("2", "a", "100"),
         ("2", "b", "200"),
         ("2", "a", "200"),
+        ("2", "b", "100"),
+        ("2", "a", "100"),
     ]
     assert ready.lab.restarts == ["a", "b", "b", "a"]
     assert ready.warmed == ["a", "b", "b", "a"]

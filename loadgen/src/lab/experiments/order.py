@@ -28,6 +28,9 @@ UrlOf = Callable[[str, str], str]
 STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
+REPEATS_IN_VAIN = 2
+
+
 class Design(Protocol):
     """Which trial is next. Stateless."""
 
@@ -54,7 +57,9 @@ class Listed:
     """A design that knows all its trials before the first one.
 
     `repeats`: a trial that is invalid by accident (`gates.by_accident`) is measured once more, and
-    at once, while its JVM still runs. That trial is called as the first, with AGAIN after it.
+    at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
+    more trials are repeated once REPEATS_IN_VAIN repeats in a row were invalid too: then it is no
+    accident, but the machine or the lab.
     """
 
     plans: tuple[TrialPlan, ...]
@@ -76,11 +81,13 @@ class Listed:
 
     def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
         rows = {row.trial: row for row in done}
+        last = [row.valid for row in done if row.trial.endswith(AGAIN)][-REPEATS_IN_VAIN:]
+        repeats = self.repeats and (len(last) < REPEATS_IN_VAIN or any(last))
         for plan in self.plans:
             row, again = rows.get(plan.trial), f"{plan.trial}{AGAIN}"
             if row is None:
                 yield plan
-            elif self.repeats and again not in rows and _is_by_accident(row):
+            elif repeats and again not in rows and _is_by_accident(row):
                 yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
 
 
