@@ -44,6 +44,7 @@ ACCIDENTS = (
     NOT_OBSERVED,
     UNSTEADY,
     BACKLOG,
+    "wrk2 calibrated ",
 )
 
 
