@@ -22,7 +22,7 @@ GATES = (figures, generator, parts, server, steady, trial)
 PARTIAL = ("unread", "_changes", "as_begun", "_assumed")
 # Messages that are put together from several, or come from other files.
 OTHERS = (
-    f"{server.CHANGED.join(('settings ', ''))}: pool_size",
+    f"settings {server.CHANGED}: pool_size",
     f"toxics {server.CHANGED}: none became x",
     f"the downstream's delay {server.CHANGED}: 200 became 250 ms",
     f"{server.OTHER_SETTINGS}: pool_size 200 became 300",
@@ -49,8 +49,8 @@ OTHERS = (
     "wrk2 opened 4 of 5 connections: they do not divide by 2 threads",
     "wrk2 calibrated 1 of its 2 threads: the latencies include the warm-up",
 )
-# Of a foreign service nobody tells these, so they stand with the reasons of the lab's servers.
-TWICE = ("nobody",)
+# Their texts are those of OTHERS.
+GENERAL = ("cold JVM: …", "…: …")
 
 
 def template(node: ast.expr, module: ModuleType) -> str | None:
@@ -73,11 +73,9 @@ def messages(module: ModuleType) -> Iterator[str]:
     for function in ast.walk(ast.parse(inspect.getsource(module))):
         if not isinstance(function, ast.FunctionDef) or function.name in PARTIAL:
             continue
-        for node in ast.walk(function):
-            text = (
-                template(node.value, module) if isinstance(node, ast.Yield) and node.value else ""
-            )
-            if text and text.strip("…"):
+        yields = [node.value for node in ast.walk(function) if isinstance(node, ast.Yield)]
+        for text in (template(value, module) for value in yields if value is not None):
+            if text and text.strip("…") and text not in GENERAL:
                 yield text
 
 
