@@ -29,7 +29,7 @@ OTHERS = (
     f"{server.OTHER_TOXICS}: none became x",
     f"{server.OTHER_DELAY}: 200 became 250 ms",
     "assumed: the JMX exporter on x:9404 is that of the service on port 80",
-    f"{server.NOT_BACK}: a: does not answer",
+    f"{server.GONE}: a: does not answer",
     "the lab could not be read after the load: toxiproxy does not answer",
     f"{steady.UNSTEADY}: goodput fell from 2 to 1 req/s between the halves of the window",
     f"{steady.UNSTEADY}: the mean latency fell from 2 to 1 ms between the halves of the window",

@@ -25,7 +25,7 @@ SCRIPT_SLACK_S = 0.5
 COLD = "cold JVM"
 COMPILING = f"{COLD}: the JIT compiler ran"
 RESTARTED = "the JVM restarted during the trial"
-NOT_BACK = "the server did not answer after the load"
+GONE = "the server did not answer after the load"
 # A script's step is named so.
 STEP = "step"
 WRONG_SERVER = "wrong server"
@@ -46,8 +46,8 @@ def same_server(record: TrialRecord) -> Iterator[str]:
     if after is None:
         # Other parts of the lab are read back too. Each names itself in the problem.
         problem = record.after_problem or "it gave no reason"
-        own = problem.startswith(plan.server)
-        yield f"{NOT_BACK if own else 'the lab could not be read after the load'}: {problem}"
+        own = problem.startswith(f"{plan.server}: ")
+        yield f"{GONE if own else 'the lab could not be read after the load'}: {problem}"
         return
     if after.jvm_started_ms != before.jvm_started_ms:
         yield RESTARTED

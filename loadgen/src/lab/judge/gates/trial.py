@@ -14,7 +14,7 @@ from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
 from lab.judge.gates.server import (
     COLD,
     COMPILING,
-    NOT_BACK,
+    GONE,
     RESTARTED,
     STEP,
     UNWATCHED,
@@ -30,7 +30,7 @@ STEAL_FELT = 0.05
 NOT_OBSERVED = "the window was not observed"
 # Reasons for which the server itself gave way. The trial's figures mean nothing, but that the
 # server gave way does.
-GAVE_WAY = (RESTARTED, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
+GAVE_WAY = (RESTARTED, GONE, STOPPED, NO_ANSWER, NO_SUCCESS)
 # How reasons begin that may not come again when the same load is measured once more.
 ACCIDENTS = (
     COMPILING,
@@ -115,7 +115,7 @@ def _compared_with_the_load(
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
     if silence is not None and not (found and asked):
         notes.append(silence)
-    if RESTARTED in reasons or any(one.startswith(NOT_BACK) for one in reasons):
+    if RESTARTED in reasons or any(one.startswith(GONE) for one in reasons):
         return
     reasons += [silence] if silence is not None and found and asked else found
 
