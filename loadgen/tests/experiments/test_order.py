@@ -250,3 +250,13 @@ def test_a_window_that_was_asked_for_is_kept_and_a_short_one_is_said() -> None:
         "warning: /downstream 5000 closed: a latency of 10.0 s is expected, and the window of 15 s "
         "may be too short for it; DURATION=55s would do",
     )
+
+
+def test_without_a_comparison_a_window_is_for_its_own_server() -> None:
+    of = planner(
+        experiment(modes=("closed",), concurrencies=(5000,), longer=True),
+        snapshots={"a": snapshot(), "b": snapshot(settings={})},
+    )
+    assert [of.single(server).duration_s for server in ("a", "b")] == [28, 15]
+    # Nothing takes longer than the engines wait for it: 40 s would be a window of 220 s.
+    assert of.single("a", 40_000).duration_s == 165

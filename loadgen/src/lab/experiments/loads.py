@@ -42,7 +42,15 @@ def design(planner: Planner) -> Design:
     offers, notes = _offers(planner)
     plans = [
         planner.plan(
-            server, engine, mode, concurrency, offered, route=route, launch=launch, arm=arm
+            server,
+            engine,
+            mode,
+            concurrency,
+            offered,
+            route=route,
+            duration_s=planner.duration_s(experiment.servers, route, concurrency, offered),
+            launch=launch,
+            arm=arm,
         )
         for launch in launches(experiment)
         for arm in turned(experiment.arms or (None,), launch)
@@ -63,7 +71,8 @@ def _windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
     for, and those that will be too short."""
     wanted = planner.experiment.duration_s
     for route, concurrency, mode, offered in offers:
-        expected_s = planner.expected_s(route, concurrency, offered)
+        servers = planner.experiment.servers
+        expected_s = planner.expected_s(servers, route, concurrency, offered)
         needed_s = needed_window_s(expected_s)
         if needed_s <= wanted:
             continue

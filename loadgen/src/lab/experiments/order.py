@@ -18,6 +18,7 @@ from lab.experiments.reading import no_auto_rate
 from lab.judge.gates import by_accident, needed_window_s
 from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
+from lab.load.engines.base import REQUEST_TIMEOUT_S
 from lab.model import AGAIN, Experiment, Mode, Row, Snapshot, TrialPlan
 from lab.store.csv import REASON_SEPARATOR
 
@@ -120,7 +121,8 @@ class Planner:
         **changes: Any,
     ) -> TrialPlan:
         """A trial without a name yet. The route is the experiment's first if not given, and the
-        duration that of the load (`duration_s`). `changes` are further fields of TrialPlan."""
+        duration what this load needs on this server (`duration_s`). `changes` are further fields of
+        TrialPlan."""
         route = route or self.experiment.routes[0]
         return TrialPlan(
             trial="",
@@ -132,7 +134,7 @@ class Planner:
             concurrency=concurrency,
             offered_rps=offered_rps,
             predicted_rps=None,
-            duration_s=duration_s or self.duration_s(route, concurrency, offered_rps),
+            duration_s=duration_s or self.duration_s([server], route, concurrency, offered_rps),
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
             **changes,
@@ -163,26 +165,31 @@ class Planner:
             repeats=True,
         )
 
-    def duration_s(self, route: str, concurrency: int, offered_rps: int | None) -> int:
-        """How long the window of this load is, on every server alike."""
+    def duration_s(
+        self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
+    ) -> int:
+        """How long the window of this load is, on all of these servers."""
         given = self.experiment.duration_s
         if not self.experiment.longer:
             return given
-        return max(given, needed_window_s(self.expected_s(route, concurrency, offered_rps)))
+        expected_s = self.expected_s(servers, route, concurrency, offered_rps)
+        return max(given, needed_window_s(expected_s))
 
-    def expected_s(self, route: str, concurrency: int, offered_rps: int | None) -> float:
-        """The latency that is expected of the slowest server, without the cost of computing, which
-        nobody knows before the run. 0 where nothing is expected."""
+    def expected_s(
+        self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
+    ) -> float:
+        """The latency that is expected of the slowest of these servers, without the cost of
+        computing, which nobody knows before the run. 0 where nothing is expected."""
         if self.experiment.target is not None:
             return 0.0
         expected_ms = (
             # An open load above its bound keeps every connection busy, as a closed load does.
-            predict(route, concurrency, offered_rps, snapshot).expected_p95_ms
-            or predict(route, concurrency, None, snapshot).expected_p95_ms
+            predict(route, concurrency, offered_rps, self.snapshots[server]).expected_p95_ms
+            or predict(route, concurrency, None, self.snapshots[server]).expected_p95_ms
             or 0.0
-            for snapshot in self.snapshots.values()
+            for server in servers
         )
-        return max(expected_ms) / 1000
+        return min(REQUEST_TIMEOUT_S, max(expected_ms) / 1000)
 
     def offered_rps(self, route: str, concurrency: int) -> int | None:
         """The rate of an open load; None where RATE=auto has no meaning because nothing waits.

@@ -9,7 +9,7 @@ Welch, Biometrika 34 (1947) 28) sees a jump, and the t-test of a line through al
 slope, in short windows too. Each gets half of FALSE_ALARM (Bonferroni). So at most FALSE_ALARM of
 the steady windows are called unsteady while their seconds are independent. The seconds of real
 trials scatter by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where they
-scatter by 5 % and depend on each other, it can be one in ten (tests/judge/test_steady.py).
+scatter by 5 to 10 % and depend on each other, it can be one in seven (docs/method.md).
 """
 
 from __future__ import annotations
