@@ -85,7 +85,7 @@ def test_every_second_of_the_window_is_told_with_those_without_an_answer(
     seconds = read_back(tmp_path, opened, rows, {}).seconds
     assert [(one.answers, one.good) for one in seconds] == [(10, 10), (0, 0), (10, 5)]
     assert [one.mean_ms for one in seconds] == [pytest.approx(500), None, pytest.approx(1500)]
-    closed = plan("closed", offered_rps=None, duration_s=3, warmup_s=1, engine="oha")
+    closed = plan(offered_rps=None, duration_s=3, warmup_s=1, engine="oha")
     assert read_back(tmp_path, closed, rows, {}).seconds[0].mean_ms == pytest.approx(100)
 
 
