@@ -75,14 +75,15 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def late(reading: Reading) -> Iterator[str]:
     """Why the generator itself was late."""
-    if reading.lag_ms is not None and reading.raw is not None:
-        allowed_ms = _allowed_ms(reading.raw)
+    latency = reading.raw or reading.corrected
+    if reading.lag_ms is not None and latency is not None:
+        allowed_ms = _allowed_ms(latency)
         if reading.lag_ms > allowed_ms:
             yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {allowed_ms:.0f} ms)"
 
 
-def _allowed_ms(raw: Latency) -> float:
-    return max(LEAST_LAG_MS, LAG_SHARE * raw.p50_ms)
+def _allowed_ms(latency: Latency) -> float:
+    return max(LEAST_LAG_MS, LAG_SHARE * latency.p50_ms)
 
 
 def not_offered(record: TrialRecord, reading: Reading) -> Iterator[str]:
@@ -111,17 +112,17 @@ def unread(record: TrialRecord) -> Iterator[str]:
 
 
 def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    usage, raw = record.usage, reading.raw
+    usage, latency = record.usage, reading.raw or reading.corrected
     throttled_s = usage.window_throttled_s
     if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
         yield (
             f"the generator was starved: its CPU quota stopped it for {throttled_s:.1f} s of "
             f"the {reading.window_s:.0f} s window"
         )
-    if usage.window_wait_s is None or not usage.window_slices or raw is None:
+    if usage.window_wait_s is None or not usage.window_slices or latency is None:
         return
     wait_ms = usage.window_wait_s / usage.window_slices * 1000
-    allowed_ms = _allowed_ms(raw)
+    allowed_ms = _allowed_ms(latency)
     if wait_ms > allowed_ms:
         yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {allowed_ms:.1f} ms)"
 
