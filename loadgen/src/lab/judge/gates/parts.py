@@ -18,6 +18,7 @@ JOBS_FOREIGN = ("jvm", "cadvisor")
 # A downstream that is later than this share of its delay at p95 is what the trial measures.
 LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
+LATE_DOWNSTREAM = "the downstream was late"
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
@@ -77,7 +78,7 @@ def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[
         allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
         if late_s * 1000 > allowed_ms:
             yield (
-                f"the downstream was late by {late_s * 1000:.0f} ms at p95 "
+                f"{LATE_DOWNSTREAM} by {late_s * 1000:.0f} ms at p95 "
                 f"(allowed {allowed_ms:.0f} ms)"
             )
     for part, name in _PARTS.items():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from lab.judge.gates import figures, generator, parts, server, steady
 from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
+from lab.judge.gates.parts import LATE_DOWNSTREAM
 from lab.judge.gates.server import (
     COLD,
     COMPILING,
@@ -44,6 +45,7 @@ ACCIDENTS = (
     NOT_OBSERVED,
     UNSTEADY,
     BACKLOG,
+    LATE_DOWNSTREAM,
     "wrk2 calibrated ",
 )
 
