@@ -78,8 +78,7 @@ def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[
         allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
         if late_s * 1000 > allowed_ms:
             yield (
-                f"{LATE_DOWNSTREAM} by {late_s * 1000:.0f} ms at p95 "
-                f"(allowed {allowed_ms:.0f} ms)"
+                f"{LATE_DOWNSTREAM} by {late_s * 1000:.0f} ms at p95 (allowed {allowed_ms:.0f} ms)"
             )
     for part, name in _PARTS.items():
         throttled_s = observation.increase(
