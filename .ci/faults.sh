@@ -24,7 +24,7 @@ planted() {
       # A generator that may use a fiftieth of a CPU; then, as before, all of them.
       plant trial -c200 && docker update --cpus 0.02 "$(drivers)" && sleep 3 && docker update --cpus "$cpus" "$(drivers)" &&
       # -c2: two connections: far too few answers. Nothing to do.
-      # A server that stops answering until the load is over: Little's law cannot hold.
+      # A server that stops answering until the load is over.
       plant trial -c42 && sleep 2 && docker pause "$(container_of "$faulty")" && plant over -c42 &&
       docker unpause "$(container_of "$faulty")" &&
       # A JVM that crashes, and comes back. (Told to restart, it would finish its requests first.)

@@ -189,8 +189,8 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     # The first server's snapshot counts, whatever the second's own was.
     assert [row.invalid_reasons for row in rows] == [
         "",
-        "toxics are not those the run began with: none became downstream/latency latency "
-        "latency=300; the downstream's delay is not what the run began with: 200 became 100 ms",
+        "toxics differ from the start of the run: none became downstream/latency latency "
+        "latency=300; the downstream's delay differs from the start of the run: 200 became 100 ms",
     ]
     assert derive(folder, [Jittery()]).changed == ()
 

@@ -5,6 +5,7 @@ import pytest
 from lab.campaign.engine_choice import choose_engines
 from lab.errors import EngineError
 from lab.model import Demand, TrialPlan, Warmth
+from lab.report import markdown
 from support.bench import WARM, Bench
 from support.fakes import FakeEngine
 
@@ -52,6 +53,38 @@ def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
     assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
 
 
+def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(
+    ready: Bench,
+) -> None:
+    cold = Warmth(
+        False, WARM.cycles, "not steady within 60 s: 500 req/s (p50 205 ms, JIT 0.30 s/s)"
+    )
+
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        ready.warmed.append(plan.server)
+        return cold if len(ready.warmed) == 1 else WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    ready.run(servers=("a",), modes=("closed",), concurrencies=(100, 200))
+    assert ready.column("trial", "valid") == [
+        ("01-a-closed-c100", "false"),
+        ("01-a-closed-c100-again", "true"),
+        ("02-a-closed-c200", "true"),
+    ]
+    assert ready.warmed == ["a", "a"]
+    trials = (ready.run_dir / "trials.jsonl").read_text()
+    assert "measured again: 01-a-closed-c100 was invalid" in trials
+    report = (ready.run_dir / markdown.NAME).read_text()
+    assert "3 trials, 2 of them valid, 1 of them to measure an invalid one again" in report
+
+
+def test_a_jvm_that_never_gets_warm_is_not_warmed_up_for_ever(ready: Bench) -> None:
+    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s: x")
+    ready.run(servers=("a",), modes=("closed",), concurrencies=(100, 200, 300, 400))
+    assert len(ready.rows) == 6
+    assert len(ready.warmed) == 3
+
+
 def replaced(ready: Bench, times: int) -> Bench:
     """Its JVM is replaced in the light load, after the proof, so many times."""
 
@@ -91,10 +124,10 @@ def test_every_launch_is_a_fresh_jvm_and_launches_take_turns(ready: Bench) -> No
         ("1", "b", "100"),
         ("1", "a", "200"),
         ("1", "b", "200"),
-        ("2", "b", "100"),
-        ("2", "a", "100"),
         ("2", "b", "200"),
         ("2", "a", "200"),
+        ("2", "b", "100"),
+        ("2", "a", "100"),
     ]
     assert ready.lab.restarts == ["a", "b", "b", "a"]
     assert ready.warmed == ["a", "b", "b", "a"]

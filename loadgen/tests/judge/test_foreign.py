@@ -215,9 +215,9 @@ def test_an_exporter_that_may_be_another_s_is_said_to_be_taken_for_the_service_s
         whole = measurement(foreign_record(plan=of), reading(2000, raw=latency(200)))
         return judge(whole, Observation((OPENS, CLOSES), (gauge("up", 1), *series))).notes
 
-    taken = "the JMX exporter on {}:9404 is taken for that of port 8080"
+    taken = "assumed: the JMX exporter on {}:9404 is that of the service on port 8080"
     assert taken.format("my-service") in notes("my-service")
-    assert not any("is taken for" in one for one in notes("my-service", *CONTAINER))
+    assert not any("assumed: " in one for one in notes("my-service", *CONTAINER))
     assert taken.format("a.b") in notes("a.b", *CONTAINER)
 
 

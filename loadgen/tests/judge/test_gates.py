@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.judge.gates import judge
+from lab.judge.gates import GAVE_WAY, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Counts,
+    Exported,
     Judgement,
     Measurement,
+    Mode,
     Observation,
     Peak,
     Reading,
@@ -20,6 +22,7 @@ from lab.model import (
     Snapshot,
     Spike,
     ToxicState,
+    TrialPlan,
     TrialRecord,
     Unwatched,
     Warmth,
@@ -27,6 +30,7 @@ from lab.model import (
 )
 from support.fakes import (
     IDENTITY,
+    SETTINGS,
     START,
     USAGE,
     latency,
@@ -74,8 +78,8 @@ def after(**changes: object) -> TrialRecord:
     return record(after=snapshot(**changes))
 
 
-def usage(**changes: object) -> TrialRecord:
-    return record(usage=dataclasses.replace(USAGE, **changes))  # type: ignore[arg-type]
+def usage(plan: TrialPlan | None = None, **changes: object) -> TrialRecord:
+    return record(plan, usage=dataclasses.replace(USAGE, **changes))  # type: ignore[arg-type]
 
 
 def test_a_healthy_trial_is_valid_without_notes() -> None:
@@ -89,7 +93,7 @@ WARM_UP = Counts(None, 4500, 6750, 0, 0, None, 25.0)
 @pytest.mark.parametrize(
     ("of", "reason"),
     [
-        (record(before=OTHER, after=OTHER), "b answered as a"),
+        (record(before=OTHER, after=OTHER), "b answered under the name a"),
         (after(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2)), "restarted"),
         (
             after(identity=dataclasses.replace(IDENTITY, jvm_flags=("-Xmx1g",))),
@@ -110,7 +114,7 @@ WARM_UP = Counts(None, 4500, 6750, 0, 0, None, 25.0)
             record(warmth=Warmth(False, (), "not steady within 60 s: JIT 30%")),
             "cold JVM: not steady within 60 s: JIT 30%",
         ),
-        (record(jit_share=0.25), "cold JVM: it compiled for 0.25 s in every second"),
+        (record(jit_share=0.25), "cold JVM: the JIT compiler ran for 0.25 s per second"),
         # 28.8 CPU seconds in 15 s: 1.92 of 2 cores.
         (usage(window_cpu_s=28.8), "generator was the limit"),
     ],
@@ -130,7 +134,7 @@ def test_what_was_planted_in_a_trial(of: TrialRecord, reason: str) -> None:
             "no answer was a success",
         ),
         # A tenth of the median of 200 ms is allowed.
-        (reading(lag_ms=21.0), "late itself, by 21 ms on average"),
+        (reading(lag_ms=21.0), "sent late, by 21 ms on average"),
         # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
         (reading(300.0), "did not offer its rate"),
         # Without raw latency a lost rate is never blamed on the server.
@@ -143,7 +147,7 @@ def test_what_an_engine_read(said: Reading, reason: str) -> None:
 
 
 def test_what_is_just_allowed() -> None:
-    assert valid(record(jit_share=0.19)).notes == ()
+    assert valid(record(jit_share=0.099)).notes == ()
     valid(said=reading(lag_ms=19.0))
 
 
@@ -162,12 +166,100 @@ def test_littles_law_holds_within_its_tolerance(rps: float, holds: bool) -> None
         assert "Little's law does not hold" in invalid(*closed(rps, 200))
 
 
+@pytest.mark.parametrize(("mode", "rps"), [("closed", 1000), ("open", 1000)])
+def test_a_window_is_at_least_five_latencies_long(mode: Mode, rps: float) -> None:
+    # 200 threads: 5,000 connections wait 5 s. A tenth more than planned is no reason.
+    of = record(plan(mode, concurrency=5000, predicted_rps=None,
+                     offered_rps=22_500 if mode == "open" else None))  # fmt: skip
+    corrected = latency(9000) if mode == "open" else None
+    valid(of, reading(rps, window_s=25.0, raw=latency(5400), corrected=corrected))
+    assert invalid(of, reading(rps, window_s=15.0, raw=latency(5050), corrected=corrected)) == (
+        "the window is too short: 15 s for a mean latency of 5.05 s, and it must be 5 times as "
+        "long (DURATION=28s would do)"
+    )
+
+
+def test_littles_law_is_not_asked_of_a_window_that_is_too_short() -> None:
+    # A third of the connections was missing; in 5 s with R = 5 s a tolerance of 105 % hid that.
+    of = record(plan("closed", concurrency=5000, predicted_rps=None))
+    assert invalid(of, reading(667, window_s=5.0, corrected=None, raw=latency(5000))).startswith(
+        "the window is too short"
+    )
+    assert "3335 busy connections, and 5000 were planned (tolerance 25%)" in invalid(
+        of, reading(667, window_s=25.0, corrected=None, raw=latency(5000))
+    )
+
+
+@pytest.mark.parametrize(
+    ("cpus", "quota", "allowed"),
+    # A quota below one CPU stretches the time that a compilation takes. A fresh JVM is cold on any
+    # machine.
+    [(2, None, 0.10), (4, None, 0.20), (32, None, 0.20), (2, 1.5, 0.075), (1, 0.4, 0.05)],
+)
+def test_the_compiler_may_use_as_little_as_the_margin_of_a_comparison(
+    cpus: int, quota: float | None, allowed: float
+) -> None:
+    of = snapshot(
+        identity=dataclasses.replace(IDENTITY, cpus=cpus),
+        settings={**SETTINGS, "cpu_quota": quota},
+    )
+    valid(record(before=of, after=of, jit_share=allowed - 0.001))
+    assert "the JIT compiler ran for" in invalid(
+        record(before=of, after=of, jit_share=allowed + 0.001)
+    )
+
+
+def test_a_service_that_is_not_the_labs_is_held_to_the_cpus_of_the_generator() -> None:
+    alien = snapshot(
+        identity=None, settings={}, exported=Exported(1, "21", None, None, scraped=True)
+    )
+    reason = "cold JVM: the JIT compiler ran for 0.11 s per second of the window (allowed 0.10 s)"
+    of = record(before=alien, after=alien, jit_share=0.11)
+    assert judge(measurement(of), observation()).reasons == (reason,)
+
+
+@pytest.mark.parametrize("lag_ms", [19.0, 21.0])
+def test_an_overload_allows_the_generator_no_more(lag_ms: float) -> None:
+    # Corrected p50 17.8 s, raw p50 200 ms: the generator may be 20 ms late, not 1.8 s.
+    of = plan(offered_rps=9000, predicted_rps=1000, concurrency=200)
+    said = reading(1000.0, corrected=latency(17_800), raw=latency(200), lag_ms=lag_ms)
+    starved = usage(window_wait_s=lag_ms / 10, window_slices=100, plan=of)
+    if lag_ms < 20:
+        valid(starved, said)
+        return
+    assert [one.partition(":")[0] for one in judge(measurement(starved, said)).reasons] == [
+        "the generator was starved",
+        "the generator sent late, by 21 ms on average (allowed 20 ms)",
+    ]
+
+
+def test_a_server_that_is_not_there_any_more_is_the_only_reason() -> None:
+    # It answered for a third of the window, so its connections were free in the rest.
+    half = reading(150.0)
+    crashed = after(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2))
+    assert invalid(crashed, half) == "the JVM restarted during the trial"
+    gone = record(after=None, after_problem="a: http://a:8081/identity does not answer")
+    assert invalid(gone, half).startswith("the server did not answer after the load: a: http")
+    other = record(after=None, after_problem="toxiproxy does not answer at http://toxiproxy:8474")
+    assert invalid(other).startswith("the lab could not be read after the load: toxiproxy")
+
+
+def test_what_shows_that_a_server_gave_way_counts_in_a_search() -> None:
+    for of in (
+        record(after=None, after_problem="a: does not answer"),
+        after(identity=dataclasses.replace(IDENTITY, start_time_ms=2000, pid=2)),
+    ):
+        assert invalid(of).startswith(GAVE_WAY)
+    other = record(after=None, after_problem="toxiproxy does not answer")
+    assert not invalid(other).startswith(GAVE_WAY)
+
+
 def unwatched(seconds: float, **changes: object) -> TrialRecord:
     return record(unwatched=(Unwatched(START, START + timedelta(seconds=seconds)),), **changes)
 
 
 def test_two_looks_in_a_row_that_fail_are_a_note_and_more_are_not() -> None:
-    said = "nobody watched the toxics from 12:00:00 to 12:00:0"
+    said = "the toxics were not watched from 12:00:00 to 12:00:0"
     assert valid(unwatched(6.9)).notes == (f"{said}6",)
     assert invalid(unwatched(7.5)) == f"{said}7"
 
@@ -181,9 +273,9 @@ def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
     )
     assert judgement.valid, judgement.reasons
     for said in (
-        "nobody watched the toxics from 12:00:00 to 12:01:00",
-        "toxics are not those the run began with: downstream/latency became none",
-        "the downstream's delay is not what the run began with: 200 became 100 ms",
+        "the toxics were not watched from 12:00:00 to 12:01:00",
+        "toxics differ from the start of the run: downstream/latency became none",
+        "the downstream's delay differs from the start of the run: 200 became 100 ms",
     ):
         assert said in judgement.notes
 
@@ -191,11 +283,11 @@ def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:
 def test_no_answers_to_a_generator_that_did_not_do_its_part() -> None:
     silence = reading(0.0, corrected=None, raw=None)
     said = dataclasses.replace(silence, problems=("wrk2 calibrated 3 of its 4 threads",))
-    few = "too few samples: 0, and p95 needs 200"
+    few = "too few answers: 0, and p95 needs 200"
     assert judge(measurement(said=said)).reasons == ("wrk2 calibrated 3 of its 4 threads", few)
     assert judge(measurement(usage(window_throttled_s=3.0), silence)).reasons == (
-        few,
         "the generator was starved: its CPU quota stopped it for 3.0 s of the 15 s window",
+        few,
     )
 
 
@@ -204,7 +296,7 @@ def test_errors_may_be_faster_than_the_bound_and_answers_may_not() -> None:
     said = reading(500, raw=latency(200), counts=Counts(None, 1500, 6000, 0, None, None, 15.0))
     assert "80.0% of the answers were HTTP errors" in valid(fast, said).notes[0]
     one = reading(500, raw=latency(200), counts=Counts(None, 7499, 1, 0, None, None, 15.0))
-    assert "faster than possible: 500 req/s against a bound of 100" in invalid(fast, one)
+    assert "faster than the bound: 500 req/s, and at most 100 are possible" in invalid(fast, one)
 
 
 def test_errors_of_the_warm_up_are_none_of_the_window() -> None:
@@ -225,7 +317,7 @@ def test_requests_that_got_no_answer_were_offered_all_the_same() -> None:
     assert valid(said=reading(432.0, counts=late)).notes == judgement.notes
     # Those that are neither were not sent.
     few = Counts(None, 7500, 0, 450, 0, None, 25.0)
-    assert "did not offer its rate: 318 of 450 req/s with 60% of" in invalid(
+    assert "did not offer its rate: 318 of 450 req/s, with 60% of" in invalid(
         said=reading(300.0, counts=few)
     )
 
@@ -253,7 +345,7 @@ def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: 
     judgement = judge(measurement(record(of), said), observation())
     # 920 of 1,000 req/s answered, and 47 requests in 14 s lost; 421,225 writes were attempts.
     assert [one for one in judgement.reasons if "did not offer" in one] == [
-        "the generator did not offer its rate: 924 of 1000 req/s with unknown of its connections "
+        "the generator did not offer its rate: 924 of 1000 req/s, with unknown of its connections "
         "busy"
     ]
     assert "0.4% of the requests got no answer" in str(judgement.notes)
@@ -261,13 +353,13 @@ def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: 
 
 def test_what_the_windows_edge_cuts_off_was_busy_too() -> None:
     # 5,000 connections wait for a pool that answers 955 req/s: Little's law finds 74 % of them
-    # in the answers of a window of 6 s, and 3.9 s / 6 s more may be in none.
+    # in the answers of a window of 20 s, and 3.9 s / 20 s more may be in none.
     of = record(plan(offered_rps=22_500, predicted_rps=1000.0, concurrency=5000))
-    said = reading(955.0, window_s=6.0, raw=latency(3900), corrected=latency(4000))
+    said = reading(955.0, window_s=20.0, raw=latency(3900), corrected=latency(4000))
     assert "overloaded: 955 of 22500 req/s offered" in valid(of, said).notes[0]
     # In a window of 60 s it is no edge: a quarter of the connections was free.
     long = reading(955.0, window_s=60.0, raw=latency(3900), corrected=latency(4000))
-    assert "955 of 22500 req/s with 74% of its connections busy" in invalid(of, long)
+    assert "955 of 22500 req/s, with 74% of its connections busy" in invalid(of, long)
 
 
 def test_overload_of_the_server_is_a_finding() -> None:
@@ -285,7 +377,7 @@ def test_a_burst_at_the_edge_of_the_window_is_no_overload() -> None:
 def test_a_backlog_of_the_warm_up_is_not_this_load() -> None:
     # 450 req/s offered: 1 % more is the window's edges, 2 % more was due before it.
     assert valid(said=reading(454.0)).notes == ()
-    assert "a backlog of the warm-up" in invalid(said=reading(459.0))
+    assert "began with a backlog" in invalid(said=reading(459.0))
 
 
 def test_gates_without_anything_to_go_by_are_named_in_one_note() -> None:
@@ -301,7 +393,7 @@ def test_gates_without_anything_to_go_by_are_named_in_one_note() -> None:
 
 def test_a_window_that_nobody_watched_is_no_window() -> None:
     unwatched = dataclasses.replace(usage(window_cpu_s=None), jit_share=None)
-    assert "the window was not watched" in invalid(unwatched)
+    assert "the window was not observed" in invalid(unwatched)
     # Of a service that tells nothing of its JVM that is nothing new.
     alien = Snapshot(None, {"url": "http://x:8080"}, ToxicState(), 200.0)
     foreign = dataclasses.replace(unwatched, before=alien, after=alien)
@@ -335,7 +427,7 @@ def test_a_generator_that_waits_for_a_cpu_at_every_turn() -> None:
     # 20 ms at each of 200 turns: a tenth of the median of 200 ms.
     valid(usage(window_wait_s=4.0, window_slices=200))
     starved = usage(window_wait_s=4.2, window_slices=200)
-    assert "waited 21.0 ms for a CPU at every turn (allowed 20.0 ms)" in invalid(starved)
+    assert "waited 21.0 ms for each turn on a CPU (allowed 20.0 ms)" in invalid(starved)
     # A millisecond is always allowed.
     quick = reading(corrected=latency(2.0), raw=latency(2.0))
     valid(usage(window_wait_s=4.0, window_slices=4000), quick)
@@ -355,8 +447,10 @@ def spiked(*peaks: Peak) -> TrialRecord:
 
 def test_peaks_as_planned() -> None:
     valid(spiked(Peak(13.6, 16.7), Peak(19.6, 22.6)))
-    assert "1 of 2 peaks were made" in invalid(spiked(Peak(13.6, 16.7)))
-    assert "peak 2 lasted 0.4 s of 3 s" in invalid(spiked(Peak(13.6, 16.7), Peak(19.6, 20.0)))
+    assert "only 1 of 2 spikes were produced" in invalid(spiked(Peak(13.6, 16.7)))
+    assert "spike 2 lasted 0.4 s instead of 3 s" in invalid(
+        spiked(Peak(13.6, 16.7), Peak(19.6, 20.0))
+    )
 
 
 OPENS = START.timestamp() + 10.5

@@ -49,7 +49,7 @@ def test_a_jvm_that_restarts_while_it_is_warmed_up_is_cold(
 ) -> None:
     outside.compiled_s = lambda at: 5.0 if at < 11 else 0.1
     warmth = warm_up(outside, tmp_path / "warm-up")
-    assert warmth.problem == "its JVM restarted meanwhile"
+    assert warmth.problem == "the JVM restarted during the warm-up"
     assert warmth.cold
 
 

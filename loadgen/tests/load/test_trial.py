@@ -93,7 +93,7 @@ def test_starved_by_a_quota(lab: Lab) -> None:
 def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     # Its threads wait 30 ms for a CPU at every turn, of 200 ms that an answer takes.
     lab.system.wait_ms = 30.0
-    assert "waited 30.0 ms for a CPU at every turn (allowed 20.0 ms)" in lab.reason()
+    assert "waited 30.0 ms for each turn on a CPU (allowed 20.0 ms)" in lab.reason()
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
@@ -129,7 +129,7 @@ def test_a_time_in_which_nobody_watched(
 ) -> None:
     for name, value in changes.items():
         setattr(lab.fake, name, value)
-    assert lab.reason() == f"nobody watched the toxics from 12:00:{first} to 12:00:{last}"
+    assert lab.reason() == f"the toxics were not watched from 12:00:{first} to 12:00:{last}"
 
 
 def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) -> None:
@@ -140,7 +140,7 @@ def test_an_agent_that_only_lost_the_marks_has_watched_all_the_same(lab: Lab) ->
 
 def test_a_look_or_two_that_failed_are_a_note(lab: Lab) -> None:
     lab.fake.blind_s = [(-60.0, 1.5), (12.0, 14.5), (16.0, 17.9)]
-    note = "nobody watched the toxics from 12:00:12 to 12:00:14"
+    note = "the toxics were not watched from 12:00:12 to 12:00:14"
     assert lab.judged() == Judgement((), (note,))
 
 
@@ -158,7 +158,7 @@ def test_what_changes_well_after_the_load_is_no_change_of_the_trial(lab: Lab) ->
 
 def test_a_compiler_at_work_in_the_window(lab: Lab) -> None:
     lab.fake.compiled_s = lambda at: 5.0 if at < 12 else 5.0 + 0.5 * (at - 12)
-    assert "cold JVM: it compiled for 0.4" in lab.reason()
+    assert "cold JVM: the JIT compiler ran for 0.4" in lab.reason()
     assert read_json(lab.raw / RECORD, TrialRecord).jit_share == pytest.approx(0.433, abs=0.01)
 
 
@@ -215,7 +215,7 @@ def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
 
 def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
     lab.system.at(15.0, lambda: setattr(lab.system.processes[1], "_length_s", 0.0))
-    assert lab.reason(spike_plan()) == "peak 1 lasted 1.0 s of 3 s"
+    assert lab.reason(spike_plan()) == "spike 1 lasted 1.0 s instead of 3 s"
 
 
 def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
@@ -227,7 +227,7 @@ def test_an_interrupt_in_a_peak_ends_both_loads(lab: Lab) -> None:
 
 def test_load_that_ends_in_a_peak_ends_the_peak(lab: Lab) -> None:
     lab.system.at(15.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
-    assert lab.reason(spike_plan()) == "0 of 2 peaks were made"
+    assert lab.reason(spike_plan()) == "only 0 of 2 spikes were produced"
     assert lab.system.processes[1].stopped_early
 
 
@@ -340,7 +340,10 @@ def test_what_another_changes_after_the_last_step_is_not_taken_back_in_silence(l
     lab.fake.toxic_changes += [seen(20, ""), seen(21, "")]
     lab.system.at(21.0, lambda: setattr(lab.fake, "enabled", False))
     reason = lab.reason(plan(script=SCRIPT))
-    assert reason == "step 4 of the script, TYPE=up: toxics changed beside the script: downstream"
+    assert (
+        reason
+        == "the script failed at step 4, TYPE=up: toxics changed beside the script: downstream"
+    )
     assert lab.fake.enabled
 
 
@@ -356,7 +359,7 @@ def test_a_step_that_keeps_toxiproxy_busy_blinds_nobody_else(lab: Lab) -> None:
 
     lab.fake.stack = Stack(Urls.read({}), httpx.MockTransport(slowly))
     lab.fake.blind_s = [(14.2, 22.4)]
-    assert not [one for one in lab.judged(of).reasons if "nobody watched" in one]
+    assert not [one for one in lab.judged(of).reasons if "not watched" in one]
 
 
 def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
@@ -364,7 +367,7 @@ def test_what_another_changes_beside_a_script_is_read_back(lab: Lab) -> None:
     lab.system.at(15.5, lambda: setattr(lab.fake, "enabled", True))
     (reason, *_) = lab.judged(plan(script=SCRIPT)).reasons
     assert reason == (
-        "step 2 of the script, NAME=latency REMOVE=yes: toxics changed beside the script: "
+        "the script failed at step 2, NAME=latency REMOVE=yes: toxics changed beside the script: "
         "downstream"
     )
 
@@ -380,15 +383,17 @@ def test_a_script_that_is_interrupted_is_taken_back(lab: Lab) -> None:
 def test_a_load_that_ends_early_takes_its_script_back(lab: Lab) -> None:
     lab.fake.toxics.append(toxic(latency=20))
     lab.system.at(13.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
-    assert lab.reason(plan(script=SCRIPT)) == "1 of 4 steps of the script were made"
+    assert lab.reason(plan(script=SCRIPT)) == "only 1 of 4 steps of the script were made"
     assert lab.fake.toxics[0]["attributes"] == {"latency": 20, "jitter": 0}
 
 
 def test_a_toxiproxy_that_is_stuck_ends_the_script_and_the_trial_says_so(lab: Lab) -> None:
     lab.fake.toxiproxy_stuck = True
     judgement = lab.judged(plan(script=SCRIPT))
-    assert judgement.reasons[0].startswith("step 1 of the script, TYPE=latency LATENCY=300: toxi")
-    assert judgement.reasons[1] == "1 of 4 steps of the script were made"
+    assert judgement.reasons[0].startswith(
+        "the script failed at step 1, TYPE=latency LATENCY=300: toxi"
+    )
+    assert judgement.reasons[1] == "only 1 of 4 steps of the script were made"
 
 
 def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None:

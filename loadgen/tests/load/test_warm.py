@@ -53,7 +53,7 @@ def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw
     warmth = warm_up(lab, raw)
     assert not warmth.steady
     assert "not steady within 60 s" in warmth.problem
-    assert "500 req/s, p50 205 ms, JIT 30%" in warmth.problem
+    assert "500 req/s (p50 205 ms, JIT 0.30 s/s)" in warmth.problem
     assert lab.system.elapsed_s == pytest.approx(MAX_WARM_S, abs=3)
     assert len(warmth.cycles) >= 27
 
@@ -61,20 +61,20 @@ def test_one_that_never_calms_down_is_cold_and_says_how_it_was(lab: FakeLab, raw
 def test_a_jvm_restarted_in_its_warm_up_is_cold(lab: FakeLab, raw: Path) -> None:
     lab.compiled_s = lambda at: 5.0 if at < 3 else 0.2
     warmth = warm_up(lab, raw)
-    assert warmth.problem == "its JVM restarted meanwhile"
+    assert warmth.problem == "the JVM restarted during the warm-up"
     assert lab.system.processes[0].stopped_early
 
 
 def test_load_that_ends_by_itself_proves_nothing(lab: FakeLab, raw: Path) -> None:
     lab.system.at(3.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     warmth = warm_up(lab, raw)
-    assert warmth.problem == "its load ended by itself: fake"
+    assert warmth.problem == "the load engine ended early: fake"
 
 
 def test_a_server_that_tells_nothing_is_cold(lab: FakeLab, raw: Path) -> None:
     lab.no_exporter = True
     warmth = warm_up(lab, raw)
-    assert warmth.problem == "not steady within 60 s: the server told nothing of itself"
+    assert warmth.problem == "not steady within 60 s: its metrics could not be read"
 
 
 def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:

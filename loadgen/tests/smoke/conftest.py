@@ -21,10 +21,10 @@ if "LAB_SMOKE_RESULTS" not in os.environ:
 # What makes a trial invalid on a machine that is busy or slow, whatever the lab does.
 # `.ci/faults.sh` shows that faults which are planted make trials invalid.
 BUSY = (
-    "a backlog of the warm-up was worked off: ",
-    "cold JVM: it compiled for ",
-    "the generator was late itself, by ",
-    "the generator was starved: a thread of it waited ",
+    "the window began with a backlog: ",
+    "cold JVM: the JIT compiler ran for ",
+    "the generator sent late, by ",
+    "the generator was starved: its threads waited ",
 )
 
 

@@ -10,8 +10,8 @@ from support.stored import rows_of
     [
         ("40", "toxics changed during the trial: "),
         ("200", "the generator was starved: its CPU quota stopped it for"),
-        ("2", "too few samples: "),
-        ("42", "Little's law does not hold: "),
+        ("2", "too few answers: "),
+        ("42", "the server stopped answering for "),
         ("43", "the JVM restarted during the trial"),
         ("44", "cold JVM: its JVM was replaced after it was warmed up"),
     ],

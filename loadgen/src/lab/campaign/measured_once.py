@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from lab.system.conditions import at_start
 
 # A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
 WARM_CONNECTIONS = 1000
+# How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
+# trial: on a busy machine the compiler takes longer.
+MOST_WARM_UPS = 3
 # A server, the start time of its JVM, and a route.
 Jvm = tuple[str, int | None, str]
 
@@ -28,16 +32,19 @@ class MeasuredOnce:
     tools: Tools
     progress: Trials
     _warm: dict[Jvm, Warmth] = field(default_factory=dict)
+    _tries: Counter[Jvm] = field(default_factory=Counter)
     _demands: dict[Jvm, Demand] = field(default_factory=dict)
     _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
 
     def is_warmed(self, jvm: Jvm) -> bool:
-        """Whether its warm-up was tried."""
-        return jvm in self._warm
+        """Whether it is warm, or its warm-up was tried often enough."""
+        warmth = self._warm.get(jvm)
+        return warmth is not None and (not warmth.cold or self._tries[jvm] >= MOST_WARM_UPS)
 
     def warmth(self, plan: TrialPlan, key: Jvm, engine: Engine) -> Warmth:
         """Whether the JVM was proven warm on the route."""
-        if key not in self._warm:
+        if not self.is_warmed(key):
+            self._tries[key] += 1
             most = self._most(plan)
             limited = kind_of(self.experiment).most_to_warm
             if limited is not None and at_start(plan.condition) != AS_IT_IS:

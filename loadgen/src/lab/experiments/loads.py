@@ -5,11 +5,14 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from lab.experiments import agreement
 from lab.experiments.kind import SHARED, Found, TrialKind, Verb
-from lab.experiments.order import Design, Listed, Planner, launches, turned
+from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
+from lab.judge.gates import needed_window_s
 from lab.model import Mode
 
 
@@ -30,28 +33,59 @@ def design(planner: Planner) -> Design:
 
     On the JVMs that run: route, concurrency, mode, engine, then the servers, so that compared
     trials are neighbours in time. On fresh JVMs each launch goes through all of that, every
-    other one with engines, servers and arms in reverse (A B B A): what drifts steadily falls
-    on all alike. Arms are outermost in a launch, as two of one server cannot live at once.
-    Raises WordError where an engine cannot do a trial, or nothing would be left to do.
+    other one with loads, engines, servers and arms in reverse (A B B A): what drifts steadily
+    falls on all alike. The loads also begin elsewhere from pair to pair (`balanced`), so that no
+    load is only measured on a young JVM. Arms are outermost in a launch, as two of one server
+    cannot live at once. What is invalid by accident is measured once more. Raises WordError where
+    an engine cannot do a trial, or nothing would be left to do.
     """
     experiment = planner.experiment
     offers, notes = _offers(planner)
     plans = [
         planner.plan(
-            server, engine, mode, concurrency, offered, route=route, launch=launch, arm=arm
+            server,
+            engine,
+            mode,
+            concurrency,
+            offered,
+            route=route,
+            duration_s=planner.duration_s(experiment.servers, route, concurrency, offered),
+            launch=launch,
+            arm=arm,
         )
         for launch in launches(experiment)
         for arm in turned(experiment.arms or (None,), launch)
-        for route, concurrency, mode, offered in offers
+        for route, concurrency, mode, offered in balanced(offers, launch, experiment.launches)
         for engine in turned(tuple(planner.engines.values()), launch)
         if mode in engine.modes
         for server in turned(experiment.servers, launch)
     ]
     few = too_few_launches(plans)
-    return Listed(planner.numbered(plans), (*notes, few) if few else notes)
+    notes = (*notes, *_windows(planner, offers), *([few] if few else []))
+    return Listed(planner.numbered(plans), notes, repeats=True)
 
 
 _Offer = tuple[str, int, Mode, int | None]
+
+
+def _windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
+    """What the user should know of the lengths of the windows: those that are longer than asked
+    for, and those that will be too short."""
+    wanted = planner.experiment.duration_s
+    for route, concurrency, mode, offered in offers:
+        servers = planner.experiment.servers
+        expected_s = planner.expected_s(servers, route, concurrency, offered)
+        needed_s = needed_window_s(expected_s)
+        if needed_s <= wanted:
+            continue
+        load = f"{route} {concurrency} {mode}"
+        if planner.experiment.longer:
+            yield f"{load}: windows of {needed_s} s, as a latency of {expected_s:.1f} s is expected"
+        else:
+            yield (
+                f"warning: {load}: a latency of {expected_s:.1f} s is expected, and the window of "
+                f"{wanted} s may be too short for it; DURATION={needed_s}s would do"
+            )
 
 
 def _offers(planner: Planner) -> tuple[list[_Offer], tuple[str, ...]]:

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
-from lab.judge.predict import auto_rate_rps
+from lab.judge.gates import by_accident, needed_window_s
+from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
-from lab.model import Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.load.engines.base import REQUEST_TIMEOUT_S
+from lab.model import AGAIN, Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.store.csv import REASON_SEPARATOR
 
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
 # Of trials that the rows before them do not ask for: the version that ran them judged those rows
 # otherwise.
 STRAYED = "not to be told from here on, with the verdicts of this version"
+
+
+REPEATS_IN_VAIN = 2
 
 
 class Design(Protocol):
@@ -49,25 +55,45 @@ class Design(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A design that knows all its trials before the first one."""
+    """A design that knows all its trials before the first one.
+
+    `repeats`: a trial that is invalid by accident (`gates.by_accident`) is measured once more, and
+    at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
+    more trials are repeated once REPEATS_IN_VAIN repeats in a row were invalid too: then it is no
+    accident, but the machine or the lab.
+    """
 
     plans: tuple[TrialPlan, ...]
     notes: tuple[str, ...] = ()
+    repeats: bool = False
 
     @property
     def total(self) -> int:
-        """The number of all trials."""
+        """The number of all trials, if none is repeated."""
         return len(self.plans)
 
     def left(self, done: Sequence[Row]) -> int:
         """The number of trials without a row."""
-        names = {row.trial for row in done}
-        return sum(plan.trial not in names for plan in self.plans)
+        return sum(1 for _ in self._left(done))
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The first trial without a row."""
-        names = {row.trial for row in done}
-        return next((plan for plan in self.plans if plan.trial not in names), None)
+        return next(self._left(done), None)
+
+    def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
+        rows = {row.trial: row for row in done}
+        last = [row.valid for row in done if row.trial.endswith(AGAIN)][-REPEATS_IN_VAIN:]
+        repeats = self.repeats and (len(last) < REPEATS_IN_VAIN or any(last))
+        for plan in self.plans:
+            row, again = rows.get(plan.trial), f"{plan.trial}{AGAIN}"
+            if row is None:
+                yield plan
+            elif repeats and again not in rows and _is_by_accident(row):
+                yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
+
+
+def _is_by_accident(row: Row) -> bool:
+    return by_accident(row.invalid_reasons.split(REASON_SEPARATOR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +120,9 @@ class Planner:
         duration_s: int | None = None,
         **changes: Any,
     ) -> TrialPlan:
-        """A trial without a name yet. Route and duration are the experiment's if not given;
-        `changes` are further fields of TrialPlan."""
+        """A trial without a name yet. The route is the experiment's first if not given, and the
+        duration what this load needs on this server (`duration_s`). `changes` are further fields of
+        TrialPlan."""
         route = route or self.experiment.routes[0]
         return TrialPlan(
             trial="",
@@ -107,7 +134,7 @@ class Planner:
             concurrency=concurrency,
             offered_rps=offered_rps,
             predicted_rps=None,
-            duration_s=duration_s or self.experiment.duration_s,
+            duration_s=duration_s or self.duration_s([server], route, concurrency, offered_rps),
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
             **changes,
@@ -134,8 +161,35 @@ class Planner:
                     for launch in launches(self.experiment)
                     for server in turned(self.experiment.servers, launch)
                 ]
-            )
+            ),
+            repeats=True,
         )
+
+    def duration_s(
+        self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
+    ) -> int:
+        """How long the window of this load is, on all of these servers."""
+        given = self.experiment.duration_s
+        if not self.experiment.longer:
+            return given
+        expected_s = self.expected_s(servers, route, concurrency, offered_rps)
+        return max(given, needed_window_s(expected_s))
+
+    def expected_s(
+        self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
+    ) -> float:
+        """The latency that is expected of the slowest of these servers, without the cost of
+        computing, which nobody knows before the run. 0 where nothing is expected."""
+        if self.experiment.target is not None:
+            return 0.0
+        expected_ms = (
+            # An open load above its bound keeps every connection busy, as a closed load does.
+            predict(route, concurrency, offered_rps, self.snapshots[server]).expected_p95_ms
+            or predict(route, concurrency, None, self.snapshots[server]).expected_p95_ms
+            or 0.0
+            for server in servers
+        )
+        return min(REQUEST_TIMEOUT_S, max(expected_ms) / 1000)
 
     def offered_rps(self, route: str, concurrency: int) -> int | None:
         """The rate of an open load; None where RATE=auto has no meaning because nothing waits.
@@ -193,6 +247,20 @@ def launches(experiment: Experiment) -> Sequence[int]:
 def turned[T](values: Sequence[T], launch: int) -> Sequence[T]:
     """The values; every other launch has them in reverse."""
     return values if launch % 2 or not launch else values[::-1]
+
+
+def balanced[T](values: Sequence[T], launch: int, launches: int) -> Sequence[T]:
+    """The values in an order in which each comes as often early as late in a JVM's life.
+
+    Every pair of launches begins with another value, and the second of a pair has the order of the
+    first in reverse. So all values have the same mean place after an even number of launches, and
+    after twice as many launches as values each of them came first. One launch has them as given.
+    """
+    if launch < 1:
+        return values
+    pair, pairs = (launch - 1) // 2, (launches + 1) // 2
+    start = pair * len(values) // pairs
+    return turned((*values[start:], *values[:start]), launch)
 
 
 def slug(route: str) -> str:

@@ -43,7 +43,7 @@ SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
 OUTPUT = "warm-up.txt"
-RESTARTED = "its JVM restarted meanwhile"
+RESTARTED = "the JVM restarted during the warm-up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def prove_warm(
     with scratch(raw), EngineRun(system, engine.schedule(load, raw).argv, raw / OUTPUT) as run:
         problem = _until_steady(load, run, stack, system, cycles, progress)
         if run.ended:
-            problem = f"its load ended by itself: {last_line(raw / OUTPUT, 'it said nothing')}"
+            problem = f"the load engine ended early: {last_line(raw / OUTPUT, 'without a word')}"
     settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -109,10 +109,10 @@ def warm_foreign(
 
     if _compiled_s(server, stack) is None:
         done = load(FIXED_WARM_S)
-        why = f"nothing tells what it compiles (no JMX exporter at {server}:{EXPORTER_PORT} "
+        why = f"its JIT compile time is unknown (no JMX exporter at {server}:{EXPORTER_PORT} "
         why += "that prometheus/own.json lists)"
         if isinstance(done, str):
-            why += f"; {done}"
+            why += f", and {done}"
         settled(server, stack, system)
         return Warmth(False, (), why, provable=False)
     cycles: list[WarmCycle] = []
@@ -134,7 +134,7 @@ def _until_steady_in_cycles(
             return done
         (from_s, before), (at_s, after) = done.opened, done.closed
         if before is None or after is None:
-            return "its JMX exporter stopped answering meanwhile"
+            return "the JMX exporter stopped answering during the warm-up"
         if after < before:
             return RESTARTED
         p50_ms = done.reading.raw.p50_ms if done.reading.raw else None
@@ -242,10 +242,10 @@ def _cycle(
 
 def _not_steady(cycles: Sequence[WarmCycle]) -> str:
     """Why the cycles are not steady: the last of them."""
-    tail = "; ".join(
-        f"{cycle.rps:.0f} req/s, p50 "
+    tail = ", then ".join(
+        f"{cycle.rps:.0f} req/s (p50 "
         f"{'unknown' if cycle.p50_ms is None else f'{cycle.p50_ms:.0f} ms'}, "
-        f"JIT {cycle.jit_share:.0%}"
+        f"JIT {cycle.jit_share:.2f} s/s)"
         for cycle in cycles[-STEADY_CYCLES:]
     )
-    return f"not steady within {MAX_WARM_S:.0f} s: {tail or 'the server told nothing of itself'}"
+    return f"not steady within {MAX_WARM_S:.0f} s: {tail or 'its metrics could not be read'}"

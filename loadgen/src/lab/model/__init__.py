@@ -14,6 +14,7 @@ from lab.model.curves import (
     needed_samples,
 )
 from lab.model.experiment import (
+    AGAIN,
     MODES,
     Experiment,
     Json,
@@ -31,6 +32,7 @@ from lab.model.result import (
     Measurement,
     Reading,
     Row,
+    Second,
     answered,
     error_share,
     good_share,

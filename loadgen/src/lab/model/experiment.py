@@ -16,6 +16,8 @@ else:
     Json = Any  # Decoding (lab.store.records) takes such a value as it is.
 Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+# After the name of an invalid trial: the trial that repeats it.
+AGAIN = "-again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Experiment:
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
       server; None: servers of the lab
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
+    * `longer`: a window may be longer than `duration_s` where the expected latency needs it
     * `words` are kept as the user gave them
     """
 
@@ -96,6 +99,7 @@ class Experiment:
     arms: tuple[str, ...] = ()
     scale: float = 1.0
     target: str | None = None
+    longer: bool = False
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -123,7 +127,8 @@ class TrialPlan:
     open: `offered_rps` requests per second in all. closed: `offered_rps` is None, every
     connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
-    toxics while it runs; `condition` is how the lab was changed for it.
+    toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
+    the invalid trial that this one repeats.
     """
 
     trial: str
@@ -143,6 +148,7 @@ class TrialPlan:
     spike: Spike | None = None
     script: tuple[ToxicStep, ...] = ()
     condition: Condition = AS_IT_IS
+    repeats: str | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -79,6 +79,17 @@ class Observation:
         known = [rise for rise in rises if rise is not None]
         return sum(known) if found and len(known) == len(rises) else None
 
+    def steps(self, name: str, **labels: str) -> tuple[tuple[float, float, float], ...]:
+        """(from, to, rise) between every two samples in the window, for the counters with these
+        labels in sum. They are of one target, so they were scraped at the same times."""
+        rises: dict[tuple[float, float], float] = {}
+        for series in self._matching(name, labels):
+            risen = _without_resets(series.values)
+            for (start, before), (end, after) in pairwise(zip(series.times, risen, strict=True)):
+                if self.window[0] <= start and end <= self.window[1]:
+                    rises[start, end] = rises.get((start, end), 0.0) + after - before
+        return tuple((start, end, rise) for (start, end), rise in sorted(rises.items()))
+
     def quantile(self, q: float, name: str, **labels: str) -> float | None:
         """The q-quantile (0..1) of a histogram's observations in the window, summed over its series
         with these labels. None without observations. `name` has no `_bucket`; see

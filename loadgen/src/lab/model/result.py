@@ -55,6 +55,17 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Second:
+    """The answers of one second; `good` counts those without errors. `mean_ms` is the mean latency
+    of all of them, from when they were due in an open load, from when they were sent in a closed
+    load; None without an answer."""
+
+    answers: int
+    good: int
+    mean_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The figures of an engine's raw output about its measured window.
 
@@ -65,6 +76,7 @@ class Reading:
     count of a window may be off by that much of its rate.
     `window_ok` and `window_http_errors` count the answers in the window without and with a status
     above 399. They are None where the engine counts its whole run only (wrk2).
+    `seconds` are the seconds of the window; empty where the engine does not tell them.
     `problems` make the trial invalid, `notes` only explain.
     """
 
@@ -78,6 +90,7 @@ class Reading:
     window_http_errors: int | None = None
     lag_ms: float | None = None
     pause_s: float = 0.0
+    seconds: tuple[Second, ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -86,7 +86,9 @@ class Trials:
         self._console.print(Text(text), soft_wrap=True)
 
     def _show(self, plan: TrialPlan, phase: str, share: float, left_s: float | None) -> None:
-        total = "" if self._total is None else f"/{self._total}"
+        # Trials that are repeated are in no total.
+        least = self._done + max(1, self._trials_left)
+        total = "" if self._total is None else f"/{max(self._total, least)}"
         arm = "" if plan.arm is None else f"@{plan.arm}"
         launch = f" launch {plan.launch}" if plan.launch else ""
         what = (

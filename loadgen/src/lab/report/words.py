@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.judge.compare import MOST_ERRORS, Comparison
 from lab.judge.grouping import Load
-from lab.model import Experiment, Finding, Json, Row, Verdict
+from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
 from lab.report import comparison as texts
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
@@ -104,7 +104,9 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
     """What was run and what it was made with, by name."""
     experiment, manifest = of.experiment, of.manifest
     valid = sum(row.valid for row in of.rows)
-    yield of.title, f"{len(of.rows)} trials, {valid} of them valid, {times(manifest)}"
+    again = sum(row.trial.endswith(AGAIN) for row in of.rows)
+    repeated = f", {again} of them to measure an invalid one again" if again else ""
+    yield of.title, f"{len(of.rows)} trials, {valid} of them valid{repeated}, {times(manifest)}"
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
     yield "servers", f"{', '.join(experiment.servers)}{arms}"
     yield "launches", launches(experiment)

@@ -38,6 +38,7 @@ def test_one_word_is_enough() -> None:
         kind="loads",
         launches=0,
         scale=1.0,
+        longer=True,
     )
 
 

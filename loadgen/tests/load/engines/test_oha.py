@@ -76,6 +76,21 @@ def test_the_window_leaves_the_warm_up_out(plan: Plan, tmp_path: Path) -> None:
     assert reading.counts.accounted_s == 4.0
 
 
+def test_every_second_of_the_window_is_told_with_those_without_an_answer(
+    plan: Plan, tmp_path: Path
+) -> None:
+    # Taken up 400 ms after they were issued, answered 100 ms later; none are issued for a second,
+    # and those after it are a second late.
+    due = [at / 10 for at in range(40) if not 15 <= at < 25]
+    rows = [(at, at + 0.4, at + 0.5, 200 if at < 3 else 503) for at in due]
+    opened = plan(offered_rps=10, duration_s=3, warmup_s=1, engine="oha")
+    seconds = read_back(tmp_path, opened, rows, {}).seconds
+    assert [(one.answers, one.good) for one in seconds] == [(10, 10), (0, 0), (10, 5)]
+    assert [one.mean_ms for one in seconds] == [pytest.approx(500), None, pytest.approx(1500)]
+    closed = plan(offered_rps=None, duration_s=3, warmup_s=1, engine="oha")
+    assert read_back(tmp_path, closed, rows, {}).seconds[0].mean_ms == pytest.approx(100)
+
+
 def test_corrected_counts_from_the_ticket_and_raw_from_the_start(
     plan: Plan, tmp_path: Path
 ) -> None:

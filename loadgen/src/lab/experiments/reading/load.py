@@ -48,6 +48,7 @@ class Load:
         """The load as an experiment of a kind; `own` is the record of that kind's settings,
         `changes` are what the kind decides itself."""
         asked = self.asked
+        given = asked.settings.get("load.duration")
         fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "duration_s",
                   "warmup_s", "engines", "launches")  # fmt: skip
         return Experiment(
@@ -58,6 +59,7 @@ class Load:
             kind=kind,
             own={} if own is None else to_json(own),
             scale=asked.settings.scale,
+            longer=given is None or not given.by_user,
             **{name: getattr(self, name) for name in fields} | changes,
         )
 

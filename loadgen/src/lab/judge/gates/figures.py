@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from lab.judge.gates.generator import KEPT_UP, overloaded
@@ -9,34 +10,56 @@ from lab.model import Reading, TrialRecord, answered, goodput, lost_rps, needed_
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
+# A window has at least so many mean latencies. In a shorter one the edges hold more of the answers
+# than the middle, and Little's law can hardly fail. A latency may be a tenth above what was planned
+# for, so the plans leave so much room.
+LEAST_LATENCIES = 5.0
+ROOM = 1.1
+TOO_SHORT = "the window is too short"
 # Rounding, and the edges of the window, may put the rate this far above a bound.
 BOUND_SLACK = 0.02
 # Enough for p95.
 MIN_SAMPLES = needed_samples(0.95)
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
 NO_ANSWER = "nothing was answered in the measured window"
+BACKLOG = "the window began with a backlog"
+
+
+def needed_window_s(latency_s: float) -> int:
+    """How long a window this mean latency needs, in whole seconds."""
+    return math.ceil(ROOM * LEAST_LATENCIES * latency_s - 1e-9)
 
 
 def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the figures of a window with answers cannot be right."""
     if answered(reading)[0] == 0:
         yield NO_SUCCESS
-    yield from _littles_law(record, reading)
     yield from _bound(record, reading)
+    if _is_too_short(reading) and reading.raw is not None:
+        latency_s = reading.raw.mean_ms / 1000
+        yield (
+            f"{TOO_SHORT}: {reading.window_s:.0f} s for a mean latency of {latency_s:.2f} s, "
+            f"and it must be {LEAST_LATENCIES:.0f} times as long "
+            f"(DURATION={needed_window_s(latency_s)}s would do)"
+        )
 
 
-def samples(reading: Reading, asked: bool) -> Iterator[str]:
-    """Why there are too few samples. `asked`: the generator did its part, so the server was silent
-    where nothing was answered."""
-    if reading.samples == 0 and asked:
-        yield NO_ANSWER
-    elif reading.samples < MIN_SAMPLES:
-        yield f"too few samples: {reading.samples}, and p95 needs {MIN_SAMPLES}"
+def _is_too_short(reading: Reading) -> bool:
+    if reading.raw is None:
+        return False
+    return reading.window_s < LEAST_LATENCIES / ROOM * reading.raw.mean_ms / 1000
 
 
-def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """N = X·R in a closed load (Little 1961), where every connection is always busy."""
-    if record.plan.mode != "closed" or reading.raw is None:
+def few(reading: Reading) -> Iterator[str]:
+    """Why there are too few answers."""
+    if reading.samples < MIN_SAMPLES:
+        yield f"too few answers: {reading.samples}, and p95 needs {MIN_SAMPLES}"
+
+
+def littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """N = X·R in a closed load (Little 1961), where every connection is always busy. Not asked of
+    a window that is too short to tell."""
+    if record.plan.mode != "closed" or reading.raw is None or _is_too_short(reading):
         return
     latency_s = reading.raw.mean_ms / 1000
     busy = reading.achieved_rps * latency_s
@@ -44,7 +67,7 @@ def _littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if abs(busy / record.plan.concurrency - 1) > tolerance:
         yield (
             f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {latency_s:.3f} s "
-            f"= {busy:.0f} connections busy of {record.plan.concurrency} "
+            f"= {busy:.0f} busy connections, and {record.plan.concurrency} were planned "
             f"(tolerance {tolerance:.0%})"
         )
 
@@ -60,8 +83,8 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
     good_rps = goodput(reading)
     if good_rps > bound * (1 + BOUND_SLACK) + 1 / reading.window_s:
         yield (
-            f"faster than possible: {good_rps:.0f} req/s against a bound of "
-            f"{bound:.0f}: something else answered"
+            f"faster than the bound: {good_rps:.0f} req/s, and at most {bound:.0f} are possible "
+            "(another server or a cache may have answered)"
         )
 
 
@@ -72,8 +95,8 @@ def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
         return
     if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
         yield (
-            f"a backlog of the warm-up was worked off: {reading.achieved_rps:.0f} answered of "
-            f"{offered} req/s offered, so the corrected latencies are not those of this load"
+            f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered} offered, "
+            "so the corrected latencies include waits from the warm-up"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.model import Reading, TrialRecord, lost_rps
+from lab.model import Latency, Reading, TrialRecord, lost_rps
 
 # An open trial has kept up when requests ended at this share of the offered rate.
 KEPT_UP = 0.99
@@ -14,18 +14,22 @@ KEPT_UP = 0.99
 BUSY_CONNECTIONS = 0.9
 # A generator that used this share of its cores was at its limit.
 GENERATOR_CPU = 0.95
-# Beyond this share of the median latency the generator measures itself. This holds for how late it
-# sends, and for how long it waits for a CPU before it can send or read an answer.
+# Beyond this share of the median raw latency the generator measures itself. This holds for how late
+# it sends, and for how long it waits for a CPU before it can send or read an answer. The corrected
+# latency is no measure for it: in an overloaded load it is many seconds, and grows with the window.
 LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
 # A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
+LATE = "the generator sent late"
+STARVED = "the generator was starved: its threads waited"
 # This is inferred by Little's law from the requests that ended: a slow server can look like it.
 NOT_OFFERED = "the generator did not offer its rate"
 # A reader should know where the threads waited for a CPU for this share of the cores' time.
 WAITED = 0.2
 # The driver starts and ends a peak within two of its steps.
 PEAK_SLACK_S = 0.5
+SPIKE = "spike"
 
 
 def connections_busy(record: TrialRecord, reading: Reading) -> float | None:
@@ -69,22 +73,28 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     yield from _starved(record, reading)
 
 
-def too_slow(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Why the generator was the limit, judged by the answers."""
-    if reading.lag_ms is not None and reading.corrected is not None:
-        allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * reading.corrected.p50_ms)
+def late(reading: Reading) -> Iterator[str]:
+    """Why the generator itself was late."""
+    latency = reading.raw or reading.corrected
+    if reading.lag_ms is not None and latency is not None:
+        allowed_ms = _allowed_ms(latency)
         if reading.lag_ms > allowed_ms:
-            yield (
-                f"the generator was late itself, by {reading.lag_ms:.0f} ms on average "
-                f"(allowed {allowed_ms:.0f} ms)"
-            )
+            yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {allowed_ms:.0f} ms)"
+
+
+def _allowed_ms(latency: Latency) -> float:
+    return max(LEAST_LAG_MS, LAG_SHARE * latency.p50_ms)
+
+
+def not_offered(record: TrialRecord, reading: Reading) -> Iterator[str]:
+    """Why the generator was the limit, judged by the requests that ended."""
     if overloaded(record, reading):
         busy = connections_busy(record, reading)
         if _free(busy, reading):
             share = "unknown" if busy is None else f"{busy:.0%}"
             yield (
                 f"{NOT_OFFERED}: {ended_rps(record, reading):.0f} of "
-                f"{record.plan.offered_rps} req/s with {share} of its connections busy"
+                f"{record.plan.offered_rps} req/s, with {share} of its connections busy"
             )
 
 
@@ -102,7 +112,7 @@ def unread(record: TrialRecord) -> Iterator[str]:
 
 
 def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    usage, latency = record.usage, reading.corrected or reading.raw
+    usage, latency = record.usage, reading.raw or reading.corrected
     throttled_s = usage.window_throttled_s
     if throttled_s is not None and throttled_s > THROTTLED * reading.window_s:
         yield (
@@ -112,12 +122,9 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if usage.window_wait_s is None or not usage.window_slices or latency is None:
         return
     wait_ms = usage.window_wait_s / usage.window_slices * 1000
-    allowed_ms = max(LEAST_LAG_MS, LAG_SHARE * latency.p50_ms)
+    allowed_ms = _allowed_ms(latency)
     if wait_ms > allowed_ms:
-        yield (
-            f"the generator was starved: a thread of it waited {wait_ms:.1f} ms for a CPU at "
-            f"every turn (allowed {allowed_ms:.1f} ms)"
-        )
+        yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {allowed_ms:.1f} ms)"
 
 
 def waited_share(record: TrialRecord, reading: Reading) -> float | None:
@@ -139,8 +146,8 @@ def load_kept(record: TrialRecord) -> Iterator[str]:
     if spike is None:
         return
     if len(record.peaks) < spike.repeats:
-        yield f"{len(record.peaks)} of {spike.repeats} peaks were made"
+        yield f"only {len(record.peaks)} of {spike.repeats} spikes were produced"
     for number, peak in enumerate(record.peaks, 1):
         length_s = peak.ended_s - peak.started_s
         if abs(length_s - spike.peak_s) > PEAK_SLACK_S:
-            yield f"peak {number} lasted {length_s:.1f} s of {spike.peak_s} s"
+            yield f"{SPIKE} {number} lasted {length_s:.1f} s instead of {spike.peak_s} s"

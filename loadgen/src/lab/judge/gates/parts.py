@@ -18,6 +18,7 @@ JOBS_FOREIGN = ("jvm", "cadvisor")
 # A downstream that is later than this share of its delay at p95 is what the trial measures.
 LATE_SHARE = 0.1
 LEAST_LATE_MS = 5.0
+LATE_DOWNSTREAM = "the downstream was late"
 # A part that used this share of the CPUs it may use was at its limit.
 PART_CPU = 0.95
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
@@ -25,7 +26,7 @@ _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 
 def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
     """Notes on what is not known, or assumed."""
-    yield from _taken(record, observation)
+    yield from _assumed(record, observation)
     if observation is None:
         yield "the window's series are missing: Prometheus did not answer"
         return
@@ -34,7 +35,7 @@ def missing(record: TrialRecord, observation: Observation | None) -> Iterator[st
         yield f"Prometheus did not see the whole window of {', '.join(unseen)}"
 
 
-def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+def _assumed(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
     """A note on an exporter whose owner is assumed: its host may run other things beside the
     service."""
     server, before = record.plan.server, record.before
@@ -45,7 +46,10 @@ def _taken(record: TrialRecord, observation: Observation | None) -> Iterator[str
     )
     if "." in server or not container:
         port = str(before.settings.get("url", "")).rpartition(":")[2]
-        yield f"the JMX exporter on {server}:{EXPORTER_PORT} is taken for that of port {port}"
+        yield (
+            f"assumed: the JMX exporter on {server}:{EXPORTER_PORT} is that of the service on "
+            f"port {port}"
+        )
 
 
 def jobs(record: TrialRecord) -> tuple[str, ...]:
@@ -74,8 +78,7 @@ def saturated(record: TrialRecord, observation: Observation | None) -> Iterator[
         allowed_ms = max(LEAST_LATE_MS, LATE_SHARE * record.before.downstream_delay_ms)
         if late_s * 1000 > allowed_ms:
             yield (
-                f"the downstream was late by {late_s * 1000:.0f} ms at p95 "
-                f"(allowed {allowed_ms:.0f} ms)"
+                f"{LATE_DOWNSTREAM} by {late_s * 1000:.0f} ms at p95 (allowed {allowed_ms:.0f} ms)"
             )
     for part, name in _PARTS.items():
         throttled_s = observation.increase(

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from lab.judge.same_lab import Difference, between_snapshots
 from lab.model import Snapshot, TrialRecord
 
-# JIT compile time per second of a whole window. After a proven warm-up it is near 0.02 of one
-# CPU; fresh JVMs without any show 0.2 and more over their first 15 s (docs/method.md).
-JIT_COLD = 0.2
+# JIT compile time, as a share of the CPUs that the server may use. So much of a full machine's
+# throughput goes to the compiler, and that must not exceed the margin within which two sides are
+# the same in practice (lab.judge.compare). It is elapsed time: a quota below one CPU stretches it
+# as much as it lowers the limit, so the share is never of less than one CPU. JIT_MOST seconds per
+# second are those of a fresh JVM, however many CPUs it has (docs/method.md).
+JIT_COLD = 0.05
+JIT_MOST = 0.2
 # Nothing vouches for the toxics over a longer gap. A shorter gap is a note: on a busy machine the
 # agent's look at them sometimes gets no answer. A look begins a second after the one before, is
 # given up after 2 s, and then the next begins at once. With two looks that fail, and a third that
@@ -18,13 +22,18 @@ JIT_COLD = 0.2
 LONGEST_UNWATCHED_S = 7.0
 # The driver begins a step of a script within two of its own steps.
 SCRIPT_SLACK_S = 0.5
+COLD = "cold JVM"
+COMPILING = f"{COLD}: the JIT compiler ran"
 RESTARTED = "the JVM restarted during the trial"
+GONE = "the server did not answer after the load"
+# A script's step is named so.
+STEP = "step"
 WRONG_SERVER = "wrong server"
 CHANGED = "changed during the trial"
-OTHER_TOXICS = "toxics are not those the run began with"
-OTHER_DELAY = "the downstream's delay is not what the run began with"
-OTHER_SETTINGS = "settings are not those of the server's first trial"
-UNWATCHED = "nobody watched the toxics"
+OTHER_TOXICS = "toxics differ from the start of the run"
+OTHER_DELAY = "the downstream's delay differs from the start of the run"
+OTHER_SETTINGS = "settings differ from the server's first trial"
+UNWATCHED = "the toxics were not watched"
 # With one of these reasons the server may have given way because the lab was not the planned one.
 NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
 
@@ -33,9 +42,12 @@ def same_server(record: TrialRecord) -> Iterator[str]:
     """What changed in the server and in everything it depends on."""
     plan, before, after = record.plan, record.before, record.after
     if before.identity is not None and before.identity.model != plan.server:
-        yield f"{WRONG_SERVER}: {before.identity.model} answered as {plan.server}"
+        yield f"{WRONG_SERVER}: {before.identity.model} answered under the name {plan.server}"
     if after is None:
-        yield f"the server could not be read back afterwards: {record.after_problem}"
+        # Other parts of the lab are read back too. Each names itself in the problem.
+        problem = record.after_problem or "it gave no reason"
+        own = problem.startswith(f"{plan.server}: ")
+        yield f"{GONE if own else 'the lab could not be read after the load'}: {problem}"
         return
     if after.jvm_started_ms != before.jvm_started_ms:
         yield RESTARTED
@@ -64,11 +76,11 @@ def _script_kept(record: TrialRecord) -> Iterator[str]:
     for number, (step, real) in enumerate(zip(planned, done, strict=False), 1):
         late_s = real.started_s - record.window_offset_s - step.at_s
         if real.problem is not None:
-            yield f"step {number} of the script, {real.change}: {real.problem}"
+            yield f"the script failed at step {number}, {real.change}: {real.problem}"
         elif abs(late_s) > SCRIPT_SLACK_S:
-            yield f"step {number} of the script, {real.change}, came {late_s:.1f} s late"
+            yield f"{STEP} {number} of the script, {real.change}, was {late_s:.1f} s late"
     if len(done) < len(planned):
-        yield f"{len(done)} of {len(planned)} steps of the script were made"
+        yield f"only {len(done)} of {len(planned)} steps of the script were made"
 
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
@@ -115,7 +127,7 @@ def not_asked(record: TrialRecord) -> Iterator[str]:
     if record.before.exported is None:
         what.insert(1, "restart")
     names = ", ".join(what)
-    yield f"not asked, as the lab cannot read them of a service that is not its own: {names}"
+    yield f"not checked, as the lab cannot read them of a service that is not its own: {names}"
     if not record.warmth.provable:
         yield f"warm-up was not proven: {record.warmth.problem}"
     if record.demand is not None and record.demand.r0_problem is not None:
@@ -138,9 +150,17 @@ def compiler_told(record: TrialRecord) -> bool:
 def warm(record: TrialRecord) -> Iterator[str]:
     """Why the JVM counts as cold."""
     if record.warmth.cold:
-        yield f"cold JVM: {record.warmth.problem or 'it was never steady'}"
-    if record.jit_share is not None and record.jit_share > JIT_COLD:
+        yield f"{COLD}: {record.warmth.problem or 'it was never steady'}"
+    allowed = min(JIT_MOST, JIT_COLD * max(1.0, _cpus(record)))
+    if record.jit_share is not None and record.jit_share > allowed:
         yield (
-            f"cold JVM: it compiled for {record.jit_share:.2f} s in every second of the window "
-            f"(allowed {JIT_COLD:.2f} s)"
+            f"{COMPILING} for {record.jit_share:.2f} s per second of the window "
+            f"(allowed {allowed:.2f} s)"
         )
+
+
+def _cpus(record: TrialRecord) -> float:
+    """The CPUs that the server may use. A JVM counts whole CPUs, so its quota is more precise. A
+    service that is not the lab's does not tell: it has those of the generator."""
+    seen = record.before.cpus or record.plan.cores
+    return min(seen, record.before.cpu_quota or seen)

@@ -6,20 +6,56 @@ reader something about a valid trial. A server that is overloaded is a finding, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from lab.judge.gates import figures, generator, parts, server
-from lab.judge.gates.figures import NO_ANSWER, NO_SUCCESS
-from lab.judge.gates.server import RESTARTED, compiler_told
-from lab.model import NOT_BACK, Judgement, Measurement, Observation, Snapshot, TrialRecord
+from lab.judge.gates import figures, generator, parts, server, steady
+from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
+from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
+from lab.judge.gates.parts import LATE_DOWNSTREAM
+from lab.judge.gates.server import (
+    COLD,
+    COMPILING,
+    GONE,
+    RESTARTED,
+    STEP,
+    UNWATCHED,
+    compiler_told,
+)
+from lab.judge.gates.steady import STOPPED, UNSTEADY
+from lab.model import (
+    NOT_BACK,
+    Judgement,
+    Measurement,
+    Observation,
+    Reading,
+    Snapshot,
+    TrialRecord,
+)
 
 # The host's CPUs are full from this share on.
 HOST_FULL = 0.95
 # A reader should know of this share of CPU time that other machines took (steal).
 STEAL_FELT = 0.05
+NOT_OBSERVED = "the window was not observed"
 # Reasons for which the server itself gave way. The trial's figures mean nothing, but that the
 # server gave way does.
-GAVE_WAY = (RESTARTED, NO_ANSWER, NO_SUCCESS, NOT_BACK)
+GAVE_WAY = (RESTARTED, GONE, NOT_BACK, STOPPED, NO_ANSWER, NO_SUCCESS)
+# How reasons begin that may not come again when the same load is measured once more.
+ACCIDENTS = (
+    COMPILING,
+    f"{COLD}: not steady",
+    STARVED,
+    LATE,
+    NOT_OFFERED,
+    f"{SPIKE} ",
+    f"{STEP} ",
+    UNWATCHED,
+    NOT_OBSERVED,
+    UNSTEADY,
+    BACKLOG,
+    LATE_DOWNSTREAM,
+    "wrk2 calibrated ",
+)
 
 
 def judge(
@@ -35,37 +71,81 @@ def judge(
         return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
     reasons = [*server.same_server(record)]
-    notes = [*record.notes, *server.unwatched(record, long=False), *server.not_asked(record)]
+    notes = [*_repeats(record), *record.notes]
+    notes += [*server.unwatched(record, long=False), *server.not_asked(record)]
     (notes if record.before.foreign else reasons).extend(changed)
     reasons += [*record.unequal, *server.warm(record)]
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
     starved = list(generator.short_of_cpu(record, reading))
-    # Without an edge of the window the engine ended before it.
-    asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
-    reasons += [*reading.problems, *figures.samples(reading, asked), *generator.load_kept(record)]
-    reasons += _unwatched_window(record)
+    reasons += [*reading.problems, *generator.load_kept(record), *_not_observed(record), *starved]
     notes += [*reading.notes, *parts.missing(record, observation), *_not_checked(record)]
-    busy = record.usage.host_busy
-    full = busy is not None and busy >= HOST_FULL
     if reading.samples:
-        reasons += figures.wrong(record, reading)
-        reasons += [*starved, *generator.too_slow(record, reading)]
+        reasons += [*figures.wrong(record, reading), *generator.late(reading)]
         reasons += figures.backlog(record, reading)
         waited = list(generator.waited(record, reading))
         # Where the CPUs are fought over, every part is late: then the host is the limit, and a
         # note says so. Load comes in bursts, so the CPUs need not be full on average for that.
         late = parts.saturated(record, parts.calm(record, observation))
-        (notes if full or waited else reasons).extend(late)
+        (notes if _host_is_full(record) or waited else reasons).extend(late)
         if record.peaks:
             # A spike is an overload on purpose: a part that is late in it belongs to the finding.
             notes += [f"with its spikes, {one}" for one in parts.saturated(record, observation)]
         notes += [*figures.findings(record, reading), *waited]
-    else:
-        reasons += starved
+    # Without an edge of the window the engine ended before it.
+    asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
+    _compared_with_the_load(measurement, reading, observation, asked, reasons, notes)
     notes += _host(record)
     return Judgement(tuple(reasons), tuple(dict.fromkeys(notes)))
+
+
+def _compared_with_the_load(
+    measurement: Measurement,
+    reading: Reading,
+    observation: Observation | None,
+    asked: bool,
+    reasons: list[str],
+    notes: list[str],
+) -> None:
+    """Add what the answers say against the planned load. `asked`: the generator did its part, so
+    where nothing was answered the server was silent. The same symptoms follow where a server
+    crashed or hung: then that is the one reason."""
+    record = measurement.record
+    if reading.samples == 0 and asked:
+        reasons.append(NO_ANSWER)
+        return
+    steps = steady.steps_of(record, reading, observation)
+    drift, note = steady.drift(record, reading, steps)
+    found = [*figures.few(reading)]
+    if reading.samples:
+        found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
+    if drift is not None and not reasons and not found:
+        found.append(drift)
+    notes += [note] if note is not None else []
+    silence_s = steady.silent_s(reading, steps)
+    silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
+    if silence is not None and not (found and asked):
+        notes.append(silence)
+    if RESTARTED in reasons or any(one.startswith(GONE) for one in reasons):
+        return
+    reasons += [silence] if silence is not None and found and asked else found
+
+
+def by_accident(reasons: Sequence[str]) -> bool:
+    """Whether a trial with these reasons should be measured once more: none of them is a finding,
+    and none would come again for certain."""
+    return bool(reasons) and all(one.startswith(ACCIDENTS) for one in reasons)
+
+
+def _repeats(record: TrialRecord) -> Iterator[str]:
+    if record.plan.repeats is not None:
+        yield f"measured again: {record.plan.repeats} was invalid"
+
+
+def _host_is_full(record: TrialRecord) -> bool:
+    busy = record.usage.host_busy
+    return busy is not None and busy >= HOST_FULL
 
 
 def _host(record: TrialRecord) -> Iterator[str]:
@@ -77,11 +157,11 @@ def _host(record: TrialRecord) -> Iterator[str]:
         yield f"the host lost {steal:.0%} of its CPU to other machines (steal)"
 
 
-def _unwatched_window(record: TrialRecord) -> Iterator[str]:
+def _not_observed(record: TrialRecord) -> Iterator[str]:
     """Nothing was read at the edges of the window: the engine ended before it began."""
     if record.usage.window_cpu_s is None and compiler_told(record) and record.jit_share is None:
         yield (
-            "the window was not watched: neither the generator's CPU nor the JVM's compiler was "
+            f"{NOT_OBSERVED}: neither the generator's CPU time nor the JIT compile time could be "
             "read at its edges"
         )
 

@@ -25,12 +25,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab import model
 from lab.errors import RawDataError
 from lab.load.engines.base import (
     DEFAULT_WARMUP_S,
@@ -167,6 +168,7 @@ class Oha:
             window_ok=window_ok,
             window_http_errors=window_http_errors,
             lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
+            seconds=tuple(_each_second(schedule, window, plan.mode)),
             notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 
@@ -184,6 +186,19 @@ def _window(schedule: Schedule, seconds: Iterable[Second]) -> list[Second]:
     first = int(schedule.window_offset_s)
     last = first + int(schedule.window_s)
     return [second for second in seconds if first <= second.second < last]
+
+
+def _each_second(
+    schedule: Schedule, window: Sequence[Second], mode: Mode
+) -> Iterator[model.Second]:
+    """Every second of the window, also those without an answer."""
+    known = {second.second: second for second in window}
+    first = int(schedule.window_offset_s)
+    for at in range(first, first + int(schedule.window_s)):
+        second = known.get(at, Second(at))
+        times = second.corrected if mode == "open" else second.raw
+        mean_ms = times.sum_us / times.count / 1000 if times.count else None
+        yield model.Second(second.raw.count, _answers([second])[0], mean_ms)
 
 
 def _answers(seconds: Iterable[Second]) -> tuple[int, int]:

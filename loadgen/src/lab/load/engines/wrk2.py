@@ -179,7 +179,7 @@ def start_check(concurrency: int, threads: int) -> StartCheck:
     return StartCheck(
         after_s=START_CHECK_S,
         least_sockets=math.ceil((threads - 0.5) * each),
-        why="wrk2 opened connections of a thread all at once, so it sends in bursts",
+        why="wrk2 opened the connections of a thread at the same moment, so it sends in bursts",
     )
 
 

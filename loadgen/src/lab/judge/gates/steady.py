@@ -1,0 +1,178 @@
+"""Did the window show one state? Its halves are compared, and times without an answer are found.
+
+Rates and latencies come second by second: from the engine where it keeps them, else from the
+server's own counters, which Prometheus reads once a second.
+
+The window is not steady where the means of its halves differ by more than LEAST_DRIFT, and by more
+than the scatter of the seconds explains. Two tests ask that: Welch's t-test of the halves (B. L.
+Welch, Biometrika 34 (1947) 28) sees a jump, and the t-test of a line through all seconds sees a
+slope, in short windows too. Each gets half of FALSE_ALARM (Bonferroni). So at most FALSE_ALARM of
+the steady windows are called unsteady while their seconds are independent. The seconds of real
+trials scatter by 0 to 2 %, and then LEAST_DRIFT leaves next to none, independent or not. Where they
+scatter by 5 to 10 % and depend on each other, it can be one in seven (docs/method.md).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.judge.gates.generator import overloaded
+from lab.model import Observation, Reading, TrialRecord
+from lab.model.routes import parse
+
+# The margin within which two sides are the same in practice (lab.judge.compare).
+LEAST_DRIFT = 0.05
+LEAST_DRIFT_MS = 1.0
+FALSE_ALARM = 0.01
+# A mean of a single second is no mean.
+LEAST_STEPS = 2
+# A server that pauses for less (a collection, a full machine) has not stopped. Neither has one
+# that answers in bursts: between these there may be a latency.
+LEAST_SILENT_S = 2.0
+LEAST_SILENT_LATENCIES = 2
+# A step with less than this share of the usual rate has next to no answers.
+SILENT = 0.1
+# Counters are read once a second. Where two readings are further apart, the server did not answer
+# the one between.
+LONG_STEP_S = 2.0
+UNSTEADY = "not steady"
+STOPPED = "the server stopped answering"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A piece of the window, in seconds from its start: its answers, those without errors, and
+    their mean latency (None without an answer)."""
+
+    starts_s: float
+    ends_s: float
+    answers: float
+    good: float
+    mean_ms: float | None
+
+    @property
+    def length_s(self) -> float:
+        """How long it lasted."""
+        return self.ends_s - self.starts_s
+
+
+def steps_of(
+    record: TrialRecord, reading: Reading, observation: Observation | None
+) -> tuple[Step, ...]:
+    """The steps of the window, in their order; none where nobody can tell them."""
+    if reading.seconds:
+        return tuple(
+            Step(at, at + 1, one.answers, one.good, one.mean_ms)
+            for at, one in enumerate(reading.seconds)
+        )
+    if observation is None or record.before.foreign:
+        return ()
+    of = {"job": "server", "server": record.plan.server}
+    of["route"] = parse(record.plan.route).route.path
+    timed, time_s, good = (
+        {(start, end): rise for start, end, rise in observation.steps(name, **of, **only)}
+        for name, only in (
+            ("lab_http_request_seconds_count", {"phase": "total"}),
+            ("lab_http_request_seconds_sum", {"phase": "total"}),
+            ("lab_http_requests_total", {"outcome": "ok"}),
+        )
+    )
+    opens = observation.window[0]
+    return tuple(
+        Step(
+            step[0] - opens,
+            step[1] - opens,
+            answers,
+            good.get(step, 0.0),
+            time_s[step] / answers * 1000 if answers and step in time_s else None,
+        )
+        for step, answers in timed.items()
+    )
+
+
+def drift(
+    record: TrialRecord, reading: Reading, steps: Sequence[Step]
+) -> tuple[str | None, str | None]:
+    """(reason, note) where the second half of the window differs from the first.
+
+    In a closed load goodput tells all (N = X·R). In an open load that is held, only latency can
+    drift. Where it falls, the window began before the load was steady: a reason. Where it rises,
+    that is how the server behaves under this load: a note. The corrected latency of an overloaded
+    load grows by nature, and is not asked. Spikes and scripts are unsteady on purpose.
+    """
+    if record.plan.spike is not None or record.plan.script:
+        return None, None
+    rates = [(step, step.good / step.length_s) for step in steps]
+    halves = _drifted(rates, reading.window_s, 0.0)
+    if halves is not None:
+        way, figures = _change(halves, "req/s")
+        return f"{UNSTEADY}: goodput {way} {figures}", None
+    if record.plan.mode == "closed" or overloaded(record, reading):
+        return None, None
+    times = [(step, step.mean_ms) for step in steps if step.mean_ms is not None]
+    halves = _drifted(times, reading.window_s, LEAST_DRIFT_MS)
+    if halves is None:
+        return None, None
+    way, figures = _change(halves, "ms")
+    text = f"the mean latency {way} {figures}"
+    return (f"{UNSTEADY}: {text}", None) if way == "fell" else (None, text)
+
+
+def _drifted(
+    values: Sequence[tuple[Step, float]], window_s: float, least: float
+) -> tuple[float, float] | None:
+    """The means of both halves, where they differ by more than matters and by more than the scatter
+    explains; else None. A step across the middle is in neither half."""
+    first = [value for step, value in values if step.ends_s <= window_s / 2]
+    second = [value for step, value in values if step.starts_s >= window_s / 2]
+    if min(len(first), len(second)) < LEAST_STEPS:
+        return None
+    means = statistics.fmean(first), statistics.fmean(second)
+    if abs(means[1] - means[0]) <= max(least, LEAST_DRIFT * max(means)):
+        return None
+    scatter = statistics.stdev(first), statistics.stdev(second)
+    if max(scatter) == 0:
+        return means
+    # Slow to import, and seldom needed.
+    from scipy.stats import linregress, ttest_ind_from_stats
+
+    halves = means[0], scatter[0], len(first), means[1], scatter[1], len(second)
+    jump = ttest_ind_from_stats(*halves, equal_var=False).pvalue
+    slope = linregress([step.starts_s for step, _ in values], [value for _, value in values]).pvalue
+    return means if min(jump, slope) < FALSE_ALARM / 2 else None
+
+
+def _change(means: tuple[float, float], unit: str) -> tuple[str, str]:
+    """Which way the mean went, and from where to where."""
+    way = "rose" if means[1] > means[0] else "fell"
+    figures = f"from {means[0]:.0f} to {means[1]:.0f} {unit}"
+    return way, f"{figures} between the halves of the window"
+
+
+def silent_s(reading: Reading, steps: Sequence[Step]) -> float | None:
+    """The longest time on end in which the server answered next to nothing; None where it always
+    answered, or where nobody can tell.
+
+    A long step, in which the server did not answer Prometheus either, counts without the time
+    that its answers usually take. So does the time after the last step, with the answers that the
+    engine counted beyond those of the steps.
+    """
+    rates = [step.answers / step.length_s for step in steps if step.answers]
+    if not rates or reading.raw is None:
+        return None
+    usual_rps = statistics.median_high(rates)
+    rest_s = reading.window_s - steps[-1].ends_s
+    if rest_s > LONG_STEP_S:
+        known = sum(step.answers for step in steps) + steps[0].starts_s * usual_rps
+        rest = max(0.0, reading.samples - known)
+        steps = (*steps, Step(steps[-1].ends_s, reading.window_s, rest, 0.0, None))
+    longest_s = silence_s = 0.0
+    for step in steps:
+        of_step_s = max(0.0, step.length_s - step.answers / usual_rps)
+        none = step.answers < SILENT * usual_rps * step.length_s
+        silence_s = silence_s + of_step_s if none or step.length_s > LONG_STEP_S else 0.0
+        longest_s = max(longest_s, silence_s)
+    pause_s = LEAST_SILENT_LATENCIES * reading.raw.p50_ms / 1000
+    return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s) else None
