@@ -221,7 +221,7 @@ def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Be
     )
     assert ready.column("concurrency", "valid")[0] == ("100", "true")
     found = {one["name"]: one for one in json.loads((ready.run_dir / "findings.json").read_text())}
-    assert "the server did not come back, 2 trials in a row" in found["breaking point"]["text"]
+    assert "the server did not come back, in 2 trials" in found["breaking point"]["text"]
     assert found["server away"]["value"] > 0
 
 

@@ -81,7 +81,7 @@ def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
 def test_without_the_agent_one_line_warns_and_no_trial_is_believed(ready: Bench) -> None:
     ready.lab.agent_up = False
     assert ready.run() == 1
-    assert "none of the 4 trials is valid" in ready.text.getvalue()
+    assert "none of the 6 trials is valid" in ready.text.getvalue()
     assert ready.text.getvalue().count("no live view") == 1
     # Two were repeated, in vain: that is no accident.
     assert len(ready.rows) == 6
