@@ -175,6 +175,19 @@ func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
 		"lab_downstream_lag_seconds_sum 0.007", "lab_downstream_lag_seconds_count 1")
 }
 
+func TestAcceptedConnectionsAreCounted(t *testing.T) {
+	s := started(t, 0, WallClock{})
+	for range 3 {
+		c := connect(t, s.HTTPPort)
+		for range 2 {
+			c.send("GET /health")
+			c.read()
+		}
+	}
+	_, text := manage(t, s, "GET", "/metrics", "")
+	wantLines(t, text, "lab_downstream_accepted_connections_total 3")
+}
+
 func TestHealthIsAnsweredAtOnceAndNotCounted(t *testing.T) {
 	// Nobody releases this clock: a health check that slept would never end.
 	s := started(t, time.Minute, newHeldClock())
@@ -195,7 +208,7 @@ func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
 
 	delay := NewDelay(0)
 	answer := httptest.NewRecorder()
-	NewManagement(delay, NewMetrics(delay), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
+	NewManagement(delay, NewMetrics(delay, NewAcceptQueues("/proc", nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}
