@@ -18,6 +18,7 @@ RESOURCES = (
     "ports",
     "downstream connections",
     "downstream timeout",
+    "connection set-up",
     "Toxiproxy",
     "downstream",
     "host CPU",

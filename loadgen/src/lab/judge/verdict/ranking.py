@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from lab.judge.gates import parts
 from lab.judge.gates.generator import overloaded
-from lab.judge.verdict import downstream, foreign, machine, server_limits, threads
+from lab.judge.verdict import downstream, foreign, machine, server_limits, set_up, threads
 from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import HIGH, NONE, UNKNOWN, Judgement, Measurement, Observation, Standing, Verdict
 
@@ -34,6 +34,7 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     downstream.timeout,
     server_limits.file_descriptors,
     server_limits.ports,
+    set_up.connection_set_up,
     downstream.toxiproxy,
     downstream.downstream,
     downstream.connections,
@@ -48,9 +49,17 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
 # When the first resource is full, that explains why the others are full: they are no rivals.
 _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
-    "downstream timeout": frozenset(("worker pool", "downstream", "Toxiproxy")),
-    "file descriptors": frozenset(("accept queue", "downstream", "worker pool", "host CPU")),
+    # A call that ends at a short deadline takes its connection with it: the next one needs a new one.
+    "downstream timeout": frozenset(
+        ("worker pool", "downstream", "Toxiproxy", "connection set-up")
+    ),
+    "file descriptors": frozenset(
+        ("accept queue", "downstream", "worker pool", "host CPU", "connection set-up")
+    ),
     "ports": frozenset(("downstream", "worker pool")),
+    "connection set-up": frozenset(
+        ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy")
+    ),
     "Toxiproxy": frozenset(
         ("worker pool", "downstream connections", "downstream timeout", "downstream")
     ),
@@ -130,6 +139,7 @@ def _verdict(
         sure = name == NONE and (measurement.record.plan.mode == "open" or not full)
         if (unknown or name == NONE) and not sure:
             confidence = min(confidence, DOUBTED)
+    missing = (*missing, *set_up.missing(seen))
     return Verdict(name, round(confidence, 2), sentence, ranked, missing)
 
 
