@@ -133,6 +133,22 @@ func TestEveryRequestWaitsForTheDelayAndKeepsItsConnection(t *testing.T) {
 	}
 }
 
+// The planted case connection-set-up (experiments/bottlenecks.toml) cuts connections after so many bytes.
+func TestAnAnswerHas110Bytes(t *testing.T) {
+	c := connect(t, started(t, 0, WallClock{}).HTTPPort)
+	c.send("GET /")
+	_ = c.socket.SetReadDeadline(time.Now().Add(10 * time.Second))
+	want := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n" + `{"service":"downstream","delay_ms":0}`
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c.socket, got); err != nil || string(got) != want {
+		t.Fatalf("got %q %v", got, err)
+	}
+	// A delay of 200 ms has two digits more.
+	if len(want)+2 != 110 {
+		t.Fatalf("%d bytes", len(want)+2)
+	}
+}
+
 func TestAChangedDelayHoldsForRequestsThatArriveAfterIt(t *testing.T) {
 	clock := newHeldClock()
 	s := started(t, 200*time.Millisecond, clock)
