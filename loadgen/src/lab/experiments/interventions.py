@@ -328,7 +328,7 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "downstream": _downstream,
 }
 _WITHOUT: Mapping[str, str] = {
-    "connection set-up": "Toxiproxy accepts one connection after another, and has no setting for it",
+    "connection set-up": "Toxiproxy sets up one connection after another, without a setting for it",
     "ports": "a client has one range of ports for each server, which is as wide as can be",
     **dict.fromkeys(MACHINE, "only another machine has more of it"),
 }

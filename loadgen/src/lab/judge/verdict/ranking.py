@@ -49,7 +49,7 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
 # When the first resource is full, that explains why the others are full: they are no rivals.
 _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
-    # A call that ends at a short deadline takes its connection with it: the next one needs a new one.
+    # A call that ends at a short deadline takes its connection with it: the next needs a new one.
     "downstream timeout": frozenset(
         ("worker pool", "downstream", "Toxiproxy", "connection set-up")
     ),
