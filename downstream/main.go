@@ -3,6 +3,7 @@
 //
 //	downstream           serve, with the DOWNSTREAM_* variables of the environment
 //	downstream -health   exit 0 when the service in this container answers, else 1
+//	downstream -hold     keep this container's network namespace for others; do nothing else
 package main
 
 import (
@@ -19,8 +20,15 @@ import (
 
 func main() {
 	health := flag.Bool("health", false, "check the running service instead of starting one")
+	hold := flag.Bool("hold", false, "wait until told to stop, and do nothing")
 	flag.Parse()
 
+	stopped, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if *hold {
+		<-stopped.Done()
+		return
+	}
 	settings, err := service.SettingsFrom(os.Environ())
 	if err != nil {
 		end(2, err)
@@ -31,14 +39,12 @@ func main() {
 		}
 		return
 	}
-	if err := serve(settings); err != nil {
+	if err := serve(stopped, settings); err != nil {
 		end(1, err)
 	}
 }
 
-func serve(settings service.Settings) error {
-	stopped, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
+func serve(stopped context.Context, settings service.Settings) error {
 	running, err := service.Start(settings, service.WallClock{})
 	if err != nil {
 		return err

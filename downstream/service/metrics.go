@@ -1,6 +1,7 @@
 package service
 
 import (
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -14,11 +15,12 @@ type Metrics struct {
 	registry *prometheus.Registry
 	arrived  atomic.Int64
 	answered atomic.Int64
+	accepted atomic.Int64
 	lag      prometheus.Histogram
 }
 
 // NewMetrics registers everything that GET /metrics exports.
-func NewMetrics(delay *Delay) *Metrics {
+func NewMetrics(delay *Delay, queues *AcceptQueues) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		// Finer than the lab's latency buckets: a lag of a few milliseconds already says
@@ -42,11 +44,35 @@ func NewMetrics(delay *Delay) *Metrics {
 			Name: "lab_downstream_delay_seconds",
 			Help: "The delay that is set.",
 		}, func() float64 { return delay.Get().Seconds() }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lab_downstream_accepted_connections_total",
+			Help: "Connections of the traffic port that were accepted, those of health checks included.",
+		}, func() float64 { return float64(m.accepted.Load()) }),
 		m.lag,
+		queues,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
+}
+
+// Counted is the listener; what it accepts is counted.
+func (m *Metrics) Counted(listener net.Listener) net.Listener {
+	return countedListener{listener, &m.accepted}
+}
+
+type countedListener struct {
+	net.Listener
+	accepted *atomic.Int64
+}
+
+// Accept is the listener's own.
+func (l countedListener) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return connection, err
 }
 
 func (m *Metrics) arrive() { m.arrived.Add(1) }

@@ -30,15 +30,19 @@ func Start(set Settings, clock Clock) (*Service, error) {
 	s := &Service{HTTPPort: port(traffic), ManagementPort: port(management), failed: make(chan error, 2)}
 
 	delay := NewDelay(set.Delay)
-	metrics := NewMetrics(delay)
+	queues := NewAcceptQueues("/proc", map[int]string{set.ProxyPort: "toxiproxy", s.HTTPPort: "downstream"})
+	metrics := NewMetrics(delay, queues)
 	trafficServer := NewTraffic(delay, metrics, clock)
 	managementServer := &http.Server{
 		Handler:           NewManagement(delay, metrics, fmt.Sprintf("http://127.0.0.1:%d", s.HTTPPort)),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
-	go func() { s.failed <- trafficServer.Serve(traffic) }()
+	looking, stopLooking := context.WithCancel(context.Background())
+	go queues.Run(looking)
+	go func() { s.failed <- trafficServer.Serve(metrics.Counted(traffic)) }()
 	go func() { s.failed <- managementServer.Serve(management) }()
 	s.stop = func(deadline context.Context) error {
+		stopLooking()
 		err := errors.Join(managementServer.Shutdown(deadline), trafficServer.ShutdownWithContext(deadline))
 		// A server told to stop before it began to serve does not know its listener yet.
 		_, _ = traffic.Close(), management.Close()

@@ -133,6 +133,22 @@ func TestEveryRequestWaitsForTheDelayAndKeepsItsConnection(t *testing.T) {
 	}
 }
 
+// The planted case connection-set-up (experiments/bottlenecks.toml) cuts connections after so many bytes.
+func TestAnAnswerHas110Bytes(t *testing.T) {
+	c := connect(t, started(t, 0, WallClock{}).HTTPPort)
+	c.send("GET /")
+	_ = c.socket.SetReadDeadline(time.Now().Add(10 * time.Second))
+	want := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n" + `{"service":"downstream","delay_ms":0}`
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c.socket, got); err != nil || string(got) != want {
+		t.Fatalf("got %q %v", got, err)
+	}
+	// A delay of 200 ms has two digits more.
+	if len(want)+2 != 110 {
+		t.Fatalf("%d bytes", len(want)+2)
+	}
+}
+
 func TestAChangedDelayHoldsForRequestsThatArriveAfterIt(t *testing.T) {
 	clock := newHeldClock()
 	s := started(t, 200*time.Millisecond, clock)
@@ -175,6 +191,19 @@ func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
 		"lab_downstream_lag_seconds_sum 0.007", "lab_downstream_lag_seconds_count 1")
 }
 
+func TestAcceptedConnectionsAreCounted(t *testing.T) {
+	s := started(t, 0, WallClock{})
+	for range 3 {
+		c := connect(t, s.HTTPPort)
+		for range 2 {
+			c.send("GET /health")
+			c.read()
+		}
+	}
+	_, text := manage(t, s, "GET", "/metrics", "")
+	wantLines(t, text, "lab_downstream_accepted_connections_total 3")
+}
+
 func TestHealthIsAnsweredAtOnceAndNotCounted(t *testing.T) {
 	// Nobody releases this clock: a health check that slept would never end.
 	s := started(t, time.Minute, newHeldClock())
@@ -195,7 +224,7 @@ func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
 
 	delay := NewDelay(0)
 	answer := httptest.NewRecorder()
-	NewManagement(delay, NewMetrics(delay), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
+	NewManagement(delay, NewMetrics(delay, NewAcceptQueues("/proc", nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}

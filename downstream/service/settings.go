@@ -19,12 +19,14 @@ type Settings struct {
 	Delay time.Duration
 	// HTTPPort takes the traffic, ManagementPort health, metrics and settings.
 	HTTPPort, ManagementPort int
+	// ProxyPort is where the proxy in front listens, in the same network namespace.
+	ProxyPort int
 }
 
 // SettingsFrom reads the DOWNSTREAM_* variables of an environment in the form of os.Environ.
 // Unknown names and bad values are errors, one line each, fit to be shown to the user.
 func SettingsFrom(environment []string) (Settings, error) {
-	set := Settings{Delay: 200 * time.Millisecond, HTTPPort: 8080, ManagementPort: 8081}
+	set := Settings{Delay: 200 * time.Millisecond, HTTPPort: 8080, ManagementPort: 8081, ProxyPort: 8666}
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, "DOWNSTREAM_") {
@@ -40,8 +42,10 @@ func SettingsFrom(environment []string) (Settings, error) {
 			set.HTTPPort, err = whole(name, value, 0, 65_535)
 		case "DOWNSTREAM_MANAGEMENT_PORT":
 			set.ManagementPort, err = whole(name, value, 0, 65_535)
+		case "DOWNSTREAM_PROXY_PORT":
+			set.ProxyPort, err = whole(name, value, 1, 65_535)
 		default:
-			err = fmt.Errorf("%s is unknown; known are DOWNSTREAM_DELAY_MS, DOWNSTREAM_HTTP_PORT, DOWNSTREAM_MANAGEMENT_PORT", name)
+			err = fmt.Errorf("%s is unknown; known are DOWNSTREAM_DELAY_MS, DOWNSTREAM_HTTP_PORT, DOWNSTREAM_MANAGEMENT_PORT, DOWNSTREAM_PROXY_PORT", name)
 		}
 		if err != nil {
 			return Settings{}, err

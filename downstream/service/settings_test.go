@@ -11,17 +11,17 @@ func TestSettingsHaveDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Settings{Delay: 200 * time.Millisecond, HTTPPort: 8080, ManagementPort: 8081}); set != want {
+	if want := (Settings{Delay: 200 * time.Millisecond, HTTPPort: 8080, ManagementPort: 8081, ProxyPort: 8666}); set != want {
 		t.Fatalf("got %+v, want %+v", set, want)
 	}
 }
 
 func TestSettingsAreReadFromTheEnvironment(t *testing.T) {
-	set, err := SettingsFrom([]string{"DOWNSTREAM_DELAY_MS=60000", "DOWNSTREAM_HTTP_PORT=0", "DOWNSTREAM_MANAGEMENT_PORT=9"})
+	set, err := SettingsFrom([]string{"DOWNSTREAM_DELAY_MS=60000", "DOWNSTREAM_HTTP_PORT=0", "DOWNSTREAM_MANAGEMENT_PORT=9", "DOWNSTREAM_PROXY_PORT=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Settings{Delay: time.Minute, HTTPPort: 0, ManagementPort: 9}); set != want {
+	if want := (Settings{Delay: time.Minute, HTTPPort: 0, ManagementPort: 9, ProxyPort: 10}); set != want {
 		t.Fatalf("got %+v, want %+v", set, want)
 	}
 }
@@ -35,6 +35,7 @@ func TestBadSettingsAreRefusedInOneLineThatNamesThem(t *testing.T) {
 		"DOWNSTREAM_DELAY_MS=1.5":       `DOWNSTREAM_DELAY_MS="1.5" is not`,
 		"DOWNSTREAM_HTTP_PORT=65536":    `DOWNSTREAM_HTTP_PORT="65536" is not`,
 		"DOWNSTREAM_MANAGEMENT_PORT=no": `DOWNSTREAM_MANAGEMENT_PORT="no" is not`,
+		"DOWNSTREAM_PROXY_PORT=0":       `DOWNSTREAM_PROXY_PORT="0" is not a whole number from 1 to 65535`,
 		"DOWNSTREAM_DELAY=200":          "DOWNSTREAM_DELAY is unknown; known are DOWNSTREAM_DELAY_MS",
 	} {
 		_, err := SettingsFrom([]string{entry})

@@ -120,7 +120,7 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
     services = compose["services"]
     assert services["cadvisor"]["networks"] == ["cadvisor"]
     assert compose["networks"]["cadvisor"]["internal"] is True
-    beside = [name for name, of in services.items() if "cadvisor" in of["networks"]]
+    beside = [name for name, of in services.items() if "cadvisor" in of.get("networks", ())]
     assert beside == ["prometheus", "cadvisor"]
     # Of this machine it sees counters, two sockets and the names of layers; no files.
     containerd = "${CONTAINERD_SOCKET:-/run/containerd/containerd.sock}"
@@ -132,6 +132,26 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
         "/var/lib/docker/image:/rootfs/var/lib/docker/image:ro",
     ]
     assert "--web.enable-lifecycle" not in services["prometheus"]["command"]
+
+
+def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
+    compose: dict[str, Any],
+) -> None:
+    services = compose["services"]
+    holder = "downstream-network"
+    joined = [name for name, of in services.items() if "network_mode" in of]
+    assert joined == ["downstream", "toxiproxy"]
+    for name in joined:
+        assert services[name]["network_mode"] == f"service:{holder}"
+        assert not {"networks", "ports", "sysctls"} & set(services[name]), name
+    assert services[holder]["command"] == ["-hold"]
+    assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}
+    # The downstream tells the proxy's accept queue, by its port.
+    (proxy,) = json.loads((REPO / "toxiproxy/toxiproxy.json").read_text())
+    settings = (REPO / "downstream/service/settings.go").read_text()
+    ports = dict(re.findall(r"(\w+Port): (\d+)", settings))
+    assert proxy["upstream"] == f"127.0.0.1:{ports['HTTPPort']}"
+    assert proxy["listen"] == f"0.0.0.0:{ports['ProxyPort']}"
 
 
 def test_two_labs_of_one_checkout_share_no_state() -> None:

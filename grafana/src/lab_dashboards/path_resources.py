@@ -6,6 +6,9 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 
 from lab_dashboards.panels import SERVER, Line, or_zero, per_server, time_series
 
+# The container that holds the network namespace of both.
+_NETWORK = 'service="downstream-network"'
+
 
 def calls() -> list[Panel]:
     """From the server to what it calls."""
@@ -73,11 +76,24 @@ def behind() -> list[Panel]:
         ),
         time_series(
             "Traffic of Toxiproxy",
-            "Bytes per second in and out of Toxiproxy's container, all connections. (Its own "
-            "byte counters move only when a connection closes.)",
+            "Bytes per second in and out of the network namespace of Toxiproxy and the downstream, "
+            "all connections; what passes between the two is not in it. (Toxiproxy's own byte "
+            "counters move only when a connection closes.)",
             "Bps",
-            Line('service:container_network_receive_bytes:rate10s{service="toxiproxy"}', "in"),
-            Line('service:container_network_transmit_bytes:rate10s{service="toxiproxy"}', "out"),
+            Line(f"service:container_network_receive_bytes:rate10s{{{_NETWORK}}}", "in"),
+            Line(f"service:container_network_transmit_bytes:rate10s{{{_NETWORK}}}", "out"),
+        ),
+        time_series(
+            "Connection set-up",
+            "Connections in the accept queues of Toxiproxy and of the downstream, the most of 2 s, "
+            "and connections per second that got out of them. Toxiproxy sets one up after another: "
+            "calls wait while many stand there. Kept connections set up none.",
+            "short",
+            Line("lab_path_accept_queue_length", "queue of {{listener}}"),
+            Line(
+                "rate(lab_downstream_accepted_connections_total[$__rate_interval])",
+                "set up per second",
+            ),
         ),
         time_series(
             "Goroutines of Toxiproxy",

@@ -329,6 +329,7 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
 }
 _WITHOUT: Mapping[str, str] = {
     "connections of the load": "the load has the connections that were asked for",
+    "connection set-up": "Toxiproxy sets up one connection after another, without a setting for it",
     "ports": "a client has one range of ports for each server, which is as wide as can be",
     **dict.fromkeys(MACHINE, "only another machine has more of it"),
 }

@@ -19,6 +19,7 @@ RESOURCES = (
     "ports",
     "downstream connections",
     "downstream timeout",
+    "connection set-up",
     "Toxiproxy",
     "downstream",
     "host CPU",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lab.judge.gates import parts
-from lab.judge.verdict import downstream, foreign, load, machine, server_limits, threads
+from lab.judge.verdict import downstream, foreign, load, machine, server_limits, set_up, threads
 from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import (
     NONE,
@@ -35,6 +35,7 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     downstream.timeout,
     server_limits.file_descriptors,
     server_limits.ports,
+    set_up.connection_set_up,
     downstream.toxiproxy,
     downstream.downstream,
     downstream.connections,
@@ -51,9 +52,17 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
 # Whatever is full also keeps the load's connections busy (`_explained_by`).
 _EXPLAINS: dict[str, frozenset[str]] = {
     "generator": frozenset(("host CPU",)),
-    "downstream timeout": frozenset(("worker pool", "downstream", "Toxiproxy")),
-    "file descriptors": frozenset(("accept queue", "downstream", "worker pool", "host CPU")),
+    # A call that ends at a short deadline takes its connection with it: the next needs a new one.
+    "downstream timeout": frozenset(
+        ("worker pool", "downstream", "Toxiproxy", "connection set-up")
+    ),
+    "file descriptors": frozenset(
+        ("accept queue", "downstream", "worker pool", "host CPU", "connection set-up")
+    ),
     "ports": frozenset(("downstream", "worker pool")),
+    "connection set-up": frozenset(
+        ("worker pool", "downstream connections", "downstream timeout", "Toxiproxy")
+    ),
     "Toxiproxy": frozenset(
         ("worker pool", "downstream connections", "downstream timeout", "downstream")
     ),
@@ -145,6 +154,7 @@ def _verdict(seen: SeenTrial) -> Verdict:
         full = any(one.strength == STRONG for one in ranked)
         doubted = doubted or (full if name == NONE else bool(unseen))
         missing += unseen
+    missing += set_up.missing(seen)
     if name == UNKNOWN:
         return _unknown(sentence, ranked, tuple(missing))
     strength = STRONG if strong and not doubted else WEAK

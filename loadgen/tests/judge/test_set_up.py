@@ -1,0 +1,122 @@
+"""Connection set-up: the accept queues of the proxy and the downstream, in windows as measured."""
+
+from __future__ import annotations
+
+from judge.test_verdict import SERVER, judged, pool, seen
+from lab.model import HIGH, Series, Spike, Standing, ToxicState, Usage, Verdict
+from support.series import counter, gauge, mean_time
+
+QUEUE = "lab_path_accept_queue_"
+
+
+def queues(waiting: float, rate: float, *, longest: float = 0.0, busy: float = 0.0) -> list[Series]:
+    """Toxiproxy's accept queue as the downstream tells it; its own is always empty."""
+    of_proxy, own = ({"job": "downstream", "listener": one} for one in ("toxiproxy", "downstream"))
+    return [
+        counter(f"{QUEUE}connection_seconds_total", waiting, **of_proxy),
+        counter(f"{QUEUE}occupied_seconds_total", busy, **of_proxy),
+        gauge(f"{QUEUE}length", longest, **of_proxy),
+        counter(f"{QUEUE}connection_seconds_total", 0, **own),
+        counter(f"{QUEUE}occupied_seconds_total", 0, **own),
+        gauge(f"{QUEUE}length", 0, **own),
+        counter("lab_downstream_accepted_connections_total", rate, job="downstream"),
+    ]
+
+
+# Of 200 clients 150 wait: 50 / 0.2 s = 250 req/s, each on a new connection.
+CROWDED = queues(150, 250, longest=161, busy=1.0)
+LATE = counter("lab_downstream_calls_total", 300, server=SERVER, outcome="timeout")
+
+
+def standing(verdict: Verdict) -> Standing:
+    (found,) = (one for one in verdict.ranked if one.resource == "connection set-up")
+    return found
+
+
+def test_the_queue_that_calls_wait_in_is_named_with_its_length_wait_and_rate() -> None:
+    found = judged(seen(*CROWDED), rps=250)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("connection set-up", True)
+    assert found.sentence == (
+        "connection set-up: 150 of 200 connections stood in Toxiproxy's accept queue, "
+        "161 at most, 0.6 s each; 250 a second were set up"
+    )
+    one = standing(found)
+    assert (one.utilisation, one.saturation, one.waiting) == (1.0, 150, "connections")
+    assert {each.source for each in one.evidence} >= {
+        f'sum(rate({QUEUE}connection_seconds_total{{listener="toxiproxy"}}[10s]))',
+        f'max(max_over_time({QUEUE}length{{listener="toxiproxy"}}[10s]))',
+        "sum(rate(lab_downstream_accepted_connections_total{}[10s]))",
+    }
+    assert found.missing == ()
+
+
+def test_it_explains_late_calls_full_pools_and_the_toxic_that_breaks_connections() -> None:
+    call = mean_time("lab_downstream_call_seconds", 0.8, server=SERVER, phase="call")
+    breaks = ToxicState(("downstream/l limit_data bytes=110",), 0.0, ("downstream/l limit_data",))
+    found = judged(seen(*CROWDED, *pool(50, 150, 0.8), *call, LATE), rps=50, toxics=breaks)
+    assert (found.bottleneck, found.confidence >= HIGH) == ("connection set-up", True)
+    assert standing(found).errors == 3000
+
+
+def test_a_steady_load_on_kept_connections_has_none_of_it() -> None:
+    # The health check's own connection, every 5 s.
+    quiet = seen(*queues(0, 0.2))
+    assert judged(quiet, rps=985).bottleneck == "none"
+    assert standing(judged(quiet, rps=985)).score == 0
+    assert judged(quiet, rps=500).bottleneck == "unknown"
+    assert "0 of 200 connections" in standing(judged(quiet, rps=500)).sentence
+    full = judged(seen(*queues(0, 0.2), *pool(20, 180, 0.2)), rps=99)
+    assert (full.bottleneck, full.confidence >= HIGH) == ("worker pool", True)
+
+
+def test_a_short_queue_that_explains_little_of_the_loss_is_not_named_before_what_is_full() -> None:
+    # 15 of 200 waited for a while, but 60 % of N / R0 is missing: the CPUs are full.
+    found = judged(seen(*queues(15, 100, longest=120, busy=0.3)), rps=400, usage=BUSY)
+    assert found.bottleneck == "host CPU"
+    assert found.confidence >= HIGH
+
+
+BUSY = Usage(1, 1, 0.99, 0, 5, 9)
+
+
+def test_where_the_cpus_are_full_as_well_it_is_named_without_high_confidence() -> None:
+    found = judged(seen(*CROWDED), rps=250, usage=BUSY)
+    assert (found.bottleneck, found.confidence < HIGH) == ("connection set-up", True)
+    assert "full as well: host CPU" in found.sentence
+
+
+def test_a_deadline_that_no_answer_can_meet_stays_the_cause() -> None:
+    # Every call that ends at it takes its connection with it.
+    found = judged(seen(*CROWDED, LATE), rps=50, settings={"downstream_timeout_ms": 100})
+    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream timeout", True)
+
+
+def test_connections_of_a_peak_count_among_all_and_never_give_confidence() -> None:
+    beside = Spike(1800, None, 5, 2, 1, 0.1, 1)
+    found = judged(seen(*queues(900, 300, longest=1700, busy=0.9)), rps=500, spike=beside)
+    assert (found.bottleneck, found.confidence < HIGH) == ("connection set-up", True)
+    assert "900 of 2,000 connections" in found.sentence
+    few = judged(seen(*queues(12, 50, longest=400, busy=0.1)), rps=985, spike=beside)
+    assert few.bottleneck == "unknown"
+
+
+def test_a_proxy_that_accepts_nothing_any_more_is_named_and_no_wait_is_made_up() -> None:
+    deaf = seen(*queues(200, 0, longest=200, busy=1.0))
+    found = judged(deaf, rps=1)
+    assert found.bottleneck == "connection set-up"
+    assert " each" not in found.sentence
+
+
+def test_series_that_are_missing_are_said_to_be_missing() -> None:
+    found = judged(seen(), rps=500)
+    assert found.bottleneck == "unknown"
+    assert found.missing == ("the accept queues of Toxiproxy and the downstream are not known",)
+    # The downstream's own queue alone tells nothing of the proxy's.
+    only_own = [one for one in CROWDED if one.labels.get("listener") != "toxiproxy"]
+    assert judged(seen(*only_own), rps=250).missing == found.missing
+    assert judged(seen(), rps=500, route="/compute").missing == ()
+
+
+def test_it_is_one_resource_of_the_path_to_the_downstream_only() -> None:
+    found = judged(seen(*CROWDED), rps=250, route="/compute")
+    assert all(one.resource != "connection set-up" for one in found.ranked)
