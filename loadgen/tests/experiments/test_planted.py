@@ -135,10 +135,10 @@ def test_a_case_with_everything(files: Files) -> None:
     found = files.experiment(
         HEAD + CASE + 'route = "/compute"\nknobs = { pool_size = 20 }\n'
         'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
-        "generator_cpus = 0.05\npeak_extra = 400\n"
+        "generator_cpus = 0.05\nspin = 0.5\npeak_extra = 400\n"
     )
     condition = Condition(
-        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05
+        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05, 0.5
     )
     assert settings_of(Planted, found).cases == (
         Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
@@ -174,6 +174,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE + "host = { NOFILE = 300 }\n", "host: NOFILE=300 is not allowed; allowed: a text"),
         (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed"),
         (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed; allowed: a number 0.01"),
+        (CASE + "spin = 1\n", "spin=1 is not allowed; allowed: a number 0.01..0.9"),
         (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
     ],
 )

@@ -2,39 +2,57 @@
 
 1  a trial under the condition C             its verdict names a resource R
 2  pairs of trials A (C) and B (C, R changed by a step)      A B  B A  A B  …
-3  B / A of the goodput, with its interval   confirmed, withdrawn or inconclusive
+3  B / A of the goodput, pair by pair, with its interval     confirmed, withdrawn or inconclusive
 4  confirmed: C becomes C with R lifted, and again from 1
+
+Resources that are full alike change together in one step: those that bind right behind R by the
+prediction, and then the one that the trials with R changed name.
 """
 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from lab.experiments.interventions import MACHINE, Lever, Present, lever
+from lab.experiments.interventions import (
+    MACHINE,
+    MOST_CONNECTIONS,
+    Lever,
+    Present,
+    lever,
+    together,
+)
 from lab.judge.compare import MARGIN, metrics
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.grouping import Cell
-from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of
-from lab.judge.predict import response_time_ms
-from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput
-from lab.model.routes import parse
+from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
+from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Bound, Condition, Row, goodput
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
+# A spinner that got less than this share of the CPUs has taken too little to be felt.
+LEAST_SPUN = 0.05
+# Shares of a proportional fall, of the logarithms: a goodput that surely falls by more than half of
+# it follows the CPUs; one that surely falls by more than one and a half was disturbed otherwise.
+FOLLOWS, DISTURBED = 0.5, 1.5
 Answer = Literal["confirmed", "withdrawn", "inconclusive"]
+HOST_CPU, GENERATOR = MACHINE
+LIMIT = "the machine itself is the limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
     """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
-    `suspect`: the resource to try first instead of the verdict's own."""
+    `suspect`: the resource to try first instead of the verdict's own. `most_connections`: how many
+    this machine holds."""
 
     pairs: int
     steps: int
     suspect: str | None = None
+    most_connections: int = MOST_CONNECTIONS
 
     def __post_init__(self) -> None:
         if self.pairs < 1 or self.steps < 1:
@@ -45,7 +63,8 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …"""
+    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …; 1-more has
+    more connections."""
 
     condition: Condition
     arm: str
@@ -53,12 +72,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One resource that was tried. `before` and `after` are the valid trials without and with the
-    change. `goodput` and `p95` are the ratios after / before, None where there is no ratio. `least`
-    says that the ratio is a lower bound, because the goodput before was 0. `why` is the reason for
-    the answer."""
+    """What was tried at once: one resource, or several, and then `tie` says why. `before` and
+    `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
+    ratios after / before, `more` that of the goodput with more connections; None where there is no
+    ratio. `least` says that the ratio is a lower bound, because the goodput before was 0. `dose` is
+    the share of the CPUs that was really taken away. `why` is the reason for the answer."""
 
-    resource: str
+    resources: tuple[str, ...]
+    tie: str
     suspected: bool
     confidence: float | None
     lever: Lever
@@ -67,8 +88,15 @@ class Step:
     goodput: RatioOf | None
     p95: RatioOf | None
     least: bool
+    dose: float | None
+    more: RatioOf | None
     answer: Answer
     why: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " and ".join(self.resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +112,14 @@ class Story:
     """What the rows of one server say.
 
     `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
-    resource, and `end` is the last sentence. `strayed` names the first row that is not the trial
-    that was wanted, and the one that was; nothing after it counts."""
+    resource, and `end` is the last sentence. `again` counts the invalid trials that were run again,
+    by arm. `strayed` names the first row that is not the trial that was wanted, and the one that
+    was; nothing after it counts."""
 
     wanted: Ask | None = None
     steps: list[Step | NotTried] = field(default_factory=list)
     end: str = ""
+    again: Counter[str] = field(default_factory=Counter)
     strayed: str = ""
 
 
@@ -129,7 +159,11 @@ def most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
         return 1
     arms = (f"{number}-before", f"{number}-after")
     made = sum(row.arm in arms and usable(row) for row in rows)
-    return (part == "named") + pairs - made + later * (1 + pairs) + 1
+    # Host CPU has a third side. It is tried last, or as a suspect too.
+    sides = 2 if explain.suspect == HOST_CPU else 1
+    more = sum((row.arm or "").endswith("-more") and usable(row) for row in rows)
+    left = pairs - made + sides * explain.pairs - more
+    return (part == "named") + left + later * (1 + pairs) + 1
 
 
 def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
@@ -150,48 +184,106 @@ def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) 
 def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]:
     """Asks for one trial after the other, and writes their answers into `told`."""
     suspect, named, number = explain.suspect, None, 1
+    # What the next step changes together, and why.
+    tied: tuple[tuple[str, ...], str] | None = None
     while True:
         if named is None:
-            named = yield from _valid(Ask(now.condition, f"{number}-named"))
+            named = yield from _valid(Ask(now.condition, f"{number}-named"), told.again)
             told.end = _machine_or_invalid(named)
             if told.end:
                 return
-        resource = suspect or named.bottleneck or UNKNOWN
         if number > explain.steps:
             told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
             return
-        if suspect is None:
+        resource = suspect or named.bottleneck or UNKNOWN
+        if suspect is None and tied is None:
             told.end = _end(named, now, resource)
             if told.end:
                 return
-        change = lever(resource, now)
+        resources, why = tied or _tied(resource, now, named)
+        change = together(resources, now)
         if isinstance(change, str):
             if suspect is None:
                 told.end = f"{_named(named, now)}; not proven: {change}"
                 return
             told.steps.append(NotTried(resource, change))
         else:
-            confidence = named.confidence if resource == named.bottleneck else None
-            step = yield from _tried(
-                explain, number, resource, suspect is not None, confidence, change, now
-            )
-            told.steps.append(step)
-            if step.answer == "confirmed":
-                now, suspect, named = replace(now, condition=change.lift), None, None
-            elif suspect is None or suspect == named.bottleneck:
-                told.end = f"unknown: {resource} was named, and is {step.answer}: {step.why}"
+            confidence = named.confidence if named.bottleneck in resources else None
+            step = _Trying(resources, why, suspect is not None, confidence, change)
+            done = yield from _tried(explain, number, step, now, told.again)
+            told.steps.append(done)
+            if done.answer == "confirmed" and change.takes:
+                told.end = f"{_named(named, now)}: {LIMIT}: goodput follows its CPUs"
                 return
+            if done.answer == "confirmed":
+                now = replace(now, condition=change.lift)
+                suspect = named = tied = None
+                number += 1
+                continue
+            if suspect is None or suspect == named.bottleneck:
+                tied = _behind(done, now) if number < explain.steps else None
+                if tied is None:
+                    told.end = f"unknown: {done.name} was named, and is {done.answer}: {done.why}"
+                    return
         # The suspect was not the limit: the verdict of the same trial is next.
         suspect = None
         number += 1
 
 
-def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
-    """A valid trial, or the last of TRIES invalid ones."""
+def _tied(resource: str, now: Present, named: Row) -> tuple[tuple[str, ...], str]:
+    """The resource, with those that by the prediction bind right behind it; and a reason if there
+    are any. One with a bound of its own above the goodput is no limit, and has none behind it."""
+    resources: tuple[str, ...] = (resource,)
+    why, measured = "", goodput(named)
+    while measured and not _slack(now, resource, measured):
+        change = together(resources, now)
+        if isinstance(change, str) or change.takes:
+            break
+        bound = _next_bound(now, change)
+        if bound is None or bound.rps > (1 + MARGIN) * measured or bound.resource in resources:
+            break
+        behind = lever(bound.resource, now)
+        if isinstance(behind, str) or behind.takes:
+            break
+        room = bound.rps / measured
+        why = f"together, for {' and '.join(resources)} alone leaves room for ×{room:.2f} only"
+        resources = (*resources, bound.resource)
+    return resources, why
+
+
+def _slack(now: Present, resource: str, measured: float) -> bool:
+    """Whether a resource has a bound of its own that is above what was measured."""
+    own = [bound.rps for bound in now.bounds(now.condition) if bound.resource == resource]
+    return bool(own) and own[0] > (1 + MARGIN) * measured
+
+
+def _next_bound(now: Present, change: Lever) -> Bound | None:
+    """What binds with the change, by the prediction; None where nothing is predicted."""
+    return next(iter(now.bounds(change.step)), None)
+
+
+def _behind(step: Step, now: Present) -> tuple[tuple[str, ...], str] | None:
+    """What to change together after a change that was no help: all of it, and the resource that
+    most of its trials named. None where they name none that can be raised."""
+    if step.goodput is None or step.lever.takes:
+        return None
+    name, count = Counter(row.bottleneck or UNKNOWN for row in step.after).most_common(1)[0]
+    behind = lever(name, now)
+    if name in step.resources or 2 * count <= len(step.after) or isinstance(behind, str):
+        return None
+    if behind.takes:
+        return None
+    why = f"together, for {name} was named with {step.name} changed"
+    return (*step.resources, name), why
+
+
+def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
+    """A valid trial, or the last of TRIES invalid ones. `again` counts those that were repeated."""
     for _ in range(TRIES - 1):
         row = yield ask
         if usable(row):
             return row
+        again[ask.arm] += 1
     return (yield ask)
 
 
@@ -206,7 +298,7 @@ def _machine_or_invalid(named: Row) -> str:
     if usable(named):
         return ""
     if named.bottleneck in MACHINE:
-        return f"{named.bottleneck}: the machine itself is the limit ({named.invalid_reasons})"
+        return f"{named.bottleneck}: {LIMIT} ({named.invalid_reasons})"
     return f"unknown: {TRIES} measurements were invalid: {named.invalid_reasons}"
 
 
@@ -220,8 +312,8 @@ def _end(named: Row, now: Present, resource: str) -> str:
         )
     if resource == UNKNOWN:
         return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"
-    if resource in MACHINE:
-        return f"{_named(named, now)}: the machine itself is the limit"
+    if resource == GENERATOR:
+        return f"{_named(named, now)}: {LIMIT}"
     return ""
 
 
@@ -234,79 +326,133 @@ def _in_force(condition: Condition) -> str:
     return "the lab as it is" if condition == AS_IT_IS else condition.text
 
 
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """What a step is about to change: see Step."""
+
+    resources: tuple[str, ...]
+    tie: str
+    suspected: bool
+    confidence: float | None
+    lever: Lever
+
+
 def _tried(
-    explain: Explain,
-    number: int,
-    resource: str,
-    suspected: bool,
-    confidence: float | None,
-    change: Lever,
-    now: Present,
+    explain: Explain, number: int, step: _Trying, now: Present, again: Counter[str]
 ) -> Generator[Ask, Row, Step]:
-    """Makes the pairs of one step, A B B A A B …, and decides on its resource."""
-    sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
+    """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
+    must not raise goodput is a third side."""
+    change = step.lever
+    sides = [Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after")]
+    if change.refuting is not None:
+        sides.append(Ask(change.refuting, f"{number}-more"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
     problem = ""
-    turns = (*sides, *sides[::-1]) * explain.pairs
-    for ask in turns[: 2 * explain.pairs]:
-        row = yield from _valid(ask)
-        if not usable(row):
-            with_or_without = "without" if ask == sides[0] else "with"
-            problem = f"{TRIES} measurements {with_or_without} the change were invalid: "
-            problem += row.invalid_reasons
+    for turn in range(explain.pairs):
+        for ask in sides[:: -1 if turn % 2 else 1]:
+            row = yield from _valid(ask, again)
+            if not usable(row):
+                side = ("without the change", "with the change", "with more connections")
+                problem = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
+                problem += row.invalid_reasons
+                break
+            rows[ask.arm].append(row)
+        if problem:
             break
-        rows[ask.arm].append(row)
-    before, after = (tuple(rows[side.arm]) for side in sides)
+    before, after, *others = (tuple(rows[side.arm]) for side in sides)
     ratio, least = (None, False) if problem else _goodput_ratio(before, after)
+    more = _goodput_ratio(before, others[0])[0] if others and not problem else None
+    doses = [row.spun for row in after if row.spun is not None]
+    dose = statistics.median(doses) if doses else None
     answer: Answer = "inconclusive"
     why = problem or "goodput cannot be told"
-    if ratio is not None:
+    if ratio is not None and change.takes:
+        answer, why = answer_of_fall(ratio, dose, more)
+    elif ratio is not None:
         answer, why = answer_of(ratio)
-        room = _room(now, resource, before)
-        if answer == "withdrawn" and room is not None and room <= 1 + MARGIN:
-            answer = "inconclusive"
-            why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
+        if answer == "withdrawn":
+            answer, why = _with_room(now, step, before, why)
     return Step(
-        resource=resource,
-        suspected=suspected,
-        confidence=confidence,
+        resources=step.resources,
+        tie=step.tie,
+        suspected=step.suspected,
+        confidence=step.confidence,
         lever=change,
         before=before,
         after=after,
         goodput=ratio,
         p95=None if problem else _p95_ratio(before, after),
         least=least,
+        dose=dose,
+        more=more,
         answer=answer,
         why=why,
     )
 
 
-def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
-    """The most that the load allows, as a multiple of the goodput before the change: the offered
-    rate, or N / R0. None where it is unknown, and where the change is a change of R0."""
-    known = [value for value in map(goodput, before) if value]
-    if not known or resource in ("downstream", "downstream timeout", "Toxiproxy"):
-        return None
-    r0_s = response_time_ms(parse(now.route), now.snapshot) / 1000
-    offered = before[0].offered_rps
-    if offered is None and r0_s <= 0:
-        return None
-    return (offered or now.concurrency / r0_s) / statistics.median(known)
+def _with_room(now: Present, step: _Trying, before: Sequence[Row], why: str) -> tuple[Answer, str]:
+    """Withdrawn, unless the prediction leaves no room for more with the change: then a change that
+    was no help says nothing. A resource that has slack by its own bound is withdrawn anyway."""
+    measured = statistics.median(value for value, _ in _goodputs(before))
+    bound = _next_bound(now, step.lever)
+    if bound is None or not measured or bound.rps > (1 + MARGIN) * measured:
+        return "withdrawn", why
+    if all(_slack(now, resource, measured) for resource in step.resources):
+        return "withdrawn", why
+    room = f"there is room for ×{bound.rps / measured:.2f} only ({bound.resource}: {bound.formula})"
+    connections = bound.resource == "connections"
+    return "inconclusive", f"{room}: ask with more connections" if connections else room
 
 
 def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
     """The answer that the ratio after / before of the goodput gives of a resource, and why."""
     interval = ratio.interval
     if interval is None:
-        return "inconclusive", (
-            f"no interval: {ratio.count_a} and {ratio.count_b} trials, each side needs "
-            f"{LEAST_VALUES}"
-        )
+        return "inconclusive", _no_interval(ratio)
     if interval.low > 1 + MARGIN:
         return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
     if interval.high <= 1 + MARGIN:
         return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
     return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
+
+
+def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> tuple[Answer, str]:
+    """The answer of taking the share `dose` of the CPUs away: `ratio` is the goodput then, `more`
+    the goodput with more connections, both as multiples of the goodput before.
+
+    Where all CPUs are busy for the load, goodput is CPUs / CPU time per request, so it falls to
+    1 - dose. It falls somewhat deeper, as the lab's own steady work does not shrink, and less deep
+    where requests get cheaper. So the middle between no fall and a proportional one decides, in
+    logarithms √(1 - dose). An interval below it is confirmed, unless it is so far below a
+    proportional fall that the spinner must have done more than take CPUs. An interval above it is
+    withdrawn if it also reaches 1 / (1 + MARGIN): a smaller fall that is surely one is neither.
+    Goodput that more connections raise by MARGIN had CPUs left."""
+    interval = ratio.interval
+    if interval is None:
+        return "inconclusive", _no_interval(ratio)
+    if dose is None or dose < LEAST_SPUN:
+        return "inconclusive", f"the spinner got {dose or 0:.0%} of the CPUs only"
+    if more is not None and more.interval is not None and more.interval.low > 1 + MARGIN:
+        return "withdrawn", "more connections raise goodput: there were CPUs left"
+    left = 1 - dose
+    middle, deep = left**FOLLOWS, left**DISTURBED
+    if interval.high < deep:
+        return "inconclusive", f"goodput falls much deeper than to the ×{left:.2f} of the CPUs left"
+    if interval.high <= middle:
+        return (
+            "confirmed",
+            f"the whole interval is at most {middle:.2f}, with ×{left:.2f} of the CPUs",
+        )
+    if interval.low > middle and interval.high >= 1 / (1 + MARGIN):
+        return "withdrawn", f"goodput does not follow the CPUs, of which ×{left:.2f} are left"
+    return "inconclusive", (
+        f"the interval reaches from {interval.low:.2f} to {interval.high:.2f}, with ×{left:.2f} of "
+        "the CPUs"
+    )
+
+
+def _no_interval(ratio: RatioOf) -> str:
+    return f"no interval: {ratio.count_a} pairs, it takes {LEAST_VALUES}"
 
 
 def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
@@ -317,7 +463,7 @@ def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf
         return None, False
     seen = [max(value, least) for value, least in without]
     then = [max(value, least) for value, least in changed]
-    return ratio_of(seen, then), any(value <= 0 for value, _ in without)
+    return ratio_of_pairs(seen, then), any(value <= 0 for value, _ in without)
 
 
 def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
@@ -339,4 +485,4 @@ def _p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
     without, changed = known(before), known(after)
     if not without or (len(without), len(changed)) != (len(before), len(after)):
         return None
-    return ratio_of(without, changed)
+    return ratio_of_pairs(without, changed)

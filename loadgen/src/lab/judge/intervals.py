@@ -4,8 +4,8 @@ Sources, for the median: H. A. David and H. N. Nagaraja, Order Statistics, 3rd e
 section 7.1 (distribution-free confidence intervals for quantiles). For the ratio of two sides:
 J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598; D. F. Bauer, J. Amer.
 Statist. Assoc. 67 (1972) 687; M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods,
-2nd ed., Wiley 1999, section 4.3. For the slope: P. K. Sen, J. Amer. Statist. Assoc. 63 (1968)
-1379.
+2nd ed., Wiley 1999, section 4.3; for pairs section 3.3. For the slope: P. K. Sen, J. Amer.
+Statist. Assoc. 63 (1968) 1379.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 CONFIDENCE = 0.95
 # A median of fewer values has no interval of 95 %. The ratio of two sides could have an interval
@@ -112,6 +113,46 @@ def ratio_of(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDE
                 break
             interval = Interval(ratios[k - 1], ratios[count - k], coverage)
     return RatioOf(len(a), len(b), ratio, interval)
+
+
+def ratio_of_pairs(
+    a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
+) -> RatioOf:
+    """The Hodges-Lehmann estimate of b / a of pairs (a[i], b[i]), and the narrowest symmetric
+    interval of Wilcoxon's signed-rank test: what both of a pair share, as drift, falls out.
+
+    The estimate is the median of the n(n+1)/2 Walsh averages, the means of the logarithms of two
+    ratios of a pair (each also with itself). If these logarithms are independent and symmetric
+    about one value, [W(k), W(n(n+1)/2+1-k)] holds it with probability 1 - 2 P(T <= k-1), T the
+    signed-rank statistic; k is the largest for which that is at least `confidence`. For 95 % that
+    takes 6 pairs, with 96.9 %. Raises ValueError for sides of unlike length, or a value that is not
+    above 0 and finite.
+    """
+    if len(a) != len(b) or not a:
+        raise ValueError(f"no pairs of {list(a)} and {list(b)}")
+    if not all(math.isfinite(value) and value > 0 for value in (*a, *b)):
+        raise ValueError(f"no ratio of {list(a)} and {list(b)}")
+    logs = [math.log(after / before) for before, after in zip(a, b, strict=True)]
+    walsh = sorted((x + y) / 2 for x, y in combinations_with_replacement(logs, 2))
+    interval = None
+    if len(logs) >= LEAST_VALUES:
+        below = 0
+        for k, ways in enumerate(signed_rank_ways(len(logs))[: len(walsh) // 2], 1):
+            below += ways
+            coverage = 1 - 2 * below / 2 ** len(logs)
+            if coverage < confidence:
+                break
+            interval = Interval(math.exp(walsh[k - 1]), math.exp(walsh[-k]), coverage)
+    return RatioOf(len(a), len(b), math.exp(statistics.median(walsh)), interval)
+
+
+def signed_rank_ways(n: int) -> list[int]:
+    """How many of the 2**n subsets of the ranks 1 to n have the sum 0, 1, … n(n+1)/2."""
+    ways = [1]
+    for rank in range(1, n + 1):
+        without, with_it = [*ways, *[0] * rank], [*[0] * rank, *ways]
+        ways = [x + y for x, y in zip(without, with_it, strict=True)]
+    return ways
 
 
 def rank_sum_ways(m: int, n: int) -> list[int]:

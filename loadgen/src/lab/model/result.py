@@ -128,6 +128,8 @@ class Row:
       connections, or offered load); expected_p95_ms: the response time that follows from it
     * window_ok, window_http_errors: ok and http_errors of the measured window; empty where the
       engine counts its whole run only
+    * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
+      planted); empty without one
     """
 
     run: str
@@ -169,6 +171,7 @@ class Row:
     binding: str | None = None
     window_ok: int | None = None
     window_http_errors: int | None = None
+    spun: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

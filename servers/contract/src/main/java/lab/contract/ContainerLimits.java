@@ -22,18 +22,22 @@ final class ContainerLimits {
   private static final Pattern CPUS =
       Pattern.compile("[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*");
 
-  private final Path root;
+  private final Path cgroup;
+  private final Path portRange;
 
   /**
-   * @param root normally {@code /sys/fs/cgroup}
+   * @param cgroup normally {@code /sys/fs/cgroup}
+   * @param portRange normally {@code /proc/sys/net/ipv4/ip_local_port_range}
    */
-  ContainerLimits(Path root) {
-    this.root = root;
+  ContainerLimits(Path cgroup, Path portRange) {
+    this.cgroup = cgroup;
+    this.portRange = portRange;
   }
 
   /**
-   * Returns {@code cpu_quota} in CPUs, {@code memory_limit_bytes}, and {@code cpuset} as the kernel
-   * lists CPUs (0-1,4); null where there is no limit, or none can be read.
+   * Returns {@code cpu_quota} in CPUs, {@code memory_limit_bytes}, {@code cpuset} as the kernel
+   * lists CPUs (0-1,4), and {@code local_ports}, the first and the last port of its own connections
+   * (10000 65535); null where there is no limit, or none can be read.
    */
   Map<String, Object> asMap() {
     Optional<String> cpuset =
@@ -47,6 +51,12 @@ final class ContainerLimits {
     map.put("cpu_quota", cpuQuota().filter(quota -> quota < cpus).orElse(null));
     map.put("memory_limit_bytes", memoryBytes().orElse(null));
     map.put("cpuset", cpuset.orElse(null));
+    map.put(
+        "local_ports",
+        read(portRange)
+            .map(text -> text.replaceAll("\\s+", " "))
+            .filter(text -> text.matches("[0-9]{1,5} [0-9]{1,5}"))
+            .orElse(null));
     return map;
   }
 
@@ -83,8 +93,12 @@ final class ContainerLimits {
   }
 
   private Optional<String> read(String file) {
+    return read(cgroup.resolve(file));
+  }
+
+  private static Optional<String> read(Path file) {
     try {
-      return Optional.of(Files.readString(root.resolve(file)).strip())
+      return Optional.of(Files.readString(file).strip())
           .filter(text -> !text.isEmpty());
     } catch (IOException e) {
       return Optional.empty();
