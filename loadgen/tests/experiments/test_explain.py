@@ -237,7 +237,7 @@ def test_without_a_verdict_it_is_unknown() -> None:
 def test_too_few_pairs_never_confirm() -> None:
     texts = said(inquiry(own=Explain(5, 4)))
     assert "inconclusive: pool_size 200 → 400 makes goodput ×1.99, " in texts[0]
-    assert texts[0].endswith("no interval: 5 pairs, it takes 6")
+    assert texts[0].endswith("no interval: it takes 6 pairs, not 5")
     assert "[" not in texts[0]
 
 

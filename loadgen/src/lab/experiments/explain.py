@@ -157,8 +157,11 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
             high=interval.high if interval else None,
             text=f"{name}, {step.name}{_how_named(step)}: {_text(step)}{_again(of, number)}",
         )
-    proven = any(isinstance(step, Step) and step.answer == "confirmed" for step in of.steps)
-    name = NEXT if proven else "bottleneck"
+    lifted = any(
+        isinstance(step, Step) and step.answer == "confirmed" and not step.lever.takes
+        for step in of.steps
+    )
+    name = NEXT if lifted else "bottleneck"
     text = f"{name}: {of.end}{_again(of)}"
     if of.strayed:
         text = f"{STRAYED}: {of.strayed}"

@@ -452,7 +452,7 @@ def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> 
 
 
 def _no_interval(ratio: RatioOf) -> str:
-    return f"no interval: {ratio.count_a} pairs, it takes {LEAST_VALUES}"
+    return f"no interval: it takes {LEAST_VALUES} pairs, not {ratio.count_a}"
 
 
 def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
