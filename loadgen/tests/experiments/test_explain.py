@@ -10,7 +10,8 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import explain
-from lab.experiments.inquiry import Explain, answer_of, answer_of_fall
+from lab.experiments.answers import answer_of, answer_of_fall
+from lab.experiments.inquiry import Explain
 from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS

@@ -15,30 +15,29 @@ import statistics
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
+from lab.experiments.answers import (
+    Answer,
+    answer_of,
+    answer_of_fall,
+    goodput_ratio,
+    goodputs,
+    p95_ratio,
+)
 from lab.experiments.interventions import (
     MACHINE,
     MOST_CONNECTIONS,
     Lever,
     Present,
-    lever,
     together,
 )
-from lab.judge.compare import MARGIN, metrics
+from lab.experiments.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
-from lab.judge.grouping import Cell
-from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of_pairs
-from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Bound, Condition, Row, goodput
+from lab.judge.intervals import RatioOf
+from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
-# A spinner that got less than this share of the CPUs has taken too little to be felt.
-LEAST_SPUN = 0.05
-# Shares of a proportional fall, of the logarithms: a goodput that surely falls by more than half of
-# it follows the CPUs; one that surely falls by more than one and a half was disturbed otherwise.
-FOLLOWS, DISTURBED = 0.5, 1.5
-Answer = Literal["confirmed", "withdrawn", "inconclusive"]
 HOST_CPU, GENERATOR = MACHINE
 LIMIT = "the machine itself is the limit"
 
@@ -200,7 +199,7 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
             told.end = _end(named, now, resource)
             if told.end:
                 return
-        resources, why = tied or _tied(resource, now, named)
+        resources, why = tied or tied_with(resource, now, goodput(named))
         change = together(resources, now)
         if isinstance(change, str):
             if suspect is None:
@@ -221,60 +220,15 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
                 number += 1
                 continue
             if suspect is None or suspect == named.bottleneck:
-                tied = _behind(done, now) if number < explain.steps else None
+                tied = None
+                if number < explain.steps and done.goodput is not None and not change.takes:
+                    tied = behind(resources, done.after, now)
                 if tied is None:
                     told.end = f"unknown: {done.name} was named, and is {done.answer}: {done.why}"
                     return
         # The suspect was not the limit: the verdict of the same trial is next.
         suspect = None
         number += 1
-
-
-def _tied(resource: str, now: Present, named: Row) -> tuple[tuple[str, ...], str]:
-    """The resource, with those that by the prediction bind right behind it; and a reason if there
-    are any. One with a bound of its own above the goodput is no limit, and has none behind it."""
-    resources: tuple[str, ...] = (resource,)
-    why, measured = "", goodput(named)
-    while measured and not _slack(now, resource, measured):
-        change = together(resources, now)
-        if isinstance(change, str) or change.takes:
-            break
-        bound = _next_bound(now, change)
-        if bound is None or bound.rps > (1 + MARGIN) * measured or bound.resource in resources:
-            break
-        behind = lever(bound.resource, now)
-        if isinstance(behind, str) or behind.takes:
-            break
-        room = bound.rps / measured
-        why = f"together, for {' and '.join(resources)} alone leaves room for ×{room:.2f} only"
-        resources = (*resources, bound.resource)
-    return resources, why
-
-
-def _slack(now: Present, resource: str, measured: float) -> bool:
-    """Whether a resource has a bound of its own that is above what was measured."""
-    own = [bound.rps for bound in now.bounds(now.condition) if bound.resource == resource]
-    return bool(own) and own[0] > (1 + MARGIN) * measured
-
-
-def _next_bound(now: Present, change: Lever) -> Bound | None:
-    """What binds with the change, by the prediction; None where nothing is predicted."""
-    return next(iter(now.bounds(change.step)), None)
-
-
-def _behind(step: Step, now: Present) -> tuple[tuple[str, ...], str] | None:
-    """What to change together after a change that was no help: all of it, and the resource that
-    most of its trials named. None where they name none that can be raised."""
-    if step.goodput is None or step.lever.takes:
-        return None
-    name, count = Counter(row.bottleneck or UNKNOWN for row in step.after).most_common(1)[0]
-    behind = lever(name, now)
-    if name in step.resources or 2 * count <= len(step.after) or isinstance(behind, str):
-        return None
-    if behind.takes:
-        return None
-    why = f"together, for {name} was named with {step.name} changed"
-    return (*step.resources, name), why
 
 
 def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
@@ -360,8 +314,8 @@ def _tried(
         if problem:
             break
     before, after, *others = (tuple(rows[side.arm]) for side in sides)
-    ratio, least = (None, False) if problem else _goodput_ratio(before, after)
-    more = _goodput_ratio(before, others[0])[0] if others and not problem else None
+    ratio, least = (None, False) if problem else goodput_ratio(before, after)
+    more = goodput_ratio(before, others[0])[0] if others and not problem else None
     doses = [row.spun for row in after if row.spun is not None]
     dose = statistics.median(doses) if doses else None
     answer: Answer = "inconclusive"
@@ -370,8 +324,9 @@ def _tried(
         answer, why = answer_of_fall(ratio, dose, more)
     elif ratio is not None:
         answer, why = answer_of(ratio)
-        if answer == "withdrawn":
-            answer, why = _with_room(now, step, before, why)
+        room = no_room(step.resources, change, now, goodputs(before))
+        if answer == "withdrawn" and room:
+            answer, why = "inconclusive", room
     return Step(
         resources=step.resources,
         tie=step.tie,
@@ -381,108 +336,10 @@ def _tried(
         before=before,
         after=after,
         goodput=ratio,
-        p95=None if problem else _p95_ratio(before, after),
+        p95=None if problem else p95_ratio(before, after),
         least=least,
         dose=dose,
         more=more,
         answer=answer,
         why=why,
     )
-
-
-def _with_room(now: Present, step: _Trying, before: Sequence[Row], why: str) -> tuple[Answer, str]:
-    """Withdrawn, unless the prediction leaves no room for more with the change: then a change that
-    was no help says nothing. A resource that has slack by its own bound is withdrawn anyway."""
-    measured = statistics.median(value for value, _ in _goodputs(before))
-    bound = _next_bound(now, step.lever)
-    if bound is None or not measured or bound.rps > (1 + MARGIN) * measured:
-        return "withdrawn", why
-    if all(_slack(now, resource, measured) for resource in step.resources):
-        return "withdrawn", why
-    room = f"there is room for ×{bound.rps / measured:.2f} only ({bound.resource}: {bound.formula})"
-    connections = bound.resource == "connections"
-    return "inconclusive", f"{room}: ask with more connections" if connections else room
-
-
-def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
-    """The answer that the ratio after / before of the goodput gives of a resource, and why."""
-    interval = ratio.interval
-    if interval is None:
-        return "inconclusive", _no_interval(ratio)
-    if interval.low > 1 + MARGIN:
-        return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
-    if interval.high <= 1 + MARGIN:
-        return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
-    return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
-
-
-def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> tuple[Answer, str]:
-    """The answer of taking the share `dose` of the CPUs away: `ratio` is the goodput then, `more`
-    the goodput with more connections, both as multiples of the goodput before.
-
-    Where all CPUs are busy for the load, goodput is CPUs / CPU time per request, so it falls to
-    1 - dose. It falls somewhat deeper, as the lab's own steady work does not shrink, and less deep
-    where requests get cheaper. So the middle between no fall and a proportional one decides, in
-    logarithms √(1 - dose). An interval below it is confirmed, unless it is so far below a
-    proportional fall that the spinner must have done more than take CPUs. An interval above it is
-    withdrawn if it also reaches 1 / (1 + MARGIN): a smaller fall that is surely one is neither.
-    Goodput that more connections raise by MARGIN had CPUs left."""
-    interval = ratio.interval
-    if interval is None:
-        return "inconclusive", _no_interval(ratio)
-    if dose is None or dose < LEAST_SPUN:
-        return "inconclusive", f"the spinner got {dose or 0:.0%} of the CPUs only"
-    if more is not None and more.interval is not None and more.interval.low > 1 + MARGIN:
-        return "withdrawn", "more connections raise goodput: there were CPUs left"
-    left = 1 - dose
-    middle, deep = left**FOLLOWS, left**DISTURBED
-    if interval.high < deep:
-        return "inconclusive", f"goodput falls much deeper than to the ×{left:.2f} of the CPUs left"
-    if interval.high <= middle:
-        return (
-            "confirmed",
-            f"the whole interval is at most {middle:.2f}, with ×{left:.2f} of the CPUs",
-        )
-    if interval.low > middle and interval.high >= 1 / (1 + MARGIN):
-        return "withdrawn", f"goodput does not follow the CPUs, of which ×{left:.2f} are left"
-    return "inconclusive", (
-        f"the interval reaches from {interval.low:.2f} to {interval.high:.2f}, with ×{left:.2f} of "
-        "the CPUs"
-    )
-
-
-def _no_interval(ratio: RatioOf) -> str:
-    return f"no interval: it takes {LEAST_VALUES} pairs, not {ratio.count_a}"
-
-
-def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
-    """The ratio after / before, and whether it is only a lower bound. A goodput of 0 has no ratio.
-    We then use one answer in the window, the least that could have been seen."""
-    without, changed = _goodputs(before), _goodputs(after)
-    if not without or not changed:
-        return None, False
-    seen = [max(value, least) for value, least in without]
-    then = [max(value, least) for value, least in changed]
-    return ratio_of_pairs(seen, then), any(value <= 0 for value, _ in without)
-
-
-def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """(goodput, one answer in the window) of each row; empty where one of them is unknown."""
-    found = []
-    for row in rows:
-        value = goodput(row)
-        if value is None or not row.window_s:
-            return []
-        found.append((value, 1 / row.window_s))
-    return found
-
-
-def _p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
-    def known(rows: Sequence[Row]) -> list[float]:
-        values: list[float | None] = [getattr(row, metrics(Cell.of(row))[1]) for row in rows]
-        return [value for value in values if value]
-
-    without, changed = known(before), known(after)
-    if not without or (len(without), len(changed)) != (len(before), len(after)):
-        return None
-    return ratio_of_pairs(without, changed)
