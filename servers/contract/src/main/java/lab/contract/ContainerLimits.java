@@ -98,8 +98,7 @@ final class ContainerLimits {
 
   private static Optional<String> read(Path file) {
     try {
-      return Optional.of(Files.readString(file).strip())
-          .filter(text -> !text.isEmpty());
+      return Optional.of(Files.readString(file).strip()).filter(text -> !text.isEmpty());
     } catch (IOException e) {
       return Optional.empty();
     }
