@@ -125,8 +125,8 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     assert third.text.endswith("the whole interval is at most 0.89, with ×0.80 of the CPUs")
     assert (end.name, end.value) == ("next bottleneck", None)
     assert end.text == (
-        "next bottleneck: host CPU (confidence 0.90), with pool_size=5000, "
-        "downstream_connections=5000: the machine itself is the limit: goodput follows its CPUs"
+        "next bottleneck: host CPU, with pool_size=5000, downstream_connections=5000: the machine "
+        "itself is the limit: goodput follows its CPUs"
     )
 
 
@@ -495,8 +495,35 @@ def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
     step, end = told(of, rows)
     assert "confirmed: 20% of the CPUs taken away (20.0% measured) makes goodput ×0.80" in step.text
     assert end.text == (
-        "bottleneck: host CPU (confidence 0.90), with the lab as it is: the machine itself is the "
-        "limit: goodput follows its CPUs"
+        "bottleneck: host CPU, with the lab as it is: the machine itself is the limit: goodput "
+        "follows its CPUs"
+    )
+
+
+def test_a_suspected_host_cpu_that_is_confirmed_is_the_end_whatever_was_named() -> None:
+    wrong: Server = lambda plan, number: {**cpu_bound(plan, number), "bottleneck": "none"}  # noqa: E731
+    assert said(inquiry(own=Explain(6, 4, "host CPU")), wrong)[-1].startswith(
+        "bottleneck: host CPU, with the lab as it is: the machine itself is the limit"
+    )
+
+
+def test_more_connections_that_cannot_be_measured_are_left_out() -> None:
+    def too_many(plan: TrialPlan, number: int) -> dict[str, Any]:
+        found = cpu_bound(plan, number)
+        late = {"valid": False, "invalid_reasons": "late"} if plan.condition.connections else {}
+        return {**found, **late}
+
+    rows = run(inquiry(own=Explain(6, 1)), too_many)
+    assert sum(one.arm == "1-more" for one in rows) == 2
+    text = told(inquiry(own=Explain(6, 1)), rows)[0].text
+    assert "confirmed: 20% of the CPUs taken away" in text
+    assert "2 measurements with more connections were invalid: late" in text
+
+
+def test_an_invalid_trial_that_names_host_cpu_proves_nothing() -> None:
+    crowded = invalid("1-named", 2, bottleneck="host CPU")
+    assert said(inquiry(), crowded)[0].startswith(
+        "bottleneck: host CPU, not proven: 2 measurements were invalid: late"
     )
 
 

@@ -212,7 +212,8 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
             done = yield from _tried(explain, number, step, now, told.again)
             told.steps.append(done)
             if done.answer == "confirmed" and change.takes:
-                told.end = f"{_named(named, now)}: {LIMIT}: goodput follows its CPUs"
+                told.end = f"{done.name}, with {_in_force(now.condition)}: {LIMIT}: goodput follows"
+                told.end += " its CPUs"
                 return
             if done.answer == "confirmed":
                 now = replace(now, condition=change.lift)
@@ -251,9 +252,10 @@ def _machine_or_invalid(named: Row) -> str:
     small makes trials invalid; the verdict then names the machine."""
     if usable(named):
         return ""
-    if named.bottleneck in MACHINE:
+    if named.bottleneck == GENERATOR:
         return f"{named.bottleneck}: {LIMIT} ({named.invalid_reasons})"
-    return f"unknown: {TRIES} measurements were invalid: {named.invalid_reasons}"
+    name = f"{HOST_CPU}, not proven" if named.bottleneck == HOST_CPU else UNKNOWN
+    return f"{name}: {TRIES} measurements were invalid: {named.invalid_reasons}"
 
 
 def _end(named: Row, now: Present, resource: str) -> str:
@@ -301,31 +303,38 @@ def _tried(
     if change.refuting is not None:
         sides.append(Ask(change.refuting, f"{number}-more"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
-    problem = ""
+    problem = not_more = ""
     for turn in range(explain.pairs):
         for ask in sides[:: -1 if turn % 2 else 1]:
+            if problem or (not_more and ask in sides[2:]):
+                continue
             row = yield from _valid(ask, again)
-            if not usable(row):
-                side = ("without the change", "with the change", "with more connections")
-                problem = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
-                problem += row.invalid_reasons
-                break
-            rows[ask.arm].append(row)
-        if problem:
-            break
+            if usable(row):
+                rows[ask.arm].append(row)
+                continue
+            side = ("without the change", "with the change", "with more connections")
+            said = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
+            said += row.invalid_reasons
+            if ask in sides[2:]:
+                not_more = said
+            else:
+                problem = said
     before, after, *others = (tuple(rows[side.arm]) for side in sides)
     ratio, least = (None, False) if problem else goodput_ratio(before, after)
-    more = goodput_ratio(before, others[0])[0] if others and not problem else None
+    whole = not problem and not not_more
+    more = goodput_ratio(before, others[0])[0] if others and whole else None
     doses = [row.spun for row in after if row.spun is not None]
     dose = statistics.median(doses) if doses else None
     answer: Answer = "inconclusive"
     why = problem or "goodput cannot be told"
     if ratio is not None and change.takes:
         answer, why = answer_of_fall(ratio, dose, more)
+        why += f"; {not_more}" if not_more else ""
     elif ratio is not None:
         answer, why = answer_of(ratio)
-        room = no_room(step.resources, change, now, goodputs(before))
-        if answer == "withdrawn" and room:
+        if answer == "withdrawn" and (
+            room := no_room(step.resources, change, now, goodputs(before))
+        ):
             answer, why = "inconclusive", room
     return Step(
         resources=step.resources,
