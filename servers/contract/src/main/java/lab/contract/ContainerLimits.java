@@ -1,6 +1,9 @@
 package lab.contract;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -53,7 +56,7 @@ final class ContainerLimits {
     map.put("cpuset", cpuset.orElse(null));
     map.put(
         "local_ports",
-        read(portRange)
+        readAtOnce(portRange)
             .map(text -> text.replaceAll("\\s+", " "))
             .filter(text -> text.matches("[0-9]{1,5} [0-9]{1,5}"))
             .orElse(null));
@@ -93,12 +96,22 @@ final class ContainerLimits {
   }
 
   private Optional<String> read(String file) {
-    return read(cgroup.resolve(file));
+    try {
+      return Optional.of(Files.readString(cgroup.resolve(file)).strip())
+          .filter(text -> !text.isEmpty());
+    } catch (IOException e) {
+      return Optional.empty();
+    }
   }
 
-  private static Optional<String> read(Path file) {
-    try {
-      return Optional.of(Files.readString(file).strip()).filter(text -> !text.isEmpty());
+  /**
+   * A file of {@code /proc/sys} has nothing more after the first read, and {@link Files#readString}
+   * begins with a single byte, as the file's size is 0.
+   */
+  private static Optional<String> readAtOnce(Path file) {
+    byte[] text = new byte[64];
+    try (InputStream in = Files.newInputStream(file)) {
+      return Optional.of(new String(text, 0, Math.max(0, in.read(text)), US_ASCII).strip());
     } catch (IOException e) {
       return Optional.empty();
     }
