@@ -56,7 +56,7 @@ def test_an_explanation_asks_for_trials_by_what_the_last_one_named(
     assert [plan["condition"]["knobs"] for plan in conditions] == [{}, {}, {"pool_size": 400}]
     said = ready.text.getvalue()
     assert "a: step 1, worker pool (named, strong evidence): inconclusive: pool_size 200" in said
-    assert "no interval: 1 and 1 trials" in said
+    assert "no interval: it takes 6 pairs, not 1" in said
     assert json.loads((ready.run_dir / "comparison.json").read_text())["comparisons"] == []
     assert "step 1, worker pool" in (ready.run_dir / "report.html").read_text()
 

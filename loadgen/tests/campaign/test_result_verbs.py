@@ -153,7 +153,7 @@ def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         ("run,trial", "run,colour", "colour, trial"),
         (",true,", ",perhaps,", "trials.csv:2"),
         (",450,", ",many,", "trials.csv:2"),
-        (",15,,false\n", "\n", "trials.csv:2"),
+        (",15,,false,\n", "\n", "trials.csv:2"),
     ],
 )
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:

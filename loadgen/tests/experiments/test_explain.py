@@ -10,11 +10,12 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import explain
-from lab.experiments.inquiry import Explain, answer_of
+from lab.experiments.answers import answer_of, answer_of_fall
+from lab.experiments.inquiry import Explain
 from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS
-from lab.judge.intervals import RatioOf, ratio_of
+from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import record, snapshot
@@ -45,7 +46,7 @@ def limits(plan: TrialPlan) -> dict[str, float]:
     return {
         "worker pool": knobs["pool_size"] / 0.2,
         "downstream connections": knobs["downstream_connections"] / 0.2,
-        "host CPU": 8000.0,
+        "host CPU": 8000.0 * (1 - (plan.condition.spin or 0.0)),
         "none": plan.concurrency / 0.2,
     }
 
@@ -60,6 +61,7 @@ def answered(rps: float, plan: TrialPlan) -> dict[str, Any]:
     return {
         "achieved_rps": rps, "raw_p95_ms": 1000 * plan.concurrency / rps, "ok": 1000,
         "http_errors": 0, "window_s": 5.0, "strength": "strong", "predicted_rps": 25_000.0,
+        "spun": plan.condition.spin,
     }  # fmt: skip
 
 
@@ -99,8 +101,8 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     assert [one.arm for one in rows[:5]] == [
         "1-named", "1-before", "1-after", "1-after", "1-before",
     ]  # fmt: skip
-    assert len(rows) == 13 + 13 + 1
-    first, second, end = told(of, rows)
+    assert len(rows) == 13 + 13 + 1 + 18
+    first, second, third, end = told(of, rows)
     assert (first.name, first.server, first.launch, first.unit) == ("step 1", "a", 0, "×")
     assert first.value == pytest.approx(2.0, abs=0.03)
     assert first.low is not None
@@ -114,10 +116,17 @@ def test_each_limit_is_confirmed_and_lifted_until_the_machine_is_the_limit() -> 
     assert " of at most ×2.00, raw p95 ×0.50 [" in first.text
     assert first.text.endswith("(1000 → 2000 req/s); lifted to pool_size=5000")
     assert second.text.startswith("step 2, downstream connections (named, strong evidence): conf")
+    assert third.text.startswith(
+        "step 3, host CPU (named, strong evidence): confirmed: 20% of the CPUs taken away (20.0% "
+        "measured) makes goodput ×"
+    )
+    assert third.value == pytest.approx(0.8, abs=0.015)
+    assert "; with more connections goodput ×" in third.text
+    assert third.text.endswith("the whole interval is at most 0.89, with ×0.80 of the CPUs")
     assert (end.name, end.value) == ("next bottleneck", None)
     assert end.text == (
-        "next bottleneck: host CPU (strong evidence), with pool_size=5000, "
-        "downstream_connections=5000: the machine itself is the limit"
+        "next bottleneck: host CPU, with pool_size=5000, downstream_connections=5000: the machine "
+        "itself is the limit: goodput follows its CPUs"
     )
 
 
@@ -169,6 +178,7 @@ def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial
     assert texts[0].startswith("step 1, downstream connections (suspected): withdrawn: ")
     assert texts[1].startswith("step 2, worker pool (named, strong evidence): confirmed: ")
     assert texts[-1].startswith("next bottleneck: host CPU")
+    assert texts[-2].startswith("step 4, host CPU (named, strong evidence): confirmed: ")
 
 
 def test_a_suspect_that_is_right() -> None:
@@ -184,8 +194,8 @@ def test_a_suspect_that_is_named_and_withdrawn_ends_it() -> None:
 
 
 def test_a_suspect_without_a_lever_makes_way_too() -> None:
-    texts = said(inquiry(own=Explain(6, 4, "ports")))
-    assert texts[0].startswith("step 1, ports (suspected): not tried: ")
+    texts = said(inquiry(own=Explain(6, 4, "generator")))
+    assert texts[0].startswith("step 1, generator (suspected): not tried: ")
     assert texts[1].startswith("step 2, worker pool (named")
 
 
@@ -198,8 +208,8 @@ def test_a_suspect_without_a_lever_makes_way_too() -> None:
             "most 25000 req/s), no resource binds below it",
         ),
         (
-            "host CPU",
-            "bottleneck: host CPU (strong evidence), with the lab as it is: the machine itself "
+            "generator",
+            "bottleneck: generator (strong evidence), with the lab as it is: the machine itself "
             "is the limit",
         ),
         (
@@ -208,8 +218,8 @@ def test_a_suspect_without_a_lever_makes_way_too() -> None:
         ),
         (
             "ports",
-            "bottleneck: ports (strong evidence), with the lab as it is; not proven: a client has "
-            "one range of ports for each server, which is as wide as can be",
+            "bottleneck: ports (strong evidence), with the lab as it is; not proven: this server "
+            "does not tell its range of local ports",
         ),
     ],
 )
@@ -228,7 +238,7 @@ def test_without_a_verdict_it_is_unknown() -> None:
 def test_too_few_pairs_never_confirm() -> None:
     texts = said(inquiry(own=Explain(5, 4)))
     assert "inconclusive: pool_size 200 → 400 makes goodput ×1.99, " in texts[0]
-    assert texts[0].endswith("no interval: 5 and 5 trials, each side needs 6")
+    assert texts[0].endswith("no interval: it takes 6 pairs, not 5")
     assert "[" not in texts[0]
 
 
@@ -252,7 +262,16 @@ def test_an_invalid_trial_is_run_once_more(arm: str) -> None:
     of = inquiry(own=Explain(6, 1))
     rows = run(of, invalid(arm, 1))
     assert len(rows) == 15
-    assert "confirmed" in told(of, rows)[0].text
+    texts = [one.text for one in told(of, rows)]
+    assert "confirmed" in texts[0]
+    # How often that was, and on which side: a choice among trials must not be silent.
+    side = {"1-named": "to name it", "1-before": "without", "1-after": "with the change"}[arm]
+    (said,) = [text for text in texts if text.endswith(f" (run again because invalid: 1 {side})")]
+    assert said is texts[-1 if arm == "1-named" else 0]
+
+
+def test_no_trial_run_again_is_no_word_of_it() -> None:
+    assert not [text for text in said(inquiry()) if "again" in text]
 
 
 def test_twice_invalid_ends_the_step_and_says_why() -> None:
@@ -261,18 +280,21 @@ def test_twice_invalid_ends_the_step_and_says_why() -> None:
     assert len(rows) == 4
     texts = [one.text for one in told(of, rows)]
     assert texts[0].endswith(
-        "inconclusive: pool_size 200 → 400: 2 measurements with the change were invalid: late"
+        "inconclusive: pool_size 200 → 400: 2 measurements with the change were invalid: late (run "
+        "again because invalid: 1 with the change)"
     )
     assert texts[1].startswith("bottleneck: unknown: worker pool was named, and is inconclusive")
 
 
 def test_a_load_that_cannot_be_measured_at_all() -> None:
     assert said(inquiry(), invalid("1-named", 2)) == [
-        "bottleneck: unknown: 2 measurements were invalid: late"
+        "bottleneck: unknown: 2 measurements were invalid: late (run again because invalid: 1 to "
+        "name it)"
     ]
     generator = invalid("1-named", 2, "the generator was the limit", bottleneck="generator")
     assert said(inquiry(), generator) == [
-        "bottleneck: generator: the machine itself is the limit (the generator was the limit)"
+        "bottleneck: generator: the machine itself is the limit (the generator was the limit) (run "
+        "again because invalid: 1 to name it)"
     ]
 
 
@@ -313,7 +335,7 @@ def test_the_answer_follows_from_where_the_interval_lies(
 ) -> None:
     low, high = factors
     after = [low + (high - low) * share / 5 for share in range(6)]
-    assert answer_of(ratio_of([1.0] * 6, after))[0] == answer
+    assert answer_of(ratio_of_pairs([1.0] * 6, after))[0] == answer
 
 
 def test_no_interval_is_no_answer() -> None:
@@ -428,7 +450,8 @@ def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | 
     of = inquiry(servers=("a", "b"), own=Explain(6, steps, suspect))
     rows = run(of)
     said = [order_of(of).left(rows[:count]) for count in range(len(rows) + 1)]
-    assert said[0] == 2 * (13 * steps + 1)
+    # Host CPU has a third side, of six trials.
+    assert said[0] == 2 * (13 * steps + 1 + 6)
     assert all(left >= len(rows) - done for done, left in enumerate(said))
     assert all(after < before for before, after in pairwise(said))
     assert said[-1] == 0
@@ -437,4 +460,210 @@ def test_never_more_trials_than_were_said_to_be_left(steps: int, suspect: str | 
 def test_an_invalid_trial_is_still_to_be_made() -> None:
     of = inquiry(own=Explain(6, 1))
     rows = run(of, invalid("1-before", 1))
-    assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [13, 13, 12]
+    assert [order_of(of).left(rows[:count]) for count in (1, 2, 3)] == [19, 19, 18]
+
+
+def test_pairs_are_compared_pair_by_pair() -> None:
+    """Each pair is a fifth quicker than the one before; the change is worth 10 %."""
+
+    def drifting(plan: TrialPlan, number: int) -> dict[str, Any]:
+        rps = 1000.0 * 1.2 ** ((number - 1) // 2) * (1.1 if plan.condition.knobs else 1.0)
+        return answered(rps, plan) | {"bottleneck": "worker pool"}
+
+    text = said(inquiry(own=Explain(6, 1)), drifting)[0]
+    assert "confirmed: pool_size 200 → 400 makes goodput ×1.10 [1.10, 1.10]" in text
+
+
+def cpu_bound(
+    plan: TrialPlan, number: int, falls: float = 1.0, each: float = 0.0
+) -> dict[str, Any]:
+    """All CPUs are busy: goodput is what they give, and `each` req/s more for each connection."""
+    rps = 8000.0 * (1 - falls * (plan.condition.spin or 0.0)) + each * plan.concurrency
+    return answered(rps, plan) | {"bottleneck": "host CPU"}
+
+
+def test_host_cpu_is_confirmed_where_goodput_falls_with_the_cpus() -> None:
+    of = inquiry(own=Explain(6, 1))
+    rows = run(of, cpu_bound)
+    a, b, more = "1-before", "1-after", "1-more"
+    assert [one.arm for one in rows] == ["1-named", *[a, b, more, more, b, a] * 3]
+    conditions = {plan.arm: plan.condition for plan in plans(of, rows)}
+    assert conditions[b] == Condition(spin=0.2)
+    assert conditions[more] == Condition(connections=10_000)
+    assert {one.concurrency for one in rows if one.arm == more} == {10_000}
+    step, end = told(of, rows)
+    assert "confirmed: 20% of the CPUs taken away (20.0% measured) makes goodput ×0.80" in step.text
+    assert end.text == (
+        "bottleneck: host CPU, with the lab as it is: the machine itself is the limit: goodput "
+        "follows its CPUs"
+    )
+
+
+def test_a_suspected_host_cpu_that_is_confirmed_is_the_end_whatever_was_named() -> None:
+    wrong: Server = lambda plan, number: {**cpu_bound(plan, number), "bottleneck": "none"}  # noqa: E731
+    assert said(inquiry(own=Explain(6, 4, "host CPU")), wrong)[-1].startswith(
+        "bottleneck: host CPU, with the lab as it is: the machine itself is the limit"
+    )
+
+
+def test_more_connections_that_cannot_be_measured_are_left_out() -> None:
+    def too_many(plan: TrialPlan, number: int) -> dict[str, Any]:
+        found = cpu_bound(plan, number)
+        late = {"valid": False, "invalid_reasons": "late"} if plan.condition.connections else {}
+        return {**found, **late}
+
+    rows = run(inquiry(own=Explain(6, 1)), too_many)
+    assert sum(one.arm == "1-more" for one in rows) == 2
+    text = told(inquiry(own=Explain(6, 1)), rows)[0].text
+    assert "confirmed: 20% of the CPUs taken away" in text
+    assert "2 measurements with more connections were invalid: late" in text
+
+
+def test_an_invalid_trial_that_names_host_cpu_proves_nothing() -> None:
+    crowded = invalid("1-named", 2, bottleneck="host CPU")
+    assert said(inquiry(), crowded)[0].startswith(
+        "bottleneck: host CPU, not proven: 2 measurements were invalid: late"
+    )
+
+
+def test_host_cpu_is_withdrawn_where_goodput_stays() -> None:
+    idle: Server = lambda plan, number: cpu_bound(plan, number, falls=0.0)  # noqa: E731
+    texts = said(inquiry(), idle)
+    assert texts[0].startswith("step 1, host CPU (named, strong evidence): withdrawn: ")
+    assert texts[0].endswith("goodput does not follow the CPUs, of which ×0.80 are left")
+    assert texts[1].startswith("bottleneck: unknown: host CPU was named, and is withdrawn: ")
+
+
+def test_host_cpu_is_withdrawn_where_more_connections_raise_goodput() -> None:
+    room: Server = lambda plan, number: cpu_bound(plan, number, each=1.0)  # noqa: E731
+    text = said(inquiry(), room)[0]
+    assert "withdrawn" in text
+    assert "; with more connections goodput ×1.38 [1.38, 1.38]; " in text
+    assert text.endswith("more connections raise goodput: there were CPUs left")
+
+
+def test_a_machine_that_holds_no_more_connections_has_no_third_side() -> None:
+    rows = run(inquiry(own=Explain(6, 1, None, 5000)), cpu_bound)
+    assert len(rows) == 13
+
+
+def test_a_suspected_host_cpu_that_is_withdrawn_makes_way() -> None:
+    texts = said(inquiry(own=Explain(6, 4, "host CPU")))
+    assert texts[0].startswith("step 1, host CPU (suspected): withdrawn: ")
+    assert texts[1].startswith("step 2, worker pool (named")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dose", "answer"),
+    [
+        (0.78, 0.82, 0.2, "confirmed"),
+        # The lab's own work does not shrink, and requests may get cheaper.
+        (0.74, 0.77, 0.2, "confirmed"),
+        (0.84, 0.89, 0.2, "confirmed"),
+        # Half of a proportional fall is √0.8 = 0.894.
+        (0.84, 0.90, 0.2, "inconclusive"),
+        (0.90, 0.94, 0.2, "inconclusive"),
+        (0.75, 1.02, 0.2, "inconclusive"),
+        (0.96, 0.99, 0.2, "withdrawn"),
+        (0.97, 1.03, 0.2, "withdrawn"),
+        (1.02, 1.2, 0.2, "withdrawn"),
+        # 0.8 to the power of 1.5 is 0.716.
+        (0.5, 0.7, 0.2, "inconclusive"),
+        (0.88, 0.92, 0.1, "confirmed"),
+        (0.88, 0.92, 0.04, "inconclusive"),
+        (0.8, 0.8, None, "inconclusive"),
+    ],
+)
+def test_the_answer_of_a_fall_follows_from_what_was_really_taken(
+    low: float, high: float, dose: float | None, answer: str
+) -> None:
+    ratio = RatioOf(6, 6, (low + high) / 2, Interval(low, high, 0.969))
+    assert answer_of_fall(ratio, dose, None)[0] == answer
+
+
+def test_a_fall_without_an_interval_or_against_more_connections() -> None:
+    fall = RatioOf(6, 6, 0.8, Interval(0.78, 0.82, 0.969))
+    assert answer_of_fall(RatioOf(5, 5, 0.8, None), 0.2, None)[0] == "inconclusive"
+    more = RatioOf(6, 6, 1.08, Interval(1.06, 1.1, 0.969))
+    assert answer_of_fall(fall, 0.2, more)[0] == "withdrawn"
+    same = RatioOf(6, 6, 1.03, Interval(0.99, 1.06, 0.969))
+    assert answer_of_fall(fall, 0.2, same)[0] == "confirmed"
+
+
+def with_settings(**settings: int) -> Callable[[Experiment, Server], list[str]]:
+    """What is told of a server with these settings."""
+    snapshots = {"a": snapshot(settings={**SETTINGS, **settings})}
+
+    def texts(of: Experiment, server: Server) -> list[str]:
+        order = explain.design(planner(of, snapshots=snapshots))
+        done: list[Row] = []
+        conditions = {}
+        while (plan := order.next(done)) is not None:
+            conditions[plan.trial] = plan.condition
+            done.append(row(plan, **server(plan, len(done))))
+        return [one.text for one in explain.told(of, done, snapshots, 2, conditions)]
+
+    return texts
+
+
+def test_a_bound_right_behind_the_resource_is_changed_with_it() -> None:
+    """A pool of 200 beside 205 downstream connections: the pool alone could give 2.5 %."""
+
+    def both(plan: TrialPlan, number: int) -> dict[str, Any]:
+        knobs = {"pool_size": 200, "downstream_connections": 205, **plan.condition.knobs}
+        rps = min(knobs.values()) / 0.2
+        return answered(rps * SIX[number % 6], plan) | {"bottleneck": "worker pool"}
+
+    texts = with_settings(downstream_connections=205)(inquiry(own=Explain(6, 1)), both)
+    assert texts[0].startswith(
+        "step 1, worker pool and downstream connections (named, strong evidence): confirmed: "
+        "pool_size 200 → 400 and downstream_connections 205 → 410 (together, for worker pool alone "
+        "leaves room for ×1.0"
+    )
+    assert "makes goodput ×2.00 [" in texts[0]
+    assert texts[0].endswith("lifted to pool_size=5000 and downstream_connections=5000")
+
+
+def test_a_resource_that_the_changed_trials_name_is_changed_together_next() -> None:
+    """Carriers have no bound: nothing says before that they are as full as the pool."""
+
+    def both(plan: TrialPlan, number: int) -> dict[str, Any]:
+        knobs = {**SETTINGS, **plan.condition.knobs}
+        pool, carriers = knobs["pool_size"] / 0.2, knobs["virtual_thread_parallelism"] * 500.0
+        named = "worker pool" if pool <= carriers else "carrier threads"
+        return answered(min(pool, carriers) * SIX[number % 6], plan) | {"bottleneck": named}
+
+    texts = said(inquiry(own=Explain(6, 2)), both)
+    assert texts[0].startswith("step 1, worker pool (named, strong evidence): withdrawn: ")
+    assert texts[1].startswith(
+        "step 2, worker pool and carrier threads (named, strong evidence): confirmed: pool_size "
+        "200 → 400 and virtual_thread_parallelism 2 → 4 (together, for carrier threads was named "
+        "with worker pool changed) makes goodput ×2.00 ["
+    )
+    assert (
+        "unknown: worker pool was named, and is withdrawn"
+        in said(inquiry(own=Explain(6, 1)), both)[-1]
+    )
+
+
+def test_the_load_s_own_connections_are_doubled_at_the_same_rate() -> None:
+    """An open load whose connections are all busy: 100 of them answer 500 of 900 req/s."""
+
+    def busy(plan: TrialPlan, number: int) -> dict[str, Any]:
+        rps = min(plan.offered_rps or 0, plan.concurrency / 0.2)
+        full = rps < 900
+        named = "connections of the load" if full else "none"
+        return answered(rps, plan) | {"bottleneck": named, "p95_ms": 200.0}
+
+    of = inquiry(modes=("open",), concurrencies=(100,), rate_rps=900)
+    rows = run(of, busy)
+    assert {(one.concurrency, one.offered_rps) for one in rows} == {
+        (100, 900), (200, 900), (400, 900),
+    }  # fmt: skip
+    texts = [one.text for one in told(of, rows)]
+    assert (
+        "connections of the load (named, strong evidence): confirmed: connections 100 → 200"
+        in (texts[0])
+    )
+    assert "makes goodput ×1.80 [" in texts[0]
+    assert "lifted to 400 connections" in texts[0]

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.interventions import _LEVERS, _WITHOUT, MACHINE, MOST, Lever, Present, lever
+from lab.experiments.interventions import (
+    _LEVERS,
+    _WITHOUT,
+    MOST,
+    SPIN,
+    Lever,
+    Present,
+    lever,
+    together,
+)
 from lab.model import AS_IT_IS, RESOURCES, Condition, ToxicState
 from lab.model.toxic_words import parse_toxic
 from support.fakes import IDENTITY, snapshot
@@ -27,7 +36,10 @@ WIDE = "downstream/wide bandwidth rate=500 stream=upstream toxicity=0.5"
 
 
 def present(condition: Condition = AS_IT_IS, **changes: Any) -> Present:
-    given: dict[str, Any] = {"cores": 4, "route": "/downstream", "concurrency": 5000}
+    given: dict[str, Any] = {
+        "cores": 4, "route": "/downstream", "concurrency": 5000, "most_connections": 9500,
+        "offered_rps": None,
+    }  # fmt: skip
     given |= {name: changes.pop(name) for name in list(changes) if name in given}
     settings = {**SETTINGS, **changes.pop("settings", {})}
     identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2))
@@ -60,8 +72,7 @@ def host(**values: str) -> Condition:
 def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
     assert {*_LEVERS} | {*_WITHOUT} == {*RESOURCES}
     assert not {*_LEVERS} & {*_WITHOUT}
-    for resource in (*MACHINE, "ports"):
-        assert refused(resource)
+    assert refused("generator")
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
@@ -201,3 +212,65 @@ def test_a_toxic_of_another_proxy_is_named_with_it() -> None:
     assert found.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "300"},)
     again = pulled("downstream", found.step, toxics=(other,))
     assert again.step.toxics == ({"NAME": "slow", "PROXY": "elsewhere", "LATENCY": "150"},)
+
+
+def test_of_the_host_s_cpus_some_are_taken_away() -> None:
+    found = pulled("host CPU", knobs(pool_size=5000))
+    assert (found.takes, found.step_text) == (True, "20% of the CPUs taken away")
+    assert found.step == Condition({"pool_size": 5000}, spin=SPIN)
+    # Nothing is left behind, and twice the connections must not help.
+    assert found.lift == knobs(pool_size=5000)
+    assert found.refuting == Condition({"pool_size": 5000}, connections=9500)
+    assert pulled("host CPU", most_connections=5000).refuting is None
+
+
+def test_the_load_has_twice_its_connections_as_far_as_the_machine_holds_them() -> None:
+    found = pulled("connections of the load", concurrency=2000)
+    assert (found.step.connections, found.lift.connections) == (4000, 8000)
+    assert (found.step_text, found.at_most) == ("connections 2000 → 4000", 2)
+    again = pulled("connections of the load", found.step, concurrency=2000)
+    assert (again.step.connections, again.lift.connections) == (8000, 9500)
+    assert "holds no more" in refused("connections of the load", concurrency=9500)
+    # What is sized for the load is sized for the load of now.
+    assert pulled("worker pool", found.lift, concurrency=2000).lift.knobs == {"pool_size": 8000}
+
+
+def test_a_narrow_range_of_ports_is_widened() -> None:
+    found = pulled("ports", host(SERVER_PORTS="10000 10299"))
+    assert found.step == host(SERVER_PORTS="10000 10599")
+    assert found.lift == host(SERVER_PORTS="10000 65535")
+    assert (found.step_text, found.at_most) == ("local ports 300 → 600", 2)
+    read = pulled("ports", settings={"local_ports": "20000 49999"})
+    assert read.step == host(SERVER_PORTS="10000 65535")
+    assert "the most there are" in refused("ports", settings={"local_ports": "10000 65535"})
+    assert "does not tell" in refused("ports")
+
+
+def test_two_resources_change_together() -> None:
+    found = together(("worker pool", "downstream connections"), present())
+    assert found == Lever(
+        knobs(pool_size=400, downstream_connections=100),
+        knobs(pool_size=5000, downstream_connections=5000),
+        "pool_size 200 → 400 and downstream_connections 50 → 100",
+        "pool_size=5000 and downstream_connections=5000",
+        2,
+    )
+    assert together(("worker pool",), present()) == pulled("worker pool")
+    assert "Toxiproxy itself" in str(together(("worker pool", "Toxiproxy"), present()))
+    assert "Toxiproxy itself" in str(together(("Toxiproxy", "worker pool"), present()))
+
+
+def test_the_bounds_of_a_condition_are_predicted() -> None:
+    def bounds(condition: Condition, **changes: Any) -> list[tuple[str, float]]:
+        of = present(**changes)
+        return [(bound.resource, bound.rps) for bound in of.bounds(condition)]
+
+    assert bounds(AS_IT_IS)[:2] == [("downstream connections", 250.0), ("worker pool", 1000.0)]
+    assert bounds(knobs(downstream_connections=5000))[0] == ("worker pool", 1000.0)
+    assert bounds(Condition(connections=40))[0] == ("connections", 200.0)
+    assert bounds(AS_IT_IS, offered_rps=100)[0] == ("offered load", 100.0)
+    blocked = host(BLOCK_THE_LOOP="true", LOOPS="2")
+    # Two loops, each blocked for the 300 ms that a request waits.
+    assert bounds(blocked, route="/block")[0] == ("event loop", pytest.approx(2 / 0.3))
+    # Nobody knows what a toxic does before it is in force.
+    assert bounds(Condition(toxics=({"NAME": "slow", "LATENCY": "0"},))) == []

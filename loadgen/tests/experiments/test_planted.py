@@ -120,13 +120,13 @@ def test_findings_of_a_run_that_has_only_begun() -> None:
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:
     found, notes = of_file({"EXP": "bottlenecks"}, Here(SERVERS, 1_048_576), SHIPPED)
     assert isinstance(found, Experiment)
-    assert len(settings_of(Planted, found).cases) == 15
+    assert len(settings_of(Planted, found).cases) == 18
     assert sum(case.expected == ("none",) for case in settings_of(Planted, found).cases) == 2
     named = {name for case in settings_of(Planted, found).cases for name in case.expected}
     assert named == {
         "none", "worker pool", "downstream connections", "downstream timeout", "Toxiproxy",
         "downstream", "generator", "carrier threads", "server CPU", "garbage collection",
-        "file descriptors", "event loop", "accept queue", "connection set-up",
+        "file descriptors", "event loop", "accept queue", "connection set-up", "host CPU", "ports",
     }  # fmt: skip
     assert notes == ()
 
@@ -135,10 +135,10 @@ def test_a_case_with_everything(files: Files) -> None:
     found = files.experiment(
         HEAD + CASE + 'route = "/compute"\nknobs = { pool_size = 20 }\n'
         'toxics = [{ type = "bandwidth", rate = 1 }]\nhost = { SERVER_CPUS = "0.4" }\n'
-        "generator_cpus = 0.05\npeak_extra = 400\n"
+        "generator_cpus = 0.05\nspin = 0.5\npeak_extra = 400\n"
     )
     condition = Condition(
-        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05
+        {"pool_size": 20}, ({"TYPE": "bandwidth", "RATE": "1"},), {"SERVER_CPUS": "0.4"}, 0.05, 0.5
     )
     assert settings_of(Planted, found).cases == (
         Case("pool", "fixed-pool", "/compute", 200, ("worker pool",), condition, 400),
@@ -174,6 +174,7 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE + "host = { NOFILE = 300 }\n", "host: NOFILE=300 is not allowed; allowed: a text"),
         (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed"),
         (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed; allowed: a number 0.01"),
+        (CASE + "spin = 1\n", "spin=1 is not allowed; allowed: a number 0.01..0.9"),
         (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
     ],
 )

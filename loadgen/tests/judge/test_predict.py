@@ -189,3 +189,12 @@ def test_nothing_is_expected_with_a_caveat() -> None:
     assert predict("/compute", 1, None, cut).text == (
         "none: nothing that is known bounds this load"
     )
+
+
+def test_cpus_that_a_spinner_takes_are_not_there() -> None:
+    def host_cpu(condition: Condition) -> float:
+        found = predict("/downstream", 200, None, snapshot(), LIGHT, 2, condition)
+        return next(bound.rps for bound in found.bounds if bound.resource == "host CPU")
+
+    assert host_cpu(Condition()) == pytest.approx(2500)
+    assert host_cpu(Condition(spin=0.2)) == pytest.approx(2000)

@@ -13,7 +13,7 @@ from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.measure import RECORD, measure
 from lab.load.trial import MOST_STARTS, Runner
-from lab.model import Judgement, Peak, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
+from lab.model import Condition, Judgement, Peak, Spike, ToxicStep, TrialPlan, TrialRecord, Warmth
 from lab.store.records import read_json
 from lab.store.series import load_or_none
 from lab.system.observe import observe
@@ -94,6 +94,24 @@ def test_starved_by_other_work_on_its_cpus(lab: Lab) -> None:
     # Its threads wait 30 ms for a CPU at every turn, of 200 ms that an answer takes.
     lab.system.wait_ms = 30.0
     assert "waited 30.0 ms for each turn on a CPU (allowed 20.0 ms)" in lab.reason()
+
+
+def test_a_spinner_runs_with_the_load_and_its_dose_is_recorded(lab: Lab) -> None:
+    of = dataclasses.replace(plan(), condition=Condition(spin=0.2))
+    assert lab.run(of).usage.spun == pytest.approx(0.2)
+    assert [one.stopped_early for one in lab.system.spinners] == [True, True]
+
+
+def test_a_spinner_ends_when_the_trial_is_interrupted(lab: Lab) -> None:
+    lab.system.interrupt_at = MID_WINDOW_S
+    with pytest.raises(Interrupted):
+        lab.run(dataclasses.replace(plan(), condition=Condition(spin=0.2)))
+    assert [one.stopped_early for one in lab.system.spinners] == [True, True]
+
+
+def test_without_a_spinner_no_dose_is_told(lab: Lab) -> None:
+    assert lab.run().usage.spun is None
+    assert lab.system.spinners == []
 
 
 def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,8 +16,9 @@ START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 class FakeProcess:
     """Runs for `length_s` of the system's time, using one core."""
 
-    def __init__(self, system: FakeSystem, length_s: float) -> None:
+    def __init__(self, system: FakeSystem, length_s: float, cores: float | None = None) -> None:
         self._system = system
+        self._cores = cores
         self._from = system.monotonic()
         self._length_s = length_s
         self.stopped_early = False
@@ -25,7 +27,8 @@ class FakeProcess:
         return 0 if self._system.monotonic() - self._from >= self._length_s else None
 
     def cpu_s(self) -> float:
-        return (self._system.monotonic() - self._from) * self._system.engine_cores
+        cores = self._system.engine_cores if self._cores is None else self._cores
+        return (self._system.monotonic() - self._from) * cores
 
     def turns(self) -> Turns:
         for_s = self._system.monotonic() - self._from
@@ -53,6 +56,9 @@ class FakeSystem:
         self.stepped_s = 0.0
         self.interrupt_at: float | None = None
         self.processes: list[FakeProcess] = []
+        # Of a condition that takes CPU away; `free_cpus` are those that the driver may use.
+        self.spinners: list[FakeProcess] = []
+        self.free_cpus = 2
         self.sockets: list[int | None] = []
         self.started: list[tuple[str, ...]] = []
         # Which engines never end by themselves.
@@ -79,10 +85,20 @@ class FakeSystem:
 
     def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
         output.write_text("fake\n")
+        if argv[0] == sys.executable:
+            spinner = FakeProcess(self, float(argv[-1]), float(argv[-2]))
+            self.spinners.append(spinner)
+            return spinner
         process = FakeProcess(self, 100_000 if self.hangs(argv) else float(argv[1]))
         self.processes.append(process)
         self.started.append(tuple(argv))
         return process
+
+    def cpus(self) -> int:
+        return 2
+
+    def own_cpus(self) -> int:
+        return self.free_cpus
 
     def use(self, busy: float) -> None:
         """From now on this share of the host is busy."""

@@ -15,10 +15,12 @@ from lab.model.toxic_words import parse_toxic
 
 KEY = "case"
 NEEDED = ("name", "server", "concurrency", "expected")
-KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "peak_extra")
+KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "spin", "peak_extra")
 DEFAULT_ROUTE = "/downstream"
 # Docker's own least, and no machine has more.
 LEAST_CPUS, MOST_CPUS = 0.01, 999
+# A share of the machine for the spinner; some must be left for the lab.
+LEAST_SPIN, MOST_SPIN = 0.01, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
             knobs=_knobs(table),
             toxics=_toxics(table),
             host=_host(table),
-            generator_cpus=_cpus(table),
+            generator_cpus=_number(table, "generator_cpus", LEAST_CPUS, MOST_CPUS),
+            spin=_number(table, "spin", LEAST_SPIN, MOST_SPIN),
         ),
         peak_extra=extra,
     )
@@ -134,11 +137,11 @@ def _toxics(table: Table) -> tuple[Mapping[str, str], ...]:
     return tuple(found)
 
 
-def _cpus(table: Table) -> float | None:
-    given = table.values.get("generator_cpus")
+def _number(table: Table, key: str, least: float, most: float) -> float | None:
+    given = table.values.get(key)
     if given is None:
         return None
     number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not number or not LEAST_CPUS <= float(str(given)) <= MOST_CPUS:
-        raise table.refused(f"generator_cpus={given!r}", f"a number {LEAST_CPUS}..{MOST_CPUS}")
+    if not number or not least <= float(str(given)) <= most:
+        raise table.refused(f"{key}={given!r}", f"a number {least}..{most}")
     return float(str(given))

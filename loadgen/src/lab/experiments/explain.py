@@ -9,7 +9,9 @@ started.
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,7 +52,7 @@ KEYS = {
 def read(asked: Asked) -> Found:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
-    explain = Explain(**asked.settings.table("explain", KEYS))
+    explain = Explain(**asked.settings.table("explain", KEYS), most_connections=load.most)
     return load.experiment("explain", explain), load.notes
 
 
@@ -82,12 +84,17 @@ class Inquiries(Design):
             if stands.wanted is not None:
                 ask = stands.wanted
                 plan = self.planner.single(server, arm=ask.arm, condition=ask.condition)
+                # After the rate was chosen: it stays.
+                connections = ask.condition.connections or plan.concurrency
+                plan = dataclasses.replace(plan, concurrency=connections)
                 return self.planner.named(plan, len(done) + 1, digits=3)
         return None
 
     def _story(self, server: str, done: Sequence[Row]) -> Story:
         experiment = self.planner.experiment
-        present = _present(experiment, self.planner.snapshots[server], self.planner.cores)
+        offered_rps = self.planner.single(server).offered_rps
+        snapshot = self.planner.snapshots[server]
+        present = _present(experiment, snapshot, self.planner.cores, offered_rps)
         own = [row for row in done if row.server == server]
         return story(settings_of(Explain, experiment), present, own)
 
@@ -126,7 +133,7 @@ def told(
     for server in experiment.servers:
         own = [row for row in rows if row.server == server]
         if own:
-            present = _present(experiment, snapshots[server], cores)
+            present = _present(experiment, snapshots[server], cores, own[0].offered_rps)
             stands = story(settings_of(Explain, experiment), present, own, conditions)
             found += _findings(server, stands, own)
     return tuple(found)
@@ -135,9 +142,8 @@ def told(
 def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
     for number, step in enumerate(of.steps, 1):
         name = f"step {number}"
-        start = f"{name}, {step.resource}"
         if isinstance(step, NotTried):
-            text = f"{start} (suspected): not tried: {step.why}"
+            text = f"{name}, {step.resource} (suspected): not tried: {step.why}"
             yield Finding(name, server, 0, None, UNIT, None, None, text)
             continue
         ratio = step.goodput
@@ -150,16 +156,34 @@ def _findings(server: str, of: Story, rows: Sequence[Row]) -> Iterator[Finding]:
             unit=UNIT,
             low=interval.low if interval else None,
             high=interval.high if interval else None,
-            text=f"{start}{_how_named(step)}: {_text(step)}",
+            text=f"{name}, {step.name}{_how_named(step)}: {_text(step)}{_again(of, number)}",
         )
-    proven = any(isinstance(step, Step) and step.answer == "confirmed" for step in of.steps)
-    name = NEXT if proven else "bottleneck"
-    text = f"{name}: {of.end}"
+    lifted = any(
+        isinstance(step, Step) and step.answer == "confirmed" and not step.lever.takes
+        for step in of.steps
+    )
+    name = NEXT if lifted else "bottleneck"
+    text = f"{name}: {of.end}{_again(of)}"
     if of.strayed:
         text = f"{STRAYED}: {of.strayed}"
     elif of.wanted is not None:
         text = f"not finished after {len(rows)} trials, {of.wanted.arm} is next"
     yield Finding(name, server, 0, None, "", None, None, text)
+
+
+def _again(of: Story, number: int | None = None) -> str:
+    """How many invalid trials of a step were run again, by side; without a number: of those that
+    only name a resource."""
+    arms = {"named": "to name it"}
+    if number is not None:
+        arms = {"before": "without", "after": "with the change", "more": "with more connections"}
+    found: Counter[str] = Counter()
+    for arm, count in of.again.items():
+        step, _, part = arm.partition("-")
+        if part in arms and number in (None, int(step)):
+            found[arms[part]] += count
+    sides = ", ".join(f"{count} {side}" for side, count in found.items())
+    return f" (run again because invalid: {sides})" if sides else ""
 
 
 def _how_named(step: Step) -> str:
@@ -171,6 +195,10 @@ def _how_named(step: Step) -> str:
 
 def _text(step: Step) -> str:
     change = step.lever.step_text
+    if step.dose is not None:
+        change += f" ({step.dose:.1%} measured)"
+    if step.tie:
+        change += f" ({step.tie})"
     if step.goodput is None:
         return f"{step.answer}: {change}: {step.why}"
     parts = [f"goodput {_ratio(step.goodput, step.least)}"]
@@ -181,7 +209,9 @@ def _text(step: Step) -> str:
         parts.append(f"{name} {_ratio(step.p95)}")
     middle = [f"{_median(rows):.0f}" for rows in (step.before, step.after)]
     said = f"{step.answer}: {change} makes {', '.join(parts)} ({' → '.join(middle)} req/s)"
-    if step.answer == "confirmed":
+    if step.more is not None:
+        said += f"; with more connections goodput {_ratio(step.more)}"
+    if step.answer == "confirmed" and not step.lever.takes:
         return f"{said}; lifted to {step.lever.lift_text}"
     return f"{said}; {step.why}"
 
@@ -197,8 +227,18 @@ def _ratio(of: RatioOf, least: bool = False) -> str:
     return f"{sign}{of.ratio:.2f} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
 
 
-def _present(experiment: Experiment, snapshot: Snapshot, cores: int) -> Present:
-    return Present(snapshot, AS_IT_IS, experiment.routes[0], experiment.concurrencies[0], cores)
+def _present(
+    experiment: Experiment, snapshot: Snapshot, cores: int, offered_rps: int | None
+) -> Present:
+    return Present(
+        snapshot,
+        AS_IT_IS,
+        experiment.routes[0],
+        experiment.concurrencies[0],
+        cores,
+        offered_rps,
+        settings_of(Explain, experiment).most_connections,
+    )
 
 
 KIND = TrialKind(

@@ -2,39 +2,56 @@
 
 1  a trial under the condition C             its verdict names a resource R
 2  pairs of trials A (C) and B (C, R changed by a step)      A B  B A  A B  …
-3  B / A of the goodput, with its interval   confirmed, withdrawn or inconclusive
+3  B / A of the goodput, pair by pair, with its interval     confirmed, withdrawn or inconclusive
 4  confirmed: C becomes C with R lifted, and again from 1
+
+Resources that are full alike change together in one step: those that bind right behind R by the
+prediction, and then the one that the trials with R changed name.
 """
 
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from lab.experiments.interventions import MACHINE, Lever, Present, lever
-from lab.judge.compare import MARGIN, metrics
+from lab.experiments.answers import (
+    Answer,
+    answer_of,
+    answer_of_fall,
+    goodput_ratio,
+    goodputs,
+    p95_ratio,
+)
+from lab.experiments.interventions import (
+    MACHINE,
+    MOST_CONNECTIONS,
+    Lever,
+    Present,
+    together,
+)
+from lab.experiments.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
-from lab.judge.grouping import Cell
-from lab.judge.intervals import LEAST_VALUES, RatioOf, ratio_of
-from lab.judge.predict import response_time_ms
+from lab.judge.intervals import RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text
-from lab.model.routes import parse
 
 # An invalid trial says nothing of the server: it is run once more.
 TRIES = 2
-Answer = Literal["confirmed", "withdrawn", "inconclusive"]
+HOST_CPU, GENERATOR = MACHINE
+LIMIT = "the machine itself is the limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
     """`pairs` of trials for each resource that is tried, at most `steps` resources per server.
-    `suspect`: the resource to try first instead of the verdict's own."""
+    `suspect`: the resource to try first instead of the verdict's own. `most_connections`: how many
+    this machine holds."""
 
     pairs: int
     steps: int
     suspect: str | None = None
+    most_connections: int = MOST_CONNECTIONS
 
     def __post_init__(self) -> None:
         if self.pairs < 1 or self.steps < 1:
@@ -45,7 +62,8 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …"""
+    """A trial that is wanted. `arm` is its part: 1-named, 1-before, 1-after, 2-named …; 1-more has
+    more connections."""
 
     condition: Condition
     arm: str
@@ -53,12 +71,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One resource that was tried. `before` and `after` are the valid trials without and with the
-    change. `goodput` and `p95` are the ratios after / before, None where there is no ratio. `least`
-    says that the ratio is a lower bound, because the goodput before was 0. `why` is the reason for
-    the answer."""
+    """What was tried at once: one resource, or several, and then `tie` says why. `before` and
+    `after` are the valid trials without and with the change, in pairs. `goodput` and `p95` are the
+    ratios after / before, `more` that of the goodput with more connections; None where there is no
+    ratio. `least` says that the ratio is a lower bound, because the goodput before was 0. `dose` is
+    the share of the CPUs that was really taken away. `why` is the reason for the answer."""
 
-    resource: str
+    resources: tuple[str, ...]
+    tie: str
     suspected: bool
     strength: str | None
     lever: Lever
@@ -67,8 +87,15 @@ class Step:
     goodput: RatioOf | None
     p95: RatioOf | None
     least: bool
+    dose: float | None
+    more: RatioOf | None
     answer: Answer
     why: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " and ".join(self.resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +111,14 @@ class Story:
     """What the rows of one server say.
 
     `wanted` is the next trial (None: the inquiry is over). `steps` are what was decided of each
-    resource, and `end` is the last sentence. `strayed` names the first row that is not the trial
-    that was wanted, and the one that was; nothing after it counts."""
+    resource, and `end` is the last sentence. `again` counts the invalid trials that were run again,
+    by arm. `strayed` names the first row that is not the trial that was wanted, and the one that
+    was; nothing after it counts."""
 
     wanted: Ask | None = None
     steps: list[Step | NotTried] = field(default_factory=list)
     end: str = ""
+    again: Counter[str] = field(default_factory=Counter)
     strayed: str = ""
 
 
@@ -129,7 +158,11 @@ def most_left(explain: Explain, of: Story, rows: Sequence[Row]) -> int:
         return 1
     arms = (f"{number}-before", f"{number}-after")
     made = sum(row.arm in arms and usable(row) for row in rows)
-    return (part == "named") + pairs - made + later * (1 + pairs) + 1
+    # Host CPU has a third side. It is tried last, or as a suspect too.
+    sides = 2 if explain.suspect == HOST_CPU else 1
+    more = sum((row.arm or "").endswith("-more") and usable(row) for row in rows)
+    left = pairs - made + sides * explain.pairs - more
+    return (part == "named") + left + later * (1 + pairs) + 1
 
 
 def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) -> str:
@@ -150,48 +183,62 @@ def _strayed(row: Row, wanted: Ask | None, conditions: Mapping[str, Condition]) 
 def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]:
     """Asks for one trial after the other, and writes their answers into `told`."""
     suspect, named, number = explain.suspect, None, 1
+    # What the next step changes together, and why.
+    tied: tuple[tuple[str, ...], str] | None = None
     while True:
         if named is None:
-            named = yield from _valid(Ask(now.condition, f"{number}-named"))
+            named = yield from _valid(Ask(now.condition, f"{number}-named"), told.again)
             told.end = _machine_or_invalid(named)
             if told.end:
                 return
-        resource = suspect or named.bottleneck or UNKNOWN
         if number > explain.steps:
             told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
             return
-        if suspect is None:
+        resource = suspect or named.bottleneck or UNKNOWN
+        if suspect is None and tied is None:
             told.end = _end(named, now, resource)
             if told.end:
                 return
-        change = lever(resource, now)
+        resources, why = tied or tied_with(resource, now, goodput(named))
+        change = together(resources, now)
         if isinstance(change, str):
             if suspect is None:
                 told.end = f"{_named(named, now)}; not proven: {change}"
                 return
             told.steps.append(NotTried(resource, change))
         else:
-            strength = named.strength if resource == named.bottleneck else None
-            step = yield from _tried(
-                explain, number, resource, suspect is not None, strength, change, now
-            )
-            told.steps.append(step)
-            if step.answer == "confirmed":
-                now, suspect, named = replace(now, condition=change.lift), None, None
-            elif suspect is None or suspect == named.bottleneck:
-                told.end = f"unknown: {resource} was named, and is {step.answer}: {step.why}"
+            strength = named.strength if named.bottleneck in resources else None
+            step = _Trying(resources, why, suspect is not None, strength, change)
+            done = yield from _tried(explain, number, step, now, told.again)
+            told.steps.append(done)
+            if done.answer == "confirmed" and change.takes:
+                told.end = f"{done.name}, with {_in_force(now.condition)}: {LIMIT}: goodput follows"
+                told.end += " its CPUs"
                 return
+            if done.answer == "confirmed":
+                now = replace(now, condition=change.lift)
+                suspect = named = tied = None
+                number += 1
+                continue
+            if suspect is None or suspect == named.bottleneck:
+                tied = None
+                if number < explain.steps and done.goodput is not None and not change.takes:
+                    tied = behind(resources, done.after, now)
+                if tied is None:
+                    told.end = f"unknown: {done.name} was named, and is {done.answer}: {done.why}"
+                    return
         # The suspect was not the limit: the verdict of the same trial is next.
         suspect = None
         number += 1
 
 
-def _valid(ask: Ask) -> Generator[Ask, Row, Row]:
-    """A valid trial, or the last of TRIES invalid ones."""
+def _valid(ask: Ask, again: Counter[str]) -> Generator[Ask, Row, Row]:
+    """A valid trial, or the last of TRIES invalid ones. `again` counts those that were repeated."""
     for _ in range(TRIES - 1):
         row = yield ask
         if usable(row):
             return row
+        again[ask.arm] += 1
     return (yield ask)
 
 
@@ -205,9 +252,10 @@ def _machine_or_invalid(named: Row) -> str:
     small makes trials invalid; the verdict then names the machine."""
     if usable(named):
         return ""
-    if named.bottleneck in MACHINE:
-        return f"{named.bottleneck}: the machine itself is the limit ({named.invalid_reasons})"
-    return f"unknown: {TRIES} measurements were invalid: {named.invalid_reasons}"
+    if named.bottleneck == GENERATOR:
+        return f"{named.bottleneck}: {LIMIT} ({named.invalid_reasons})"
+    name = f"{HOST_CPU}, not proven" if named.bottleneck == HOST_CPU else UNKNOWN
+    return f"{name}: {TRIES} measurements were invalid: {named.invalid_reasons}"
 
 
 def _end(named: Row, now: Present, resource: str) -> str:
@@ -220,8 +268,8 @@ def _end(named: Row, now: Present, resource: str) -> str:
         )
     if resource == UNKNOWN:
         return f"unknown, with {_in_force(now.condition)}: the evidence names no resource"
-    if resource in MACHINE:
-        return f"{_named(named, now)}: the machine itself is the limit"
+    if resource == GENERATOR:
+        return f"{_named(named, now)}: {LIMIT}"
     return ""
 
 
@@ -234,109 +282,73 @@ def _in_force(condition: Condition) -> str:
     return "the lab as it is" if condition == AS_IT_IS else condition.text
 
 
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """What a step is about to change: see Step."""
+
+    resources: tuple[str, ...]
+    tie: str
+    suspected: bool
+    strength: str | None
+    lever: Lever
+
+
 def _tried(
-    explain: Explain,
-    number: int,
-    resource: str,
-    suspected: bool,
-    strength: str | None,
-    change: Lever,
-    now: Present,
+    explain: Explain, number: int, step: _Trying, now: Present, again: Counter[str]
 ) -> Generator[Ask, Row, Step]:
-    """Makes the pairs of one step, A B B A A B …, and decides on its resource."""
-    sides = (Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after"))
+    """Makes the pairs of one step, A B B A A B …, and decides on its resources. A condition that
+    must not raise goodput is a third side."""
+    change = step.lever
+    sides = [Ask(now.condition, f"{number}-before"), Ask(change.step, f"{number}-after")]
+    if change.refuting is not None:
+        sides.append(Ask(change.refuting, f"{number}-more"))
     rows: dict[str, list[Row]] = {side.arm: [] for side in sides}
-    problem = ""
-    turns = (*sides, *sides[::-1]) * explain.pairs
-    for ask in turns[: 2 * explain.pairs]:
-        row = yield from _valid(ask)
-        if not usable(row):
-            with_or_without = "without" if ask == sides[0] else "with"
-            problem = f"{TRIES} measurements {with_or_without} the change were invalid: "
-            problem += row.invalid_reasons
-            break
-        rows[ask.arm].append(row)
-    before, after = (tuple(rows[side.arm]) for side in sides)
-    ratio, least = (None, False) if problem else _goodput_ratio(before, after)
+    problem = not_more = ""
+    for turn in range(explain.pairs):
+        for ask in sides[:: -1 if turn % 2 else 1]:
+            if problem or (not_more and ask in sides[2:]):
+                continue
+            row = yield from _valid(ask, again)
+            if usable(row):
+                rows[ask.arm].append(row)
+                continue
+            side = ("without the change", "with the change", "with more connections")
+            said = f"{TRIES} measurements {side[sides.index(ask)]} were invalid: "
+            said += row.invalid_reasons
+            if ask in sides[2:]:
+                not_more = said
+            else:
+                problem = said
+    before, after, *others = (tuple(rows[side.arm]) for side in sides)
+    ratio, least = (None, False) if problem else goodput_ratio(before, after)
+    whole = not problem and not not_more
+    more = goodput_ratio(before, others[0])[0] if others and whole else None
+    doses = [row.spun for row in after if row.spun is not None]
+    dose = statistics.median(doses) if doses else None
     answer: Answer = "inconclusive"
     why = problem or "goodput cannot be told"
-    if ratio is not None:
+    if ratio is not None and change.takes:
+        answer, why = answer_of_fall(ratio, dose, more)
+        why += f"; {not_more}" if not_more else ""
+    elif ratio is not None:
         answer, why = answer_of(ratio)
-        room = _room(now, resource, before)
-        if answer == "withdrawn" and room is not None and room <= 1 + MARGIN:
-            answer = "inconclusive"
-            why = f"this load leaves room for ×{room:.2f} only: ask with more connections"
+        if answer == "withdrawn" and (
+            room := no_room(step.resources, change, now, goodputs(before))
+        ):
+            answer, why = "inconclusive", room
     return Step(
-        resource=resource,
-        suspected=suspected,
-        strength=strength,
+        resources=step.resources,
+        tie=step.tie,
+        suspected=step.suspected,
+        strength=step.strength,
         lever=change,
         before=before,
         after=after,
         goodput=ratio,
-        p95=None if problem else _p95_ratio(before, after),
+        p95=None if problem else p95_ratio(before, after),
         least=least,
+        dose=dose,
+        more=more,
         answer=answer,
         why=why,
     )
-
-
-def _room(now: Present, resource: str, before: Sequence[Row]) -> float | None:
-    """The most that the load allows, as a multiple of the goodput before the change: the offered
-    rate, or N / R0. None where it is unknown, and where the change is a change of R0."""
-    known = [value for value in map(goodput, before) if value]
-    if not known or resource in ("downstream", "downstream timeout", "Toxiproxy"):
-        return None
-    r0_s = response_time_ms(parse(now.route), now.snapshot) / 1000
-    offered = before[0].offered_rps
-    if offered is None and r0_s <= 0:
-        return None
-    return (offered or now.concurrency / r0_s) / statistics.median(known)
-
-
-def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
-    """The answer that the ratio after / before of the goodput gives of a resource, and why."""
-    interval = ratio.interval
-    if interval is None:
-        return "inconclusive", (
-            f"no interval: {ratio.count_a} and {ratio.count_b} trials, each side needs "
-            f"{LEAST_VALUES}"
-        )
-    if interval.low > 1 + MARGIN:
-        return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
-    if interval.high <= 1 + MARGIN:
-        return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
-    return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
-
-
-def _goodput_ratio(before: Sequence[Row], after: Sequence[Row]) -> tuple[RatioOf | None, bool]:
-    """The ratio after / before, and whether it is only a lower bound. A goodput of 0 has no ratio.
-    We then use one answer in the window, the least that could have been seen."""
-    without, changed = _goodputs(before), _goodputs(after)
-    if not without or not changed:
-        return None, False
-    seen = [max(value, least) for value, least in without]
-    then = [max(value, least) for value, least in changed]
-    return ratio_of(seen, then), any(value <= 0 for value, _ in without)
-
-
-def _goodputs(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """(goodput, one answer in the window) of each row; empty where one of them is unknown."""
-    found = []
-    for row in rows:
-        value = goodput(row)
-        if value is None or not row.window_s:
-            return []
-        found.append((value, 1 / row.window_s))
-    return found
-
-
-def _p95_ratio(before: Sequence[Row], after: Sequence[Row]) -> RatioOf | None:
-    def known(rows: Sequence[Row]) -> list[float]:
-        values: list[float | None] = [getattr(row, metrics(Cell.of(row))[1]) for row in rows]
-        return [value for value in values if value]
-
-    without, changed = known(before), known(after)
-    if not without or (len(without), len(changed)) != (len(before), len(after)):
-        return None
-    return ratio_of(without, changed)

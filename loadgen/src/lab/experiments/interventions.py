@@ -1,6 +1,9 @@
 """How the lab changes each resource that a verdict names: by a step, to see whether the resource is
 the limit, and lifted, so that it is the limit no more. Pure.
 
+Nobody can add CPUs to the host, so of these some are taken away: goodput must fall as they do. And
+more connections must not raise it.
+
 | resource               | is changed by                                  | a step                | lifted to                 |
 |------------------------|------------------------------------------------|-----------------------|---------------------------|
 | worker pool            | knob `pool_size`                               | × 2                   | as many as connections    |
@@ -14,6 +17,9 @@ the limit, and lifted, so that it is the limit no more. Pure.
 | file descriptors       | `NOFILE`                                       | × 2; unknown: 2 × what the load asks for | the same |
 | Toxiproxy              | RATE of a bandwidth toxic                      | × 2                   | 1 GB/s                    |
 | downstream             | LATENCY of a latency toxic                     | half                  | 0                         |
+| ports                  | `SERVER_PORTS`                                 | × 2                   | 10000 to 65535            |
+| connections of the load | the load's own, at the same rate              | × 2                   | × 4                       |
+| host CPU               | a spinner beside the load engine               | 20 % of the CPUs away | nothing                   |
 
 Nothing is ever set beyond what the contract, Toxiproxy or Docker take, and nothing is lifted to
 less than its step.
@@ -24,11 +30,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.predict import response_time_ms
-from lab.model import Condition, Snapshot
+from lab.judge.predict import predict, response_time_ms
+from lab.model import Bound, Condition, Snapshot
 from lab.model.knobs import KNOBS
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
@@ -37,6 +43,7 @@ from lab.model.toxics import DEFAULT_PROXY
 MOST = {knob.name: knob.most for knob in KNOBS} | {"loops": 256, "backlog": 65_535}
 USUAL_TIMEOUT_MS = 10_000
 MOST_FILES = 1_048_576
+MOST_CONNECTIONS = 1_000_000
 # What a server has open besides its requests, generously.
 SPARE_FILES = 1000
 MOST_HEAP_MIB = 4096
@@ -47,6 +54,10 @@ BESIDE_HEAP_MIB, USUAL_MEMORY_MIB = 1024, 2048
 NO_RATE = 1_000_000
 # Resources of the machine: only another machine has more of them.
 MACHINE = ("host CPU", "generator")
+# The share of the machine's CPUs that the spinner is asked to take.
+SPIN = 0.2
+# The widest range of local ports: above every port the lab listens on (compose.yaml).
+FIRST_PORT, LAST_PORT = 10_000, 65_535
 MIB = 2**20
 _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<values>.*)")
 
@@ -55,25 +66,54 @@ _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<value
 class Lever:
     """`step` and `lift` are whole conditions, with everything that is in force now. `step_text` is
     the change for people, `lift_text` the value after lifting. `at_most` is the factor by which
-    goodput can rise with the step, None where the step does not bound it."""
+    goodput can rise with the step, None where the step does not bound it. `takes`: the step takes
+    away, so that goodput falls where the resource is the limit. `refuting` is a condition under
+    which goodput must not rise then."""
 
     step: Condition
     lift: Condition
     step_text: str
     lift_text: str
     at_most: float | None = None
+    takes: bool = False
+    refuting: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
     """What a lever needs to know: the server as it was before the run, the condition in force now,
-    the load, and the number of CPUs."""
+    the load, the number of CPUs, and how many connections this machine holds."""
 
     snapshot: Snapshot
     condition: Condition
     route: str
     concurrency: int
     cores: int
+    offered_rps: int | None = None
+    most_connections: int = MOST_CONNECTIONS
+
+    @property
+    def connections(self) -> int:
+        """How many connections the load has now."""
+        return self.condition.connections or self.concurrency
+
+    def bounds(self, condition: Condition) -> tuple[Bound, ...]:
+        """The hard bounds of the load under a condition, the tightest first; none where it changes
+        toxics, whose effect nothing tells before they are in force."""
+        if condition.toxics:
+            return ()
+        known = {word.lower(): value for word, value in condition.host.items()}
+        changed = {name: int(known[name]) for name in ("loops",) if name in known}
+        blocked = known.get("block_the_loop")
+        settings = {
+            **self.snapshot.settings,
+            **changed,
+            **({} if blocked is None else {"block_the_loop": blocked == "true"}),
+            **condition.knobs,
+        }
+        snapshot = dataclasses.replace(self.snapshot, settings=settings)
+        connections = condition.connections or self.concurrency
+        return predict(self.route, connections, self.offered_rps, snapshot).holding
 
     def knob(self, name: str) -> int | None:
         """A knob's value now; None where the model has none of that name."""
@@ -111,13 +151,35 @@ def lever(resource: str, now: Present) -> Lever | str:
     return _WITHOUT.get(resource, "the lab has no way to change it")
 
 
+def together(resources: Sequence[str], now: Present) -> Lever | str:
+    """One change of several resources, or why there is none: the steps of all, the lifts of all."""
+    first, *others = resources
+    whole = lever(first, now)
+    for resource in others:
+        if isinstance(whole, str):
+            break
+        step = lever(resource, dataclasses.replace(now, condition=whole.step))
+        lift = lever(resource, dataclasses.replace(now, condition=whole.lift))
+        if isinstance(step, str) or isinstance(lift, str):
+            return step if isinstance(step, str) else str(lift)
+        bounds = whole.at_most and step.at_most and min(whole.at_most, step.at_most)
+        whole = Lever(
+            step.step,
+            lift.lift,
+            f"{whole.step_text} and {step.step_text}",
+            f"{whole.lift_text} and {lift.lift_text}",
+            bounds,
+        )
+    return whole
+
+
 def _worker_pool(now: Present) -> Lever | str:
-    return _knob(now, "pool_size", now.concurrency) or "this model has no worker pool"
+    return _knob(now, "pool_size", now.connections) or "this model has no worker pool"
 
 
 def _downstream_connections(now: Present) -> Lever | str:
     return (
-        _knob(now, "downstream_connections", now.concurrency)
+        _knob(now, "downstream_connections", now.connections)
         or "this server does not limit its downstream connections"
     )
 
@@ -254,7 +316,7 @@ def _mib(text: str) -> int:
 
 def _file_descriptors(now: Present) -> Lever | str:
     given = now.condition.host.get("NOFILE")
-    asked = now.concurrency * parse(now.route).route.descriptors + SPARE_FILES
+    asked = now.connections * parse(now.route).route.descriptors + SPARE_FILES
     files = int(given) if given is not None else None
     step = min(MOST_FILES, 2 * (asked if files is None else files))
     if files is not None and step <= files:
@@ -297,6 +359,51 @@ def _downstream(now: Present) -> Lever | str:
     )
 
 
+def _ports(now: Present) -> Lever | str:
+    given = now.condition.host.get("SERVER_PORTS")
+    settings = now.snapshot.settings if given is None else {"local_ports": given}
+    count = dataclasses.replace(now.snapshot, settings=settings).local_ports
+    if count is None:
+        return "this server does not tell its range of local ports"
+    step = min(LAST_PORT - FIRST_PORT + 1, 2 * count)
+    if step <= count:
+        return f"the server has {count} local ports already, the most there are"
+    return Lever(
+        _host(now, SERVER_PORTS=f"{FIRST_PORT} {FIRST_PORT + step - 1}"),
+        _host(now, SERVER_PORTS=f"{FIRST_PORT} {LAST_PORT}"),
+        f"local ports {count} → {step}",
+        f"SERVER_PORTS={FIRST_PORT} {LAST_PORT}",
+        step / count,
+    )
+
+
+def _connections(now: Present) -> Lever | str:
+    connections = now.connections
+    step = min(now.most_connections, 2 * connections)
+    if step <= connections:
+        return f"this machine holds no more than {connections} connections"
+    lift = max(step, min(now.most_connections, 4 * connections))
+    return Lever(
+        dataclasses.replace(now.condition, connections=step),
+        dataclasses.replace(now.condition, connections=lift),
+        f"connections {connections} → {step}",
+        f"{lift} connections",
+        step / connections,
+    )
+
+
+def _host_cpu(now: Present) -> Lever | str:
+    more = _connections(now)
+    return Lever(
+        dataclasses.replace(now.condition, spin=SPIN),
+        now.condition,
+        f"{SPIN:.0%} of the CPUs taken away",
+        "nothing",
+        takes=True,
+        refuting=None if isinstance(more, str) else more.step,
+    )
+
+
 def _host(now: Present, **settings: str) -> Condition:
     return dataclasses.replace(now.condition, host={**now.condition.host, **settings})
 
@@ -326,10 +433,11 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "downstream timeout": _downstream_timeout,
     "Toxiproxy": _toxiproxy,
     "downstream": _downstream,
+    "ports": _ports,
+    "connections of the load": _connections,
+    "host CPU": _host_cpu,
 }
 _WITHOUT: Mapping[str, str] = {
-    "connections of the load": "the load has the connections that were asked for",
     "connection set-up": "Toxiproxy sets up one connection after another, without a setting for it",
-    "ports": "a client has one range of ports for each server, which is as wide as can be",
-    **dict.fromkeys(MACHINE, "only another machine has more of it"),
+    "generator": "only another machine has more of it",
 }

@@ -109,7 +109,9 @@ def predict(
             bounds.append(Bound(name, rps, f"{count} / {busy_ms / 1000:g} s"))
     if demand is not None:
         cpus = _cpus(snapshot, condition)
-        bounds += _estimates(demand, cpus, host_cores, concurrency if not r0_ms else None)
+        # What a spinner takes away is not there.
+        free = host_cores and host_cores * (1 - (condition.spin or 0.0))
+        bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
     caveats = snapshot.toxics.unpredicted if call.route.calls_downstream else ()
     bounds.sort(key=lambda bound: bound.rps)
     expected_ms = None
@@ -152,7 +154,7 @@ def _cpus(snapshot: Snapshot, condition: Condition) -> float:
 
 
 def _estimates(
-    demand: Demand, cpus: float | None, host_cores: int | None, busy_only: int | None
+    demand: Demand, cpus: float | None, host_cores: float | None, busy_only: int | None
 ) -> Iterator[Bound]:
     """m/D for the CPUs, and N/D for the `busy_only` connections of a route that does not wait."""
     for resource, count, each_s in (

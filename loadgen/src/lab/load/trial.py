@@ -25,6 +25,7 @@ from lab.model import Snapshot, TrialPlan, TrialRecord, Warmth
 from lab.store.records import sync_folder, write_json, writing
 from lab.system.host import System
 from lab.system.jvm import settled
+from lab.system.spinner import Spinner, spinning
 from lab.system.stack import Stack
 from lab.system.toxic_timeline import Timeline
 from lab.system.toxics_seen import changes, unwatched
@@ -189,9 +190,12 @@ class Runner:
         problem = self._warm_up(plan, schedule, raw)
         window = Window()
         try:
-            with self._started(plan, schedule, raw) as start:
+            with (
+                spinning(self._system, plan.condition.spin, schedule.run_s + OVERTIME_S) as spinner,
+                self._started(plan, schedule, raw) as start,
+            ):
                 try:
-                    self._attend(plan, schedule, start.run, window, peaks, script, mark)
+                    self._attend(plan, schedule, start.run, window, peaks, script, mark, spinner)
                     late = not start.run.ended
                 finally:
                     peaks.stop()
@@ -250,6 +254,7 @@ class Runner:
         peaks: Peaks,
         script: Timeline,
         mark: Callable[[str], None],
+        spinner: Spinner,
     ) -> None:
         """Watch the measured run until it ends, or is long past its time."""
         opens_s = schedule.window_offset_s
@@ -259,12 +264,12 @@ class Runner:
             peaks.tick(elapsed_s)
             script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:
-                window.opened = self._edge(plan, run)
+                window.opened = self._edge(plan, run, spinner)
                 mark("measure")
             if window.opened is not None and window.closed is None:
                 run.process.turns()  # Counts the threads that end before the window does.
                 if elapsed_s >= closes_s or run.ended:
-                    window.closed = self._edge(plan, run)
+                    window.closed = self._edge(plan, run, spinner)
 
         for elapsed_s in run.steps(schedule.run_s + OVERTIME_S):
             tick(elapsed_s)
@@ -273,8 +278,8 @@ class Runner:
             self._watcher.progress(plan, phase, schedule.warm_up_s + elapsed_s, schedule.total_s)
         tick(run.elapsed_s)
 
-    def _edge(self, plan: TrialPlan, run: EngineRun) -> Edge:
-        return Edge.read(plan.server, run.process, self._stack, self._system)
+    def _edge(self, plan: TrialPlan, run: EngineRun, spinner: Spinner) -> Edge:
+        return Edge.read(plan.server, run.process, spinner, self._stack, self._system)
 
     def snapshot(self, server: str, wait_s: float = RESTART_S) -> Snapshot:
         """The server as it reads back now. Waits for one that is just being restarted.

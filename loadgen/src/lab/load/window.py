@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from lab.errors import LabUnreachable
 from lab.model import Usage
 from lab.system.host import HostCpu, Process, System, Turns
+from lab.system.spinner import Spinner
 from lab.system.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """Every counter at one edge of the window. `compiled` is the server's JIT compile time with
-    the moment it was read, None where the server did not answer."""
+    the moment it was read, None where the server did not answer. `spun_s` is the CPU time per CPU
+    of the machine that a spinner took, None without one."""
 
     at_s: float
     host: HostCpu | None
@@ -22,17 +24,20 @@ class Edge:
     turns: Turns | None
     throttled_s: float | None
     compiled: tuple[float, float] | None
+    spun_s: float | None = None
 
     @classmethod
-    def read(cls, server: str, process: Process, stack: Stack, system: System) -> Edge:
+    def read(
+        cls, server: str, process: Process, spinner: Spinner, stack: Stack, system: System
+    ) -> Edge:
         """The counters now. The quick ones come first: the server may take its time to answer."""
         at_s = system.monotonic()
         host, cpu_s, turns = system.host_cpu(), process.cpu_s(), process.turns()
-        throttled_s = system.throttled_s()
+        throttled_s, spun_s = system.throttled_s(), spinner.taken_s()
         compiled = None
         with suppress(LabUnreachable):
             compiled = system.monotonic(), stack.exporter.compilation_s(server)
-        return cls(at_s, host, cpu_s, turns, throttled_s, compiled)
+        return cls(at_s, host, cpu_s, turns, throttled_s, compiled, spun_s)
 
 
 @dataclass(slots=True)
@@ -49,7 +54,7 @@ class Window:
             return Usage(process.cpu_s(), None, None, None)
         # The counters were read slightly beside the edges. The rate per second is kept.
         scale = window_s / (closed.at_s - opened.at_s)
-        shares = wait_s = slices = throttled_s = None
+        shares = wait_s = slices = throttled_s = spun = None
         if opened.host is not None and closed.host is not None:
             shares = closed.host.shares_since(opened.host)
         if opened.turns is not None and closed.turns is not None:
@@ -57,6 +62,8 @@ class Window:
             slices = round((closed.turns.slices - opened.turns.slices) * scale)
         if opened.throttled_s is not None and closed.throttled_s is not None:
             throttled_s = (closed.throttled_s - opened.throttled_s) * scale
+        if opened.spun_s is not None and closed.spun_s is not None:
+            spun = (closed.spun_s - opened.spun_s) / (closed.at_s - opened.at_s)
         return Usage(
             run_cpu_s=process.cpu_s(),
             window_cpu_s=(closed.cpu_s - opened.cpu_s) * scale,
@@ -65,6 +72,7 @@ class Window:
             window_wait_s=wait_s,
             window_slices=slices,
             window_throttled_s=throttled_s,
+            spun=spun,
         )
 
     @property

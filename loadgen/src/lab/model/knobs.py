@@ -44,6 +44,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_JVM_FLAGS": rf"{_JVM_FLAG}( {_JVM_FLAG})*",
         "SERVER_BACKLOG": r"[1-9][0-9]{0,4}",
         "NOFILE": r"[1-9][0-9]{1,6}",
+        "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
         "LOOPS": r"[0-9]{1,3}",
         "BLOCK_THE_LOOP": r"(true|false)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",

@@ -145,6 +145,8 @@ class Row:
     * duration_s, warmup_s: the lengths of window and warm-up as planned; an empty warm-up is what
       the engine needs
     * overloaded: whether fewer requests ended in the window than were offered (open)
+    * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
+      planted); empty without one
     """
 
     run: str
@@ -189,6 +191,7 @@ class Row:
     duration_s: int | None = None
     warmup_s: int | None = None
     overloaded: bool | None = None
+    spun: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -110,6 +110,13 @@ class Snapshot:
         value = self.settings.get("cpu_quota")
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
+    @property
+    def local_ports(self) -> int | None:
+        """How many local ports its container has for its own connections; None where nothing
+        tells."""
+        first, _, last = str(self.settings.get("local_ports", "")).partition(" ")
+        return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else None
+
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has no such setting, or no value for it."""
         value = self.settings.get(name)
@@ -136,7 +143,8 @@ class Usage:
     `window_…` and the shares of the host cover the measured window only. `window_wait_s` is how
     long the engine's threads were ready to run without a CPU, summed, in `window_slices` turns
     (/proc/<pid>/task/*/schedstat). `window_throttled_s` is how long the CPU quota of its container
-    stopped it (cgroup cpu.stat).
+    stopped it (cgroup cpu.stat). `spun` is the share of the machine's CPUs that the spinner of the
+    trial's condition took in the window; None without one.
     """
 
     run_cpu_s: float
@@ -146,6 +154,7 @@ class Usage:
     window_wait_s: float | None = None
     window_slices: int | None = None
     window_throttled_s: float | None = None
+    spun: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

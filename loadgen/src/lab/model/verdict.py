@@ -25,6 +25,7 @@ RESOURCES = (
     "host CPU",
     "connections of the load",
     "generator",
+    "connections of the load",
 )
 # Verdicts that name no resource.
 NONE = "none"
@@ -51,12 +52,16 @@ class Condition:
     * `host`: settings of .env (SERVER_CPUS, NOFILE …) that the trial's server container is
       given; only the host can do that (lab.system.host_changes)
     * `generator_cpus`: a CPU limit of the driver's own container
+    * `spin`: the share of the machine's CPUs that a spinner takes away (lab.system.spinner)
+    * `connections`: how many the load has instead of the experiment's; its rate stays
     """
 
     knobs: Mapping[str, int] = MappingProxyType({})
     toxics: tuple[Mapping[str, str], ...] = ()
     host: Mapping[str, str] = MappingProxyType({})
     generator_cpus: float | None = None
+    spin: float | None = None
+    connections: int | None = None
 
     @property
     def text(self) -> str:
@@ -66,6 +71,10 @@ class Condition:
         parts += [f"{name}={value}" for name, value in self.host.items()]
         if self.generator_cpus is not None:
             parts.append(f"generator CPUs={self.generator_cpus:g}")
+        if self.spin is not None:
+            parts.append(f"{self.spin:.0%} of the CPUs taken away")
+        if self.connections is not None:
+            parts.append(f"{self.connections} connections")
         return ", ".join(parts) or "as it is"
 
 

@@ -19,6 +19,7 @@ DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
         "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
         "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
         "block_the_loop": ("BLOCK_THE_LOOP", False),
+        "local_ports": ("SERVER_PORTS", "10000 65535"),
     }
 )
 JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"

@@ -19,6 +19,7 @@ from lab.model import (
     Reading,
     Row,
     TrialPlan,
+    Usage,
     Verdict,
 )
 from lab.store.records import append_row, cell, csv_text, read_rows
@@ -39,6 +40,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         **_columns(Counts, reading.counts if reading else None),
         **_columns(Latency, reading.corrected if reading else None),
         **_columns(Latency, reading.raw if reading else None, "raw_"),
+        **_columns(Usage, record.usage),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         bottleneck=verdict.bottleneck,

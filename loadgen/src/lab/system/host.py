@@ -184,6 +184,14 @@ class System(Clock):
                 raise EngineError(f"cannot start {argv[0]}: {failure.strerror}") from None
         return Process(child)
 
+    def cpus(self) -> int:
+        """How many CPUs the machine has."""
+        return os.cpu_count() or 1
+
+    def own_cpus(self) -> int:
+        """How many of them this process and what it starts may use."""
+        return len(os.sched_getaffinity(0))
+
     def host_cpu(self) -> HostCpu | None:
         """The host's counters, of the first line of /proc/stat (proc(5)), which a container sees
         too; None where there is none."""

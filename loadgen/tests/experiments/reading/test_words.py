@@ -194,7 +194,8 @@ def explain(**words: str) -> Experiment:
 def test_explain_takes_one_word_and_short_closed_trials() -> None:
     found = explain(CONC="5000")
     assert (found.name, found.kind) == ("explain", "explain")
-    assert settings_of(Explain, found) == Explain(6, 4)
+    # One descriptor in, and one out to the downstream.
+    assert settings_of(Explain, found) == Explain(6, 4, None, (LIMIT - 1000) // 2)
     assert (found.servers, found.routes) == (SERVERS, ("/downstream",))
     assert found.concurrencies == (5000,)
     assert (found.modes, found.duration_s, found.launches) == (("closed",), 5, 0)
@@ -206,7 +207,7 @@ def test_explain_takes_its_own_words_and_those_of_a_load() -> None:
         CONC="50", SERVER="fixed-pool", ROUTE="/block", MODE="open", RATE="300", DURATION="8s",
         PAIRS="10", STEPS="1", SUSPECT="worker pool", NAME="mine", ENGINE="oha",
     )  # fmt: skip
-    assert settings_of(Explain, found) == Explain(10, 1, "worker pool")
+    assert settings_of(Explain, found) == Explain(10, 1, "worker pool", LIMIT - 1000)
     assert (found.name, found.servers, found.routes) == ("mine", ("fixed-pool",), ("/block",))
     assert (found.modes, found.rate_rps, found.duration_s) == (("open",), 300, 8)
 

@@ -33,7 +33,7 @@ DESCRIPTORS_FULL = 0.97
 # A JVM with a descriptor left to count its open files tells them in more than this share of
 # scrapes.
 COUNTED = 0.5
-# The ephemeral ports of a container of the lab, 10000 to 65535 (compose.yaml).
+# The local ports of a container that does not tell them: 10000 to 65535 (compose.yaml).
 PORTS = 55_536
 # The kernel looks for a free port from a random one on: from 90 % on that takes ten looks and more.
 PORTS_FULL = 0.9
@@ -251,11 +251,12 @@ def ports(seen: SeenTrial) -> Standing | None:
     )
     if gone is None:
         return None
-    used = min(1.0, (gone.value + (value(out) or 0)) / PORTS)
+    most = seen.record.before.local_ports or PORTS
+    used = min(1.0, (gone.value + (value(out) or 0)) / most)
     return Standing(
         "ports",
         utilisation=used,
         score=0.9 if used >= PORTS_FULL else 0.4 * used,
-        sentence=f"ports: {used:.0%} of {PORTS:,} in use or in TIME_WAIT",
+        sentence=f"ports: {used:.0%} of {most:,} in use or in TIME_WAIT",
         evidence=kept(gone, out),
     )

@@ -1,6 +1,9 @@
 package lab.contract;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -22,18 +25,22 @@ final class ContainerLimits {
   private static final Pattern CPUS =
       Pattern.compile("[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*");
 
-  private final Path root;
+  private final Path cgroup;
+  private final Path portRange;
 
   /**
-   * @param root normally {@code /sys/fs/cgroup}
+   * @param cgroup normally {@code /sys/fs/cgroup}
+   * @param portRange normally {@code /proc/sys/net/ipv4/ip_local_port_range}
    */
-  ContainerLimits(Path root) {
-    this.root = root;
+  ContainerLimits(Path cgroup, Path portRange) {
+    this.cgroup = cgroup;
+    this.portRange = portRange;
   }
 
   /**
-   * Returns {@code cpu_quota} in CPUs, {@code memory_limit_bytes}, and {@code cpuset} as the kernel
-   * lists CPUs (0-1,4); null where there is no limit, or none can be read.
+   * Returns {@code cpu_quota} in CPUs, {@code memory_limit_bytes}, {@code cpuset} as the kernel
+   * lists CPUs (0-1,4), and {@code local_ports}, the first and the last port of its own connections
+   * (10000 65535); null where there is no limit, or none can be read.
    */
   Map<String, Object> asMap() {
     Optional<String> cpuset =
@@ -47,6 +54,12 @@ final class ContainerLimits {
     map.put("cpu_quota", cpuQuota().filter(quota -> quota < cpus).orElse(null));
     map.put("memory_limit_bytes", memoryBytes().orElse(null));
     map.put("cpuset", cpuset.orElse(null));
+    map.put(
+        "local_ports",
+        readAtOnce(portRange)
+            .map(text -> text.replaceAll("\\s+", " "))
+            .filter(text -> text.matches("[0-9]{1,5} [0-9]{1,5}"))
+            .orElse(null));
     return map;
   }
 
@@ -84,8 +97,21 @@ final class ContainerLimits {
 
   private Optional<String> read(String file) {
     try {
-      return Optional.of(Files.readString(root.resolve(file)).strip())
+      return Optional.of(Files.readString(cgroup.resolve(file)).strip())
           .filter(text -> !text.isEmpty());
+    } catch (IOException e) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * A file of {@code /proc/sys} has nothing more after the first read, and {@link Files#readString}
+   * begins with a single byte, as the file's size is 0.
+   */
+  private static Optional<String> readAtOnce(Path file) {
+    byte[] text = new byte[64];
+    try (InputStream in = Files.newInputStream(file)) {
+      return Optional.of(new String(text, 0, Math.max(0, in.read(text)), US_ASCII).strip());
     } catch (IOException e) {
       return Optional.empty();
     }

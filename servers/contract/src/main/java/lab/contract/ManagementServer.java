@@ -29,7 +29,9 @@ final class ManagementServer implements AutoCloseable {
 
   private final Identity identity;
   private final Knobs knobs;
-  private final ContainerLimits limits = new ContainerLimits(Path.of("/sys/fs/cgroup"));
+  private final ContainerLimits limits =
+      new ContainerLimits(
+          Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
   private final HttpServer server;

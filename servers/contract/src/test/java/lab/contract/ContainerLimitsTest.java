@@ -20,7 +20,8 @@ class ContainerLimitsTest {
         .containsExactly(
             entry("cpu_quota", 1.5),
             entry("memory_limit_bytes", 2147483648L),
-            entry("cpuset", "0-1"));
+            entry("cpuset", "0-1"),
+            entry("local_ports", null));
   }
 
   @Test
@@ -29,7 +30,10 @@ class ContainerLimitsTest {
     write("memory.max", "max\n");
     assertThat(limits().asMap())
         .containsExactly(
-            entry("cpu_quota", null), entry("memory_limit_bytes", null), entry("cpuset", null));
+            entry("cpu_quota", null),
+            entry("memory_limit_bytes", null),
+            entry("cpuset", null),
+            entry("local_ports", null));
   }
 
   @Test
@@ -40,7 +44,10 @@ class ContainerLimitsTest {
     write("cpuset/cpuset.effective_cpus", "1\n");
     assertThat(limits().asMap())
         .containsExactly(
-            entry("cpu_quota", 0.4), entry("memory_limit_bytes", 536870912L), entry("cpuset", "1"));
+            entry("cpu_quota", 0.4),
+            entry("memory_limit_bytes", 536870912L),
+            entry("cpuset", "1"),
+            entry("local_ports", null));
   }
 
   @Test
@@ -51,7 +58,10 @@ class ContainerLimitsTest {
     write("cpuset/cpuset.cpus", "0-3\n");
     assertThat(limits().asMap())
         .containsExactly(
-            entry("cpu_quota", null), entry("memory_limit_bytes", null), entry("cpuset", "0-3"));
+            entry("cpu_quota", null),
+            entry("memory_limit_bytes", null),
+            entry("cpuset", "0-3"),
+            entry("local_ports", null));
   }
 
   @Test
@@ -64,6 +74,14 @@ class ContainerLimitsTest {
   }
 
   @Test
+  void theRangeOfLocalPortsIsToldWithOneSpace() throws Exception {
+    write("ip_local_port_range", "10000\t65535\n");
+    assertThat(limits().asMap()).containsEntry("local_ports", "10000 65535");
+    write("ip_local_port_range", "some\n");
+    assertThat(limits().asMap()).containsEntry("local_ports", null);
+  }
+
+  @Test
   void whatIsNoNumberIsNoLimit() throws Exception {
     write("cpu.max", "x\n");
     write("memory.max", "-5\n");
@@ -73,7 +91,7 @@ class ContainerLimitsTest {
   }
 
   private ContainerLimits limits() {
-    return new ContainerLimits(cgroup);
+    return new ContainerLimits(cgroup, cgroup.resolve("ip_local_port_range"));
   }
 
   private void write(String file, String text) throws Exception {

@@ -1,0 +1,80 @@
+"""Takes a share of the machine's CPUs away while a trial lasts: one process for each CPU, beside
+the load engine in the driver's container.
+
+A spinner is no container under a quota, because that would need the host for every trial, and an
+image, a service and a way to put it back. These processes end with the driver, and tell exactly how
+much CPU they got. The price: they share the container's weight with the load engine. Where the
+engine starves for it, its gates make the trial invalid.
+
+    python -m lab.system.spinner PARENT SHARE SECONDS     one process: a duty cycle on one CPU
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.system.host import Process, System
+
+PERIOD_S = 0.05
+# A share that it could not get is made up for this long; then it is lost.
+CATCH_UP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spinner:
+    """The processes under way; none where nothing is to be taken."""
+
+    processes: Sequence[Process] = ()
+
+    def taken_s(self) -> float | None:
+        """CPU seconds per CPU of the machine that were taken so far; None without processes."""
+        if not self.processes:
+            return None
+        return sum(process.cpu_s() for process in self.processes) / len(self.processes)
+
+
+@contextmanager
+def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spinner]:
+    """Take this share of every CPU (None: of none) until the block is left, however that is, and
+    for `most_s` seconds at most. Raises LabError where this process may not use every CPU: then
+    only some parts of the lab would lose their share."""
+    cpus = system.cpus() if share is not None else 0
+    if cpus and system.own_cpus() < cpus:
+        raise LabError(
+            f"no spinner on {system.own_cpus()} of {cpus} CPUs: LOADGEN_CPUSET must be empty"
+        )
+    argv = (sys.executable, "-m", __name__, f"{os.getpid()}", f"{share}", f"{most_s:.0f}")
+    processes: list[Process] = []
+    try:
+        for _ in range(cpus):
+            # Those that started are ended also where the next one cannot start.
+            processes.append(system.start(argv, Path(os.devnull)))  # noqa: PERF401
+        yield Spinner(processes)
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def spin(parent: int, share: float, seconds: float) -> None:
+    """Use this share of a CPU for so many seconds; no longer than the process `parent`, which
+    started this one, is there."""
+    until, owed_s = time.monotonic() + seconds, 0.0
+    while (begun := time.monotonic()) < until and os.getppid() == parent:
+        owed_s = min(owed_s + share * PERIOD_S, share * CATCH_UP_S)
+        used_s = time.process_time()
+        while time.process_time() - used_s < owed_s and time.monotonic() - begun < PERIOD_S:
+            for _ in range(1000):
+                pass
+        owed_s -= time.process_time() - used_s
+        time.sleep(max(0.0, begun + PERIOD_S - time.monotonic()))
+
+
+if __name__ == "__main__":
+    spin(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,38 @@
+"""Ports are those of the server's own container, and calls without one fill the CPUs."""
+
+import pytest
+
+from judge.test_verdict import SERVER, judged, seen
+from lab.model import Snapshot, Usage
+from support.fakes import snapshot
+from support.series import counter, gauge
+
+ALL_IN_USE = (
+    gauge("lab_kernel_tcp_time_wait", 0, server=SERVER),
+    gauge("lab_downstream_connections_leased", 300, server=SERVER),
+    counter("lab_downstream_calls_total", 14_000, server=SERVER, outcome="error"),
+)
+FULL_CPUS = Usage(1, 1, 0.99, 0, 5, 9)
+
+
+def named(**settings: object) -> str:
+    found = judged(
+        seen(*ALL_IN_USE), rps=20_000, errors=280_000, concurrency=400, settings=settings,
+        usage=FULL_CPUS,
+    )  # fmt: skip
+    return found.bottleneck
+
+
+def test_the_range_that_the_server_tells_is_what_is_full() -> None:
+    assert named(local_ports="10000 10299") == "ports"
+    # As many are a small part of the range by default.
+    assert named(local_ports="10000 65535") != "ports"
+    assert named() != "ports"
+
+
+@pytest.mark.parametrize(
+    ("told", "count"), [("10000 10299", 300), ("10000 65535", 55_536), (None, None), ("x", None)]
+)
+def test_the_count_of_ports(told: str | None, count: int | None) -> None:
+    of: Snapshot = snapshot(settings={"local_ports": told})
+    assert of.local_ports == count

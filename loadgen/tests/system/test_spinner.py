@@ -1,0 +1,141 @@
+"""The spinner takes its share, tells what it took, and ends on every path."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lab.errors import EngineError, Interrupted, LabError
+from lab.system import spinner
+from lab.system.host import Process, System
+from lab.system.spinner import PERIOD_S, spin, spinning
+from support.system import FakeProcess, FakeSystem
+
+
+class Cpu:
+    """A CPU whose time a test gives out: one look at the clocks takes 1 ms of it, of which this
+    process gets `got`."""
+
+    def __init__(self, got: float = 1.0) -> None:
+        self.got = got
+        self.now_s = self.used_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def process_time(self) -> float:
+        self.now_s += 0.001
+        self.used_s += 0.001 * self.got
+        return self.used_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
+def test_a_share_of_the_time_is_used(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    cpu = Cpu()
+    monkeypatch.setattr(spinner, "time", cpu)
+    spin(os.getppid(), share, 20.0)
+    # The looks at the clocks of a period are beyond its share.
+    assert cpu.used_s / cpu.now_s == pytest.approx(share, abs=0.003 / PERIOD_S)
+    assert cpu.now_s == pytest.approx(20.0, abs=2 * PERIOD_S)
+
+
+def test_what_it_cannot_get_is_not_taken_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = Cpu(got=0.1)
+    monkeypatch.setattr(spinner, "time", cpu)
+    spin(os.getppid(), 0.5, 20.0)
+    starved_s = cpu.used_s
+    assert starved_s == pytest.approx(2.0, abs=0.2)
+    cpu.got, cpu.now_s, cpu.used_s = 1.0, 0.0, 0.0
+    spin(os.getppid(), 0.5, 20.0)
+    assert cpu.used_s == pytest.approx(10.0, abs=0.7)
+
+
+def test_there_is_one_for_each_cpu_and_it_ends_with_the_block() -> None:
+    system = FakeSystem()
+    with spinning(system, 0.2, 60.0) as of:
+        system.sleep(5.0)
+        assert of.taken_s() == pytest.approx(1.0)
+        assert len(system.spinners) == 2
+        assert all(one.poll() is None for one in system.spinners)
+    assert all(one.stopped_early for one in system.spinners)
+
+
+def test_without_a_share_there_is_none() -> None:
+    system = FakeSystem()
+    with spinning(system, None, 60.0) as of:
+        assert of.taken_s() is None
+    assert system.spinners == []
+
+
+@pytest.mark.parametrize("failure", [Interrupted("stopped by SIGINT"), LabError("x"), OSError()])
+def test_it_ends_however_the_block_is_left(failure: Exception) -> None:
+    system = FakeSystem()
+    with pytest.raises(type(failure)), spinning(system, 0.2, 60.0):
+        raise failure
+    assert [one.stopped_early for one in system.spinners] == [True, True]
+
+
+def test_the_first_ends_where_the_second_cannot_start() -> None:
+    class Short(FakeSystem):
+        def start(self, argv: Sequence[str], output: Path) -> FakeProcess:
+            if self.spinners:
+                raise EngineError("cannot start")
+            return super().start(argv, output)
+
+    system = Short()
+    with pytest.raises(EngineError), spinning(system, 0.2, 60.0):
+        pass
+    assert [one.stopped_early for one in system.spinners] == [True]
+
+
+def test_a_driver_that_may_not_use_every_cpu_takes_nothing() -> None:
+    system = FakeSystem()
+    system.free_cpus = 1
+    with pytest.raises(LabError, match="1 of 2 CPUs: LOADGEN_CPUSET"), spinning(system, 0.2, 60.0):
+        pass
+    assert system.spinners == []
+
+
+def test_real_processes_spin_and_are_gone_afterwards() -> None:
+    system = System()
+    processes: list[Process] = []
+    with spinning(system, 0.05, 600.0) as of:
+        processes += of.processes
+        while not of.taken_s():
+            system.sleep(0.01)
+        assert all(process.poll() is None for process in processes)
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_a_real_one_does_not_outlive_the_driver() -> None:
+    # A driver that starts it and is killed, as by SIGKILL.
+    script = (
+        "import subprocess, sys, os, signal\n"
+        "argv = [sys.executable, '-m', 'lab.system.spinner', str(os.getpid()), '0.05', '600']\n"
+        "child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+        "print(child.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    driver = subprocess.run(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False
+    )
+    pid = int(driver.stdout)
+    while _runs(pid):
+        time.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    """Whether the process is there, and no zombie that nobody collects."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
