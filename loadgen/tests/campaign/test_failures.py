@@ -1,5 +1,6 @@
 """What a failure costs: a disk that fails at any write, files that were damaged, a power cut."""
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from lab.campaign.derive import derive
-from lab.errors import LabError
+from lab.campaign.run_record import RESERVE, RESERVE_BYTES, ending
+from lab.errors import Interrupted, LabError
 from lab.experiments.stress import Objective, Stress
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
@@ -77,6 +79,26 @@ def test_whichever_write_fails_the_rows_stay_and_the_run_goes_on_later(
         assert bench.csv.startswith(rows), where
         same = ("trial", "achieved_rps", "valid")
         assert bench.column(*same) == whole.column(*same), where
+
+
+@pytest.mark.parametrize("failure", [None, LabError("a fault"), Interrupted("stopped")])
+def test_a_full_disk_has_room_for_how_the_run_ended(ready: Bench, failure: LabError | None) -> None:
+    reserve, ended = ready.place.results / RESERVE, []
+
+    def end(status: str) -> None:
+        assert not reserve.exists()
+        ended.append(status)
+        if failure is not None:
+            raise ValueError("no report")
+
+    with contextlib.suppress(LabError), ending(reserve.parent, end, ready.console):
+        assert reserve.stat().st_size == RESERVE_BYTES
+        if failure is not None:
+            raise failure
+    status = {None: "complete", Interrupted: "interrupted"}.get(failure and type(failure), "failed")
+    assert ended == [status]
+    # The first error is the one that is raised.
+    assert ("ValueError: no report" in ready.said) == (failure is not None)
 
 
 def empty(content: bytes) -> bytes:

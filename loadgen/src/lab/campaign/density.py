@@ -139,7 +139,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
         if status != "complete":
             console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
 
-    with ending(end, console):
+    with ending(run_dir, end, console):
         # Models innermost: those compared are neighbours in time.
         for number, kind, server in product(range(1, plan.launches + 1), plan.kinds, plan.servers):
             if (number, kind, server) in done:

@@ -209,7 +209,7 @@ def run(plan: Plan, place: Place, launcher: Launcher, system: System, console: C
             render(console, launches)
             console.print(f"results/{run_dir.name}/{CSV}", highlight=False)
 
-    with ending(end, console):
+    with ending(run_dir, end, console):
         for number, executor in enumerate(order, start=1):
             line = launcher.measure(plan, executor)
             launch = read_line(line, launches)

@@ -48,7 +48,7 @@ class Loop:
 
     def go(self, rows: list[Row]) -> int:
         """Every trial that is left after `rows`; then the derived files, and the table."""
-        with ending(lambda status: self._end(status, rows), self.tools.console):
+        with ending(self.run_dir, lambda status: self._end(status, rows), self.tools.console):
             self._measure(rows)
         if rows and not any(row.valid for row in rows):
             warn(self.tools.console, f"none of the {len(rows)} trials is valid")

@@ -14,9 +14,13 @@ from lab.errors import Interrupted
 from lab.model import Fairness, Json, Snapshot
 from lab.store import manifest
 from lab.store.manifest import Manifest, Of, Status
-from lab.store.records import read_object
+from lab.store.records import read_object, write_bytes
 from lab.store.run_dir import new_run_dir
 from lab.system.host import System
+
+RESERVE = ".reserve"
+# The manifest takes some 10 KiB, the table and the report of a short run some 100.
+RESERVE_BYTES = 256 * 1024
 
 
 def begin(
@@ -54,11 +58,17 @@ def begin(
 
 
 @contextmanager
-def ending(end: Callable[[Status], None], console: Console) -> Iterator[None]:
+def ending(run_dir: Path, end: Callable[[Status], None], console: Console) -> Iterator[None]:
     """Call `end` with how the run ended, whatever ends it. Where the run failed, what `end` raises
-    is only printed: the first error tells what happened."""
+    is only printed: the first error tells what happened. On a disk that was filled meanwhile, a
+    reserve that is given up before has the room for what `end` writes. Raises CannotWrite."""
+    reserve = run_dir / RESERVE
+    write_bytes(reserve, bytes(RESERVE_BYTES))
     try:
-        yield
+        try:
+            yield
+        finally:
+            reserve.unlink(missing_ok=True)
     except BaseException as first:
         try:
             end("interrupted" if isinstance(first, Interrupted) else "failed")
