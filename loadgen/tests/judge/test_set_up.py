@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judge.test_verdict import SERVER, judged, pool, seen
-from lab.model import HIGH, Series, Spike, Standing, ToxicState, Usage, Verdict
+from lab.model import STRONG, WEAK, Series, Spike, Standing, ToxicState, Usage, Verdict
 from support.series import counter, gauge, mean_time
 
 QUEUE = "lab_path_accept_queue_"
@@ -35,7 +35,7 @@ def standing(verdict: Verdict) -> Standing:
 
 def test_the_queue_that_calls_wait_in_is_named_with_its_length_wait_and_rate() -> None:
     found = judged(seen(*CROWDED), rps=250)
-    assert (found.bottleneck, found.confidence >= HIGH) == ("connection set-up", True)
+    assert (found.bottleneck, found.strength) == ("connection set-up", STRONG)
     assert found.sentence == (
         "connection set-up: 150 of 200 connections stood in Toxiproxy's accept queue, "
         "161 at most, 0.6 s each; 250 a second were set up"
@@ -54,7 +54,7 @@ def test_it_explains_late_calls_full_pools_and_the_toxic_that_breaks_connections
     call = mean_time("lab_downstream_call_seconds", 0.8, server=SERVER, phase="call")
     breaks = ToxicState(("downstream/l limit_data bytes=110",), 0.0, ("downstream/l limit_data",))
     found = judged(seen(*CROWDED, *pool(50, 150, 0.8), *call, LATE), rps=50, toxics=breaks)
-    assert (found.bottleneck, found.confidence >= HIGH) == ("connection set-up", True)
+    assert (found.bottleneck, found.strength) == ("connection set-up", STRONG)
     assert standing(found).errors == 3000
 
 
@@ -66,14 +66,14 @@ def test_a_steady_load_on_kept_connections_has_none_of_it() -> None:
     assert judged(quiet, rps=500).bottleneck == "unknown"
     assert "0 of 200 connections" in standing(judged(quiet, rps=500)).sentence
     full = judged(seen(*queues(0, 0.2), *pool(20, 180, 0.2)), rps=99)
-    assert (full.bottleneck, full.confidence >= HIGH) == ("worker pool", True)
+    assert (full.bottleneck, full.strength) == ("worker pool", STRONG)
 
 
 def test_a_short_queue_that_explains_little_of_the_loss_is_not_named_before_what_is_full() -> None:
     # 15 of 200 waited for a while, but 60 % of N / R0 is missing: the CPUs are full.
     found = judged(seen(*queues(15, 100, longest=120, busy=0.3)), rps=400, usage=BUSY)
     assert found.bottleneck == "host CPU"
-    assert found.confidence >= HIGH
+    assert found.strength == STRONG
 
 
 BUSY = Usage(1, 1, 0.99, 0, 5, 9)
@@ -81,20 +81,20 @@ BUSY = Usage(1, 1, 0.99, 0, 5, 9)
 
 def test_where_the_cpus_are_full_as_well_it_is_named_without_high_confidence() -> None:
     found = judged(seen(*CROWDED), rps=250, usage=BUSY)
-    assert (found.bottleneck, found.confidence < HIGH) == ("connection set-up", True)
+    assert (found.bottleneck, found.strength) == ("connection set-up", WEAK)
     assert "full as well: host CPU" in found.sentence
 
 
 def test_a_deadline_that_no_answer_can_meet_stays_the_cause() -> None:
     # Every call that ends at it takes its connection with it.
     found = judged(seen(*CROWDED, LATE), rps=50, settings={"downstream_timeout_ms": 100})
-    assert (found.bottleneck, found.confidence >= HIGH) == ("downstream timeout", True)
+    assert (found.bottleneck, found.strength) == ("downstream timeout", STRONG)
 
 
 def test_connections_of_a_peak_count_among_all_and_never_give_confidence() -> None:
     beside = Spike(1800, None, 5, 2, 1, 0.1, 1)
     found = judged(seen(*queues(900, 300, longest=1700, busy=0.9)), rps=500, spike=beside)
-    assert (found.bottleneck, found.confidence < HIGH) == ("connection set-up", True)
+    assert (found.bottleneck, found.strength) == ("connection set-up", WEAK)
     assert "900 of 2,000 connections" in found.sentence
     few = judged(seen(*queues(12, 50, longest=400, busy=0.1)), rps=985, spike=beside)
     assert few.bottleneck == "unknown"
