@@ -36,7 +36,6 @@ from lab.experiments.reading import (
 )
 from lab.load.engines.base import cores
 from lab.model.density import Plan as DensityPlan
-from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
 from lab.store import manifest
 from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
@@ -151,10 +150,8 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
     )
 
 
-def _check(argv: Sequence[str], environ: Environ) -> int:
+def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
-    verb, *rest = argv or [""]
-    words = read_words(rest, environ)
     if verb in verbs():
         of_verb(verb, words, _here(environ))
     elif verb == "run":
@@ -164,18 +161,17 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
             _of_file(words, environ)
     elif verb in OF_RESULTS:
         OF_RESULTS[verb](words, _home(environ) / "results")
-    elif verb in CHECKS:
-        CHECKS[verb](words)
+    elif verb == "executors":
+        executors.parse(words)
     else:
-        allowed = ", ".join(("run", *verbs(), *OF_RESULTS, *CHECKS))
-        raise WordError(f"check: '{verb}' is not allowed; allowed: {allowed}")
-    return 0
+        refuse_unknown(words, (), verb)
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:
     """Tell the host, before containers start, which profiles the words need and what it may then
-    change of containers. With a verb, refuse its wrong words."""
-    words = read_words(argv[1:], environ)
+    change of containers. Wrong words of the verb (`up` if none is given) are refused first."""
+    verb, *given_words = argv or ["up"]
+    words = read_words(given_words, environ)
     asked, running = (environ.get(name, "") for name in ("PROFILE", "LAB_RUNNING"))
     needed = needed_profiles(
         words, asked.replace(",", " ").split(), running.split(), _home(environ)
@@ -183,8 +179,7 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     given = filter(None, environ.get("LAB_PROFILES", "").split(","))
     profiles = ",".join(dict.fromkeys((*given, *needed)))
     environ = {**environ, "LAB_PROFILES": profiles}
-    if argv:
-        _check(argv, environ)
+    _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
     for name, pattern in host_changes.allowed(_servers(environ)).items():
         print(name, pattern)
@@ -220,12 +215,6 @@ def _doctor(argv: Sequence[str], environ: Environ) -> int:
     return 1 if failed else 0
 
 
-def _list_servers(argv: Sequence[str], environ: Environ) -> int:
-    refuse_unknown(read_words(argv, environ), (), "servers")
-    print("\n".join(_servers(environ)))
-    return 0
-
-
 def _toxics_verb(verb: str) -> Verb:
     def do(argv: Sequence[str], environ: Environ) -> int:
         toxic_verbs.run(verb, read_words(argv, environ), environ, sys.stdout)
@@ -246,12 +235,6 @@ OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
 }
-CHECKS: Mapping[str, Callable[[Words], object]] = {
-    "executors": executors.parse,
-    "toxics": parse_show,
-    "toxic": parse_toxic,
-    "toxics-reset": parse_reset,
-}
 VERBS: Mapping[str, Verb] = {
     **{verb: _measure(verb) for verb in verbs()},
     "run": _run,
@@ -262,8 +245,6 @@ VERBS: Mapping[str, Verb] = {
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),
     "doctor": _doctor,
-    "servers": _list_servers,
-    "check": _check,
     "plan": _plan,
     "host-facts": _host_facts,
     "agent": _agent,
