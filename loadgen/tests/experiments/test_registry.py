@@ -84,15 +84,6 @@ def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Pat
     assert settings_of(Stress, read) == STRESS
 
 
-def test_a_manifest_may_have_keys_of_the_other_kinds(tmp_path: Path) -> None:
-    of = experiment(kind="stress", own=STRESS, modes=("open",))
-    path = write_manifest(tmp_path, experiment=of) / "manifest.json"
-    stored = json.loads(path.read_text())
-    stored["experiment"] |= dict.fromkeys(("spike", "endurance", "faults", "planted", "explain"))
-    path.write_text(json.dumps(stored))
-    assert manifest.read(path.parent).experiment == of
-
-
 def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path, experiment=experiment(kind="quick"))
     (run_dir / "raw").mkdir()

@@ -359,10 +359,10 @@ def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: 
 
 
 def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
-    assert "nothing is drawn over time" in Page(made(run_dir)).text
+    assert "No panels were stored" in Page(made(run_dir)).text
     answered(run_dir / "raw" / "02-b-closed")
     page = Page(made(run_dir))
-    assert "there is nothing to draw over time" in page.text
+    assert "Its panels were not stored" in page.text
     assert len(page.all("figure")) == 6 + 2
     assert panels.load(run_dir / "raw" / "01-a-closed") is None
 

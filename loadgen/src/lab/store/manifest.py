@@ -106,13 +106,7 @@ def _decoded(run_dir: Path, loaded: Mapping[str, Any], kind: type[Of], of: objec
 
 
 def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment with the settings of its kind in their field. There may be keys for the other
-    kinds too; these are null."""
+    """An experiment with the settings of its kind in their field."""
     kind = experiment.get("kind", "loads")
-    known = {field.name for field in dataclasses.fields(Experiment)}
-    others = {
-        key: value
-        for key, value in experiment.items()
-        if key != kind and (key in known or value is not None)
-    }
+    others = {key: value for key, value in experiment.items() if key != kind}
     return {**others, "own": experiment.get(kind) or {}}

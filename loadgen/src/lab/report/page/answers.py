@@ -162,7 +162,7 @@ def _highest(load: Load) -> tuple[str, str, str, str]:
     if load.bound_rps and load.closed_rps:
         share = f"{load.closed_rps.median / load.bound_rps:.0%}"
     return (
-        texts.median_text(load.closed_rps, "achieved_rps"),
+        texts.median_text(load.closed_rps, "goodput_rps"),
         str(load.concurrency),
         share,
         texts.median_text(load.closed_p95_ms, "raw_p95_ms"),

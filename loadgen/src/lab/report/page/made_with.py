@@ -32,7 +32,7 @@ def fairness(of: Content) -> str:
         parts.append("<h3>Equal for all</h3>")
         rows = [(name, _value(name, value)) for name, value in manifest.equal.items()]
         parts.append(table("Equal for all servers", ("setting", "value"), rows, wide=(1,)))
-    return "".join(parts) or "<p>This version of the lab kept no fairness manifest.</p>"
+    return "".join(parts) or "<p>No setting of a server was read.</p>"
 
 
 def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> str:

@@ -21,10 +21,7 @@ from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "score", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
-NO_PANELS = (
-    "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
-    "there is nothing to draw over time."
-)
+NO_PANELS = "Its panels were not stored, so nothing is drawn over time."
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
 IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
@@ -49,8 +46,7 @@ def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]
     ]
     if not any(drawn):
         parts = [
-            "<p>This run kept nothing of what its dashboard showed (it is from a version of the "
-            "lab that did not, or Prometheus did not answer): nothing is drawn over time.</p>"
+            "<p>No panels were stored of this run, so nothing is drawn over time.</p>"
         ]
     for one, its in zip(shown, drawn, strict=True):
         parts.append(_trial(one, its, alone=not any(drawn)))
