@@ -212,6 +212,8 @@ KIND = TrialKind(
     },
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),
+    asks="What limits",
+    jvms="the JVMs that ran already; intervals are over pairs of trials on them",
     read=read,
     design=design,
     findings=findings,

@@ -117,6 +117,8 @@ class TrialKind(Kind):
     """A kind whose experiments are made of trials.
 
     * `title`: what the trials are, for the reports
+    * `asks`: what a run without a file asks, before "SERVER at 400 connections?"; None: what do they
+    * `jvms`: which JVMs are measured, where that is decided by the kind and not by LAUNCHES
     * `design`: the order of the trials; raises WordError
     * `findings`: what was found; raises LabError
     * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
@@ -127,6 +129,8 @@ class TrialKind(Kind):
     """
 
     title: str
+    asks: str | None = None
+    jvms: str | None = None
     design: Callable[[Planner], Design]
     findings: Callable[[Outcome], tuple[Finding, ...]]
     changes_lab: bool = False

@@ -20,7 +20,7 @@ _PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
 
 def text(of: Content) -> str:
     """The whole report."""
-    asked = words.question(of.experiment), of.experiment.hypothesis
+    asked = words.question(of), of.experiment.hypothesis
     sections = (
         ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
         ("What limited", _limited(of)),

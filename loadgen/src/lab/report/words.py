@@ -31,9 +31,9 @@ LOADS_LEGEND = (
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended. Of the kind: `title` says what its
-    trials are, `verb` measures it without a file, and `load_name` is what a trial's load is called
-    where conditions differ."""
+    `unfinished` are raw folders of trials that never ended. `title`, `asks`, `jvms`,
+    `changes_lab` and `load_name` are those of `lab.experiments.kind.TrialKind`; `verb` measures the
+    kind without a file."""
 
     manifest: Manifest
     experiment: Experiment
@@ -45,6 +45,9 @@ class Content:
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
     title: str = "trials"
+    asks: str | None = None
+    jvms: str | None = None
+    changes_lab: bool = False
     verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
 
@@ -55,10 +58,11 @@ class Content:
         return said(self.rows, self.verdicts, self.load_name, foreign=foreign)
 
 
-def launches(experiment: Experiment) -> str:
+def launches(of: Content) -> str:
     """How many JVMs were measured."""
-    if experiment.kind == "explain":
-        return "the JVMs that ran already; intervals are over pairs of trials on them"
+    experiment = of.experiment
+    if of.jvms is not None:
+        return of.jvms
     if experiment.target is not None:
         return "the service as it ran already"
     if not experiment.launches:
@@ -107,7 +111,7 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
     yield of.title, f"{len(of.rows)} trials, {valid} of them valid, {times(manifest)}"
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
     yield "servers", f"{', '.join(experiment.servers)}{arms}"
-    yield "launches", launches(experiment)
+    yield "launches", launches(of)
     engines = dict.fromkeys(row.engine for row in of.rows)
     yield "load engines", ", ".join(engine(name, manifest.versions) for name in engines)
     yield from made_with(manifest)
@@ -242,13 +246,14 @@ def loud(of: Content) -> Iterator[Loud]:
         )
 
 
-def question(of: Experiment) -> str:
+def question(of: Content) -> str:
     """What was asked; where nobody wrote it down, what the load asks by itself."""
-    if of.question.strip():
-        return of.question.strip()
-    loads = ", ".join(f"{one:,}" for one in of.concurrencies)
-    load = f"{loads} connection{'' if of.concurrencies == (1,) else 's'}"
-    servers = ", ".join(of.servers)
-    if of.kind == "explain":
-        return f"What limits {servers} at {load}?"
-    return f"What {'does' if len(of.servers) == 1 else 'do'} {servers} do at {load}?"
+    experiment = of.experiment
+    if experiment.question.strip():
+        return experiment.question.strip()
+    loads = ", ".join(f"{one:,}" for one in experiment.concurrencies)
+    load = f"{loads} connection{'' if experiment.concurrencies == (1,) else 's'}"
+    servers = ", ".join(experiment.servers)
+    if of.asks is not None:
+        return f"{of.asks} {servers} at {load}?"
+    return f"What {'does' if len(experiment.servers) == 1 else 'do'} {servers} do at {load}?"

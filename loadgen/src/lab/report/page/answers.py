@@ -42,7 +42,7 @@ def loudly(of: Content) -> str:
 
 def question(of: Content) -> str:
     """The experiment's question, and what was expected before the run."""
-    asked = prose(words.question(of.experiment)).replace("<p>", '<p class="asked">')
+    asked = prose(words.question(of)).replace("<p>", '<p class="asked">')
     if not of.experiment.hypothesis.strip():
         return f"{asked}<p>No hypothesis was written down for this run.</p>"
     return f"{asked}<h3>Hypothesis</h3>{prose(of.experiment.hypothesis)}"
@@ -184,7 +184,7 @@ def came_out(of: Content) -> str:
         parts.append("<h3>Comparisons</h3>")
         parts.append(first_of([_comparison(one) for one in of.comparisons], "comparisons", "".join))
         parts += [f'<p class="legend">{inline(line)}</p>' for line in texts.legend(of.comparisons)]
-    elif of.experiment.kind == "loads" and len(set(map(lane_of, of.rows))) == 1:
+    elif not of.changes_lab and len(set(map(lane_of, of.rows))) == 1:
         parts.append("<p>Only one server was measured: there is nothing to compare.</p>")
     parts.append(_at_a_glance(of))
     return "".join(parts) or "<p>No trial ended: nothing came out.</p>"
