@@ -40,6 +40,7 @@ from lab.store import manifest
 from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
+from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
@@ -200,7 +201,7 @@ def _executors(argv: Sequence[str], environ: Environ) -> int:
     place = Place(home / "results", home / "host.json", _file_limit(), cores())
     with _claimed(home):
         interrupt_at_once()
-        with closing(executors.Launcher(url)) as launcher:
+        with closing(Launcher(url)) as launcher:
             return executors.run(plan, place, launcher, System(), _console(environ))
 
 

@@ -117,7 +117,7 @@ class TrialKind(Kind):
     """A kind whose experiments are made of trials.
 
     * `title`: what the trials are, for the reports
-    * `asks`: what a run without a file asks, before "SERVER at 400 connections?"; None: what do they
+    * `asks`: what a run without a file asks, before "SERVER at 400 connections?"; None: "What do"
     * `jvms`: which JVMs are measured, where that is decided by the kind and not by LAUNCHES
     * `design`: the order of the trials; raises WordError
     * `findings`: what was found; raises LabError

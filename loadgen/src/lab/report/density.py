@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
 from lab.report import fairness, words
 from lab.report.markdown import document, table
-from lab.report.table import NOTHING
+from lab.report.table import NOTHING, console_table, interval_text
 from lab.store.manifest import Manifest
 from lab.store.records import append_row, cell, read_rows
 
@@ -61,10 +60,7 @@ def render(console: Console, rows: Sequence[Row]) -> None:
     """Print one line per server and kind, and what the columns mean."""
     if not rows:
         return
-    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in HEADER:
-        right = name not in ("server", "kind")
-        shown.add_column(name, justify="right" if right else "left", no_wrap=True)
+    shown = console_table(HEADER, left=("server", "kind"), gap=2)
     for cells in _cells(rows):
         shown.add_row(*cells)
     console.print(shown)
@@ -154,11 +150,8 @@ def _median(rows: Sequence[Row], of: Callable[[Row], float | None]) -> str:
     if not values:
         return NOTHING
     found = median_of(values)
-    if found.interval is not None:
-        low, high = found.interval.low, found.interval.high
-        return f"{_bytes(found.median)} [{_bytes(low)} {_bytes(high)}]"
-    if len(values) == 1:
-        return _bytes(found.median)
+    if found.interval is not None or len(values) == 1:
+        return interval_text(found, _bytes, " ")
     return f"{_bytes(found.median)} ({_bytes(min(values))} {_bytes(max(values))})"
 
 

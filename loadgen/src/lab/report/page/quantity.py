@@ -10,6 +10,7 @@ from lab.judge.intervals import MedianOf
 from lab.model import Row
 from lab.report.page import spec, units
 from lab.report.page.spec import Spec
+from lab.report.table import interval_text
 
 DOT_PX2 = 48
 DOTTED: Spec = {"type": "line", "strokeDash": spec.DASHES["dot"], "strokeWidth": 2}
@@ -93,12 +94,7 @@ class Quantity:
 
     def told(self, of: MedianOf | None) -> str:
         """A median with its interval."""
-        words = self.unit.words
-        if of is None:
-            return "no valid trial"
-        if of.interval is None:
-            return words(of.median)
-        return f"{words(of.median)} [{words(of.interval.low)}, {words(of.interval.high)}]"
+        return "no valid trial" if of is None else interval_text(of, self.unit.words)
 
     def alt(self, rows: Sequence[Row], lanes: Sequence[str]) -> str:
         """The medians in words."""

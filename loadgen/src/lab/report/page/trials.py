@@ -45,9 +45,7 @@ def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]
         "window of each trial, with the answers that Prometheus gave then.</p>"
     ]
     if not any(drawn):
-        parts = [
-            "<p>No panels were stored of this run, so nothing is drawn over time.</p>"
-        ]
+        parts = ["<p>No panels were stored of this run, so nothing is drawn over time.</p>"]
     for one, its in zip(shown, drawn, strict=True):
         parts.append(_trial(one, its, alone=not any(drawn)))
     return "".join(parts)
