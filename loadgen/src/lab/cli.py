@@ -23,7 +23,6 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, WordError
-from lab.experiments.density import source_ports
 from lab.experiments.kind import Found
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
@@ -36,10 +35,11 @@ from lab.experiments.reading import (
 )
 from lab.load.engines.base import cores
 from lab.model.density import Plan as DensityPlan
+from lab.model.host_facts import host_facts
 from lab.store import manifest
-from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
+from lab.system.connections import source_ports
 from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once
 from lab.system.stack import Stack, Urls

@@ -24,6 +24,7 @@ from lab.model import Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
+from lab.store import density as store
 from lab.store import manifest
 from lab.store.manifest import Manifest
 from lab.store.records import read_object
@@ -104,7 +105,7 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     check_space(place.results)
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
-    rows = list(report.read(run_dir / report.NAME))
+    rows = list(store.read(run_dir / store.NAME))
     lab.console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
     )
@@ -131,7 +132,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
         if rows:
             fairness.render(console, record.fairness)
             write_report(run_dir, keep=False)
-            files = f"{report.NAME}, {markdown.NAME}"
+            files = f"{store.NAME}, {markdown.NAME}"
             console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
         if status != "complete":
             console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
@@ -142,7 +143,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
             if (number, kind, server) in done:
                 continue
             row = launcher.launch(server, kind, number, reasons(record.fairness))
-            report.append(run_dir / report.NAME, row)
+            store.append(run_dir / store.NAME, row)
             if not rows:
                 point_latest(run_dir)
             rows.append(row)
@@ -156,7 +157,7 @@ def write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
     """REPORT.md from what is on disk, so that it is the same whenever it is made. Returns as
     `write_derived`; raises LabError where that cannot be read."""
     record = manifest.read_of(run_dir, Plan)
-    text = report.text(record, report.read(run_dir / report.NAME))
+    text = report.text(record, store.read(run_dir / store.NAME))
     return write_derived(run_dir / markdown.NAME, text, keep=keep)
 
 

@@ -1,9 +1,8 @@
-"""density.csv, the table, and REPORT.md: renders what was measured."""
+"""The table and REPORT.md of density: renders what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -13,10 +12,9 @@ from lab.model.density import Plan, Row
 from lab.report import fairness, words
 from lab.report.markdown import document, table
 from lab.report.table import NOTHING, console_table, interval_text
+from lab.store.density import NAME
 from lab.store.manifest import Manifest
-from lab.store.records import append_row, cell, read_rows
 
-NAME = "density.csv"
 HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
 LEGEND = (
     "Memory per connection: (with all of them - with none) / connections, median of fresh "
@@ -25,21 +23,6 @@ LEGEND = (
     "without the kernel's socket buffers. idle: a request was answered, then silence; slow: "
     "a request has begun and does not end."
 )
-
-
-def append(path: Path, row: Row) -> None:
-    """Add one row (and, to a new file, the header) in one write, flushed to disk."""
-    append_row(path, Row.columns(), [cell(getattr(row, name), 1) for name in Row.columns()])
-
-
-def read(path: Path) -> tuple[Row, ...]:
-    """The rows of a file of `append`; none where there is no file. Raises RawDataError."""
-    return read_rows(path, Row) if path.exists() else ()
-
-
-def is_density(run_dir: Path) -> bool:
-    """Whether a run's folder is one of density that has at least a row."""
-    return (run_dir / NAME).is_file()
 
 
 def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:

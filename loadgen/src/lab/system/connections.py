@@ -12,6 +12,7 @@ import selectors
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Self
 
 from lab.model.density import Kind
@@ -27,8 +28,19 @@ REQUESTS: dict[Kind, bytes] = {
     # A request that has begun and does not end.
     "slow": b"GET /block HTTP/1.1\r\nHost: lab\r\nAccept: text/",
 }
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
+
+
+def source_ports(path: Path = PORT_RANGE) -> int | None:
+    """How many connections to one address this network namespace has ports for (ip(7));
+    None where the system does not tell."""
+    try:
+        low, high = map(int, path.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    return high - low + 1
 
 
 class Connections:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lab.judge.compare import Answer, Comparison
+from lab.judge.gates.generator import KEPT_UP
 from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
 from lab.report import comparison as texts
@@ -21,8 +22,6 @@ HINT = (
     "and others to add them. Ctrl and the mouse wheel zoom, dragging moves, and a double click "
     "shows all again."
 )
-# As the judgement of open trials has it.
-KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
 _ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive")
 
@@ -136,7 +135,8 @@ def _at_a_glance(of: Content) -> str:
         *("raw p95 there", "highest rate kept/s", "p95 there"),
     )
     said = (
-        '<p class="legend">Of the valid trials of this run. Kept: at least 99 % of what was '
+        '<p class="legend">Of the valid trials of this run. Kept: at least '
+        f"{KEPT_UP * 100:g} % of what was "
         f"offered was answered. {NOTHING}: none of them, or nothing that bounds. Latencies in "
         "ms.</p>"
     )
@@ -154,7 +154,7 @@ def _none_of(rows: Sequence[Row], mode: Mode, columns: int) -> tuple[str, ...]:
 def _keeps(load: Load) -> bool:
     if load.open_rps is None or load.offered_rps is None:
         return False
-    return load.open_rps.median >= KEPT * load.offered_rps
+    return load.open_rps.median >= KEPT_UP * load.offered_rps
 
 
 def _highest(load: Load) -> tuple[str, str, str, str]:
