@@ -118,7 +118,7 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
         "virtual_thread_parallelism=1 (a)",
         "the toxic downstream/slow latency latency=500",
     )
-    assert "not brought back by these words: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
+    assert "the command does not restore them: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Run density: a fresh JVM, its memory, many connections, its memory again; row by row.
 
 Both times the heap is what a full collection leaves. The resident memory also holds the space
-of garbage, which a collected heap does not give back: so connections are opened in steps with
-a collection after each, and the first step is opened and closed before anything is measured.
-Then the next step's garbage goes where the last one's was, and what grows is what stays.
+of garbage, as a JVM does not return that space after a collection. So connections are opened in
+steps, with a collection after each. The first step is opened and closed before anything is
+measured. Each step's garbage then fills the space of the last one's, and the growth is the memory
+of the connections.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ POLL_S = 0.2
 # Connections between two collections.
 STEP = 500
 OPEN_S = 60.0
-# From the last byte sent until the server has taken up what it waits for.
+# From the last byte sent until the server has read the bytes sent.
 SETTLE_S = 1.0
 ARRIVE_S = 20.0
 # What else a server may open meanwhile: scrapes, health checks.
@@ -60,7 +61,7 @@ class _Memory:
 
 @dataclass(slots=True)
 class _Found:
-    """What one launch found, as far as it came."""
+    """What one launch found, possibly incomplete."""
 
     opened: int = 0
     why_fewer: str | None = None
@@ -120,7 +121,7 @@ def _limits(place: Place) -> dict[str, Json]:
 
 
 def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows: list[Row]) -> int:
-    """Every launch that is not in `rows` yet, and the table of all."""
+    """Measure every launch that is not in `rows` yet, and print the table of all."""
     plan, console, now = record.experiment, lab.console, lab.system.now
     launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect)
     done = {(row.launch, row.kind, row.server) for row in rows}
@@ -272,7 +273,7 @@ class _Launcher:
         return True
 
     def _memory(self, server: str) -> _Memory:
-        """The heap after a second collection: what the first made free to go is gone then."""
+        """The heap after a second collection, which frees what the first one released."""
         self.stack.management.collect_garbage(server)
         heap_bytes = self.stack.management.collect_garbage(server)
         return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes)

@@ -1,4 +1,4 @@
-"""What a kind of experiment is: what it reads, the next trial it wants, what it finds.
+"""The definition of a kind: the settings it reads, the next trial it wants, its findings.
 
 Each kind is a file beside this one that defines KIND (`registry` finds it). How to add one:
 docs/adding-an-experiment.md.
@@ -32,7 +32,7 @@ SHARED: Mapping[str, Shape] = {
     "repeat.launches": WHOLE,
     "repeat.arms": TEXTS,
 }
-# What is to be measured, and notes of what this machine cannot hold of it and is left out.
+# What is to be measured, and notes on loads left out because this machine cannot hold them.
 Found = tuple[Experiment | Plan, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
 COMMON = ("load.servers", "load.routes", "load.warmup", "load.engines", "repeat.launches")
@@ -65,7 +65,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of experiment, as far as it is read.
+    """A kind of experiment, as its settings are read.
 
     * `uses`: the keys of [load] and [repeat] that mean something to it
     * `keys`: those of its own table, which has its name, as [stress]; what they may be
@@ -101,7 +101,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an experiment: the rows of its trials so far, and the folder of the run."""
+    """The state of an experiment: the rows of its trials so far, and the folder of the run."""
 
     experiment: Experiment
     rows: Sequence[Row]

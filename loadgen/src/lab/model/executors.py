@@ -10,7 +10,7 @@ EXECUTORS = ("fixed-pool", "virtual-threads")
 
 @dataclass(frozen=True, slots=True)
 class ExecutorsPlan:
-    """What to measure: `launches` JVMs for each executor."""
+    """The plan of a run: `launches` JVMs for each executor."""
 
     launches: int = 6
     tasks: int = 10_000
@@ -25,9 +25,9 @@ class ExecutorsPlan:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What one JVM measured; the launcher's program says how and when each was read.
+    """The result of one JVM. The launcher's program documents how and when it reads each number.
 
-    Raises ValueError for what cannot be, such as tasks done before they can have slept.
+    Raises ValueError for an impossible result, such as tasks that ended before they can have slept.
     """
 
     executor: str
@@ -77,7 +77,7 @@ class Launch:
 
     @property
     def conditions(self) -> tuple[object, ...]:
-        """What must be the same in every JVM of a run."""
+        """The conditions that every JVM of a run must share."""
         return (
             self.tasks, self.sleep_ms, self.pool_size,
             self.cpus, self.max_heap_bytes, self.jdk, self.gc, self.jvm_flags,

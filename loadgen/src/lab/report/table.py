@@ -17,7 +17,7 @@ WIDER = 140
 NOTHING = "–"
 
 
-# What a missing bound means, of the lab's own servers and of a service that is not.
+# The meaning of a missing bound: for the lab's own servers, and for a foreign service.
 UNBOUND = ("only computing limits", "no such bound is known")
 
 
@@ -72,7 +72,7 @@ def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
     )
     left = ("server", "route", "mode", "eng.", "valid", "bottleneck")
     table = console_table(header, left)
-    # Of a name that is too long there are more lines: no number is cut for it.
+    # A long name takes more lines, so that no number is cut.
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     for row in rows:
         table.add_row(
@@ -113,7 +113,7 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
 
 
 def lane(row: Row) -> str:
-    """Whose row it is: the server, its arm, and which of its JVMs where it is a fresh one."""
+    """The name of a row's lane: the server, its arm, and the number of a fresh JVM."""
     arm = "" if row.arm is None else f"@{row.arm}"
     return f"{row.server}{arm}{f' #{row.launch}' if row.launch else ''}"
 

@@ -1,4 +1,4 @@
-"""What both reports of a run say alike: what was run, with what, on what, and their notes."""
+"""The texts that both reports of a run share: what was run, on which machine, and the notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOADS_LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
+    """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
     `unfinished` are raw folders of trials that never ended. `title`, `asks`, `jvms`,
     `changes_lab` and `load_name` are those of `lab.experiments.kind.TrialKind`; `verb` measures the
     kind without a file."""
@@ -53,13 +53,13 @@ class Content:
 
     @property
     def said(self) -> tuple[Said, ...]:
-        """What limited each load, with what was predicted of it."""
+        """What limited each load, with its prediction."""
         foreign = self.experiment.target is not None
         return said(self.rows, self.verdicts, self.load_name, foreign=foreign)
 
 
 def launches(of: Content) -> str:
-    """How many JVMs were measured."""
+    """The JVMs that were measured."""
     experiment = of.experiment
     if of.jvms is not None:
         return of.jvms
@@ -95,7 +95,7 @@ def host(facts: Mapping[str, Json]) -> str:
 
 
 def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
-    """What a run was made with, by name: its code, its host, its limits."""
+    """The code, the host and the limits of a run, by name."""
     commit = of.versions.get("commit") or "not recorded"
     dirty = " with changes that were not committed" if of.versions.get("commit_dirty") else ""
     yield "code", f"lab {of.versions.get('lab')}, commit {commit}{dirty}"
@@ -105,7 +105,7 @@ def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
 
 
 def what(of: Content) -> Iterator[tuple[str, str]]:
-    """What was run and what it was made with, by name."""
+    """The trials, servers, launches and engines of a run, and `made_with`, by name."""
     experiment, manifest = of.experiment, of.manifest
     valid = sum(row.valid for row in of.rows)
     yield of.title, f"{len(of.rows)} trials, {valid} of them valid, {times(manifest)}"
@@ -184,21 +184,20 @@ def _count(load: Load) -> str:
 
 
 def notes(of: Content) -> Iterator[str]:
-    """What a reader must know beside the figures: of the run, of its trials, of what is left
-    out."""
+    """Notes on the run, on its trials, and on data that is left out."""
     yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
         yield f"raw/{name} has no trial.json: that trial never ended, and is not in any table"
 
 
 def invalid(of: Content) -> list[str]:
-    """The trials that are in no median, with the reasons."""
+    """The invalid trials, with their reasons."""
     return [f"{row.trial}: {row.invalid_reasons}" for row in of.rows if not row.valid]
 
 
 def command(of: Content, settings: Sequence[str]) -> str | None:
-    """The command that runs the same again, with these settings of .env; None where its words
-    were not kept."""
+    """The command that repeats the run, with these settings of .env; None if its words are not
+    stored."""
     given = of.experiment.words
     return make((*given, *settings), of.verb) if given else None
 
@@ -210,13 +209,15 @@ def make(given: Sequence[str], verb: str) -> str:
 
 
 def not_brought_back(others: Sequence[str]) -> str:
-    """That the command alone does not run the same again."""
-    return f"Also not as by default, and not brought back by these words: {'; '.join(others)}."
+    """The settings that the command does not restore."""
+    return (
+        f"These settings also differed, and the command does not restore them: {'; '.join(others)}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Loud:
-    """What must be known before anything else is read: first `strong`, then `text`. `place` is
+    """What a reader must know first: `strong`, then `text`. `place` is
     the section that tells more, by its id, and `more` what it tells."""
 
     strong: str
@@ -247,7 +248,7 @@ def loud(of: Content) -> Iterator[Loud]:
 
 
 def question(of: Content) -> str:
-    """What was asked; where nobody wrote it down, what the load asks by itself."""
+    """The experiment's question; without one, a question made from the load."""
     experiment = of.experiment
     if experiment.question.strip():
         return experiment.question.strip()

@@ -17,7 +17,7 @@ from lab.store.records import from_json, read_object, to_json, write_json
 NAME = "manifest.json"
 FORMAT_VERSION = 2
 Status = Literal["running", "complete", "interrupted", "failed"]
-# What was to be measured: lab.model.Experiment for a run of trials.
+# The plan of the run: lab.model.Experiment for a run of trials.
 Of = TypeVar("Of", default=Any)
 
 
@@ -43,7 +43,7 @@ class Manifest(Generic[Of]):
 
 
 def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
-    """Which code ran: the lab's version and, from what make read off the machine, the commit."""
+    """The version of the code: the lab's own, and the commit that make read off the machine."""
     return {
         "lab": __version__,
         "commit": host.get("commit"),

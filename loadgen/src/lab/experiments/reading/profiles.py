@@ -1,4 +1,4 @@
-"""Which servers must be up for the words of a verb: asked by the host before containers start."""
+"""The servers that the words of a verb need. The host asks before containers start."""
 
 from __future__ import annotations
 

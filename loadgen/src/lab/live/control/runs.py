@@ -23,7 +23,7 @@ LARGEST_MANIFEST = 4_000_000
 ACTIVE_S = 90.0
 MANIFEST = "manifest.json"
 ROWS = "trials.csv"
-# What the list links to, in this order, where it is there.
+# The files that the list links to, in this order, if they exist.
 LINKED = ("report.html", "REPORT.md", ROWS, "density.csv", "findings.json", MANIFEST)
 TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
@@ -49,7 +49,7 @@ _HEAD = re.compile(
 )
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-# What was measured, not derived: large, and read by `make report` only.
+# Raw data: large, and read by `make report` only.
 _NOT_SERVED = ("raw", "warm-up", "abandoned")
 
 

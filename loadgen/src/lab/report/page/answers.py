@@ -27,7 +27,7 @@ _ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive
 
 
 def loudly(of: Content) -> str:
-    """What must be known before anything else is read."""
+    """The notices that a reader must see first."""
     lines = []
     for line in words.loud(of):
         more = f'<a href="#{line.place}">{inline(line.more)}</a>.' if line.place else ""

@@ -36,7 +36,7 @@ from lab.report.page.quantity import by_load as each_load
 from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
-# Of a figure; its height grows with its legend.
+# The size of a figure. Its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
 
 
@@ -144,7 +144,7 @@ def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: 
 def _set_lines(
     what: Quantity, rows: Sequence[Row], lanes: Sequence[str]
 ) -> tuple[list[Series], list[Spec], list[Spec]]:
-    """What was predicted and what was offered: entries of the legend with the points of their
+    """The predicted bound and the offered rate: entries of the legend with the points of their
     lines, and the points of bounds that each lane has for itself."""
 
     def points(name: str, values: Sequence[tuple[float, float]]) -> list[Spec]:
@@ -177,7 +177,7 @@ def _by_load(
 
 
 def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
-    """What the subtitle says of lines and shapes that are in no legend."""
+    """The subtitle: the lines and shapes that are in no legend."""
     if bounds:
         yield f"dotted: {what.bound_name}, in its server's colour"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):

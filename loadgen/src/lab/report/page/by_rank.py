@@ -15,7 +15,7 @@ from lab.report.page.figure import Figure
 from lab.report.page.looks import Looks
 from lab.report.page.spec import FAINT, GREY, Spec
 
-# Of answers took at most so long: an x of 10 is 90 %, of 100 it is 99 %.
+# The share of answers that took at most the value of y: x = 10 is 90 %, x = 100 is 99 %.
 _SHARE = "@==1?'0':@==2?'50 %':format(100-100/@,'.8~r')+' %'"
 # Named in the text of a figure.
 _NAMED = ((0.5, "50 %"), (0.99, "99 %"), (0.999, "99.9 %"))

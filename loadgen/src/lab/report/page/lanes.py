@@ -24,7 +24,7 @@ from lab.report.page.spec import GREY, Spec
 
 WIDTH = 400
 ROW_PX, HIGH_ROW_PX = 24, 32
-# Of a row's name; what is longer is cut, and whole in the words of the figure.
+# The width of a row's name. A longer name is cut; the figure's text has it in full.
 NAME_PX = 190
 TICKS: Spec = {"type": "tick", "color": GREY, "thickness": 1.8, "size": 20}
 
@@ -98,7 +98,7 @@ def _one_load(rows: Sequence[Row]) -> bool:
 
 
 def _load(rows: Sequence[Row]) -> str:
-    """What all rows have in common."""
+    """The load and the server that all rows share."""
     first, one_load = rows[0], _one_load(rows)
     heads = (
         first.server if _one_server(rows) else "",

@@ -1,4 +1,4 @@
-"""What a figure by load shows: one number of trials, its bound, and each launch as data."""
+"""The data of a figure by load: one quantity of trials, its bound, and each launch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CROSS: Spec = {**POINT, "filled": False, "shape": spec.CROSS, "strokeWidth": 1.3
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure: which trials, which of their numbers with the word for each, and their unit.
+    """One figure: its trials, their metrics with a word for each, and the unit.
 
     Points are rows of data for Vega-Lite: `at` with the value `y`, and a `tip` for the pointer.
     """
@@ -39,7 +39,7 @@ class Quantity:
 
     @property
     def bound_name(self) -> str:
-        """What the bound of this number is called."""
+        """The name of the bound of this quantity."""
         return "bound" if self.is_rate else "N / bound"
 
     def values(self, row: Row) -> list[float]:
@@ -145,12 +145,12 @@ def layer(name: str, values: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec
 
 
 def of_kind(points: Sequence[Spec], kind: str) -> list[Spec]:
-    """Those of one kind of latency, without invalid trials."""
+    """The points of one kind of latency, without invalid trials."""
     return [one for one in points if one["kind"] == kind and one.get("valid", True)]
 
 
 def invalid(points: Sequence[Spec]) -> list[Spec]:
-    """Those of invalid trials."""
+    """The points of invalid trials."""
     return [one for one in points if not one["valid"]]
 
 

@@ -28,7 +28,7 @@ IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with all that the page shows of it; `panels` None: none were kept."""
+    """One trial with everything that the page shows; `panels` is None if none were stored."""
 
     row: Row
     measurement: Measurement
@@ -214,7 +214,7 @@ def _accounting(row: Row) -> str | None:
 
 
 def validity(of: Content) -> str:
-    """Which trials may not be believed, and why; and what else a reader must know."""
+    """The invalid trials with their reasons, and the notes."""
     invalid = [row for row in of.rows if not row.valid]
     if invalid:
         valid = len(of.rows) - len(invalid)
