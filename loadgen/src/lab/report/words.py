@@ -216,7 +216,7 @@ def not_brought_back(others: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Loud:
+class Notice:
     """What a reader must know first: `strong`, then `text`. `place` is
     the section that tells more, by its id, and `more` what it tells."""
 
@@ -226,23 +226,23 @@ class Loud:
     more: str = ""
 
 
-def loud(of: Content) -> Iterator[Loud]:
-    """All of it, for the top of both reports."""
+def notices(of: Content) -> Iterator[Notice]:
+    """The notices at the top of both reports."""
     scale = of.experiment.scale
     if scale != 1:
-        yield Loud(
+        yield Notice(
             f"SCALE={scale:g}: every duration was multiplied by {scale:g}.",
             "This is a quick look, not a result.",
         )
     if of.manifest.status != "complete":
-        yield Loud(f"The run is {of.manifest.status}, not complete:", f"{len(of.rows)} trials.")
+        yield Notice(f"The run is {of.manifest.status}, not complete:", f"{len(of.rows)} trials.")
     invalid = sum(not row.valid for row in of.rows)
     if invalid:
         are = "is" if invalid == 1 else "are"
         strong = f"{invalid} of {len(of.rows)} trials {are} invalid"
-        yield Loud(strong, "and in no median:", "validity", "why")
+        yield Notice(strong, "and in no median:", "validity", "why")
     for name in of.manifest.fairness.unequal:
-        yield Loud(
+        yield Notice(
             f"{name} is not equal for all servers:", "", "fairness", "see the fairness manifest"
         )
 

@@ -11,7 +11,7 @@ from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
 from lab.report import comparison as texts
 from lab.report import verdicts, words
-from lab.report.page.by_load import Place
+from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import MOST, bullets, first_of, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
@@ -26,10 +26,10 @@ _MARKS = {"faster": "good", "slower": "bad"}
 _ORDER: tuple[Answer, ...] = ("faster", "slower", "no difference", "inconclusive")
 
 
-def loudly(of: Content) -> str:
+def notices(of: Content) -> str:
     """The notices that a reader must see first."""
     lines = []
-    for line in words.loud(of):
+    for line in words.notices(of):
         more = f'<a href="#{line.place}">{inline(line.more)}</a>.' if line.place else ""
         parts = (f"<strong>{inline(line.strong)}</strong>", inline(line.text), more)
         lines.append(" ".join(filter(None, parts)))
@@ -206,7 +206,7 @@ def _comparison(of: Comparison) -> str:
     return folded(summary, "".join(parts), is_open=bool(surely) and len(of.cells) <= MOST)
 
 
-def loads(of: Content, places: Sequence[Place]) -> str:
+def loads(of: Content, places: Sequence[FigureGroup]) -> str:
     """Throughput and latency against concurrency: figures, and the same as a table."""
     parts = []
     if places:

@@ -104,7 +104,7 @@ class Quantity:
             for metric, kind in self.metrics:
                 told = [
                     f"{load:,.0f} connections {self.told(median_per_launch(of, metric))}"
-                    for load, of in by_load(mine)
+                    for load, of in rows_by_load(mine)
                 ]
                 parts.append(f"{lane}{f' {kind}' if kind else ''}: {', '.join(told)}")
         return f"Medians over launches of valid trials. {'. '.join(parts)}."
@@ -128,7 +128,7 @@ TIMES = (
 )  # fmt: skip
 
 
-def by_load(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
+def rows_by_load(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
     """The rows of each load, by concurrency and rate."""
     found: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
