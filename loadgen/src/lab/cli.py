@@ -23,7 +23,7 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, WordError
-from lab.experiments.kind import Found
+from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
     Here,
@@ -89,7 +89,7 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
     return _in_lab(environ, partial(go_on, run_dir))
 
 
-def _start(found: Found, environ: Environ) -> int:
+def _start(found: ToMeasure, environ: Environ) -> int:
     """Measure what was asked for: trials, or density, which has none."""
     plan, notes = found
     if isinstance(plan, DensityPlan):
@@ -135,7 +135,7 @@ def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     return lock.claimed(home / lock.FOLDER, other)
 
 
-def _of_file(words: Words, environ: Environ) -> Found:
+def _of_file(words: Words, environ: Environ) -> ToMeasure:
     return of_file(words, _here(environ), _home(environ) / "experiments")
 
 

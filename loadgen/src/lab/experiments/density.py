@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from lab.errors import WordError
-from lab.experiments.kind import Found, Kind, Verb
+from lab.experiments.kind import Kind, ToMeasure, Verb
 from lab.experiments.reading import SPARE_DESCRIPTORS, Asked, Here, Key, Word, rules
 from lab.model.density import KINDS, Plan
 
@@ -19,7 +19,7 @@ KEYS = {
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The density that words or a file describe, as far as this machine has connections. Raises
     WordError."""
     settings = asked.settings

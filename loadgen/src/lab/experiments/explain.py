@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lab.errors import LabError
 from lab.experiments.inquiry import Explain, NotTried, Step, Story, most_left, story
 from lab.experiments.interventions import Present
-from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, Verb, settings_of
+from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import STRAYED, Design, Planner
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf
@@ -46,7 +46,7 @@ KEYS = {
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
     explain = Explain(**asked.settings.table("explain", KEYS))

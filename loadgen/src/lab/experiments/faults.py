@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.experiments import script
-from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -47,7 +47,7 @@ class Faults:
             raise ValueError("steps are in the order of time")
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The load and the script that a file describes. Raises WordError."""
     steps = script.read(asked)
     load = read_load(asked, ("open",), ("routes", "concurrency"))

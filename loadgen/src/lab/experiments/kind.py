@@ -33,7 +33,7 @@ SHARED: Mapping[str, Shape] = {
     "repeat.arms": TEXTS,
 }
 # What is to be measured, and notes on loads left out because this machine cannot hold them.
-Found = tuple[Experiment | Plan, tuple[str, ...]]
+ToMeasure = tuple[Experiment | Plan, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
 COMMON = ("load.servers", "load.routes", "load.warmup", "load.engines", "repeat.launches")
 # Words of make that several kinds take.
@@ -82,7 +82,7 @@ class Kind:
     tables: str | None = None
     scales: bool = True
     verb: Verb | None = None
-    read: Callable[[Asked], Found]
+    read: Callable[[Asked], ToMeasure]
 
     @property
     def shapes(self) -> dict[str, Shape]:

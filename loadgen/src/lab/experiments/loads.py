@@ -6,13 +6,13 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 from __future__ import annotations
 
 from lab.experiments import agreement
-from lab.experiments.kind import SHARED, Found, TrialKind, Verb
+from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
 from lab.model import Mode
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
     load = read_load(asked)
     arms = asked.settings.each("repeat.arms", rules.name)

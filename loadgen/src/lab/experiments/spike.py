@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -36,7 +36,7 @@ KEYS = {
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The spikes that a file describes, up to what this machine holds. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "concurrency"))
     check_tells_every_second(load)

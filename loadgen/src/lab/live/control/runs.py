@@ -66,7 +66,7 @@ def policy(path: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ListedRun:
     """A run for the list. ``trials`` and ``valid`` None: it has no rows of trials."""
 
     name: str
@@ -83,12 +83,12 @@ class Runs:
 
     def __init__(self, results: Path) -> None:
         self._results = results
-        self._known: dict[str, tuple[tuple[object, ...], Run]] = {}
+        self._known: dict[str, tuple[tuple[object, ...], ListedRun]] = {}
 
-    def newest(self) -> tuple[Run, ...]:
+    def newest(self) -> tuple[ListedRun, ...]:
         """The newest first."""
         folders = sorted(self._folders(), key=lambda folder: folder.name, reverse=True)[:MOST_RUNS]
-        known: dict[str, tuple[tuple[object, ...], Run]] = {}
+        known: dict[str, tuple[tuple[object, ...], ListedRun]] = {}
         for folder in folders:
             files = tuple(name for name in LINKED if (folder / name).is_file())
             state = (files, _changed(folder / MANIFEST), _changed(folder / ROWS))
@@ -142,12 +142,12 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def _read(folder: Path, files: tuple[str, ...]) -> Run:
+def _read(folder: Path, files: tuple[str, ...]) -> ListedRun:
     manifest = _manifest(folder / MANIFEST)
     experiment = manifest.get("experiment")
     experiment = experiment if isinstance(experiment, dict) else {}
     trials, valid = _rows(folder / ROWS)
-    return Run(
+    return ListedRun(
         name=folder.name,
         status=str(manifest.get("status", "unknown")),
         kind=str(experiment.get("kind", "loads" if "concurrencies" in experiment else "other")),
