@@ -109,7 +109,7 @@ toxics-reset: ## Remove every toxic
 doctor: ## Say what this machine and the running lab can and cannot do
 	@host/lab.sh doctor
 
-test: ## Run the tests: [SUITE=quick|full|long ONLY="static python"]; quick takes 10 minutes, full 40
+test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 10 minutes, full 40
 	@.ci/test.sh
 
 dashboards: ## Build grafana/dashboards/*.json from their code

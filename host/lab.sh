@@ -211,7 +211,7 @@ cpu_model() {
   fi
 }
 
-# What this machine says of itself, "name value" a line (loadgen/src/lab/store/host_file.py).
+# What this machine says of itself, "name value" a line (loadgen/src/lab/model/host_facts.py).
 tell_facts() {
   local image name
   printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"

@@ -36,7 +36,7 @@ def test_an_unknown_verb_gets_the_list(
     assert all(verb in said for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", [["bench"], ["check", "bench"], ["check", "explain"]])
+@pytest.mark.parametrize("verb", [["bench"], ["plan", "bench"], ["plan", "explain"]])
 @pytest.mark.parametrize("word", ["CONC=no", "CONC=10 SPEED=9", "CONC=10 SERVER=tomcat", "CONC"])
 def test_wrong_words_of_bench_are_one_line_and_exit_2(
     verb: list[str], word: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
@@ -45,25 +45,38 @@ def test_wrong_words_of_bench_are_one_line_and_exit_2(
     refused(verb, {**home, "LAB_WORDS": word}, capsys)
 
 
-def test_check_is_silent_about_good_words(
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["up"],
+        ["bench", "CONC=10", "SERVER=fixed-pool"],
+        ["explain", "CONC=10", "SUSPECT=worker pool"],
+        ["executors", "TASKS=100"],
+    ],
+)
+def test_a_plan_takes_good_words(
+    argv: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert do(["plan", *argv], home) == 0
+    assert capsys.readouterr().out.startswith("profiles \n")
+
+
+@pytest.mark.parametrize("verb", ["up", "executors", "density", "report", "compare", "explain"])
+def test_a_plan_refuses_an_unknown_word_of_every_verb(
+    verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"{verb}: unknown word X" in refused(["plan", verb, "X=1"], home, capsys)
+
+
+def test_a_plan_without_a_verb_is_that_of_up(
     home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert do(["check", "bench", "CONC=10", "SERVER=fixed-pool"], home) == 0
-    assert do(["check", "toxic", "TYPE=latency", "LATENCY=300"], home) == 0
-    assert do(["check", "explain", "CONC=10", "SUSPECT=worker pool"], home) == 0
-    said = capsys.readouterr()
-    assert said.out == said.err == ""
+    said = refused(["plan"], {**home, "LAB_WORDS": "X=1"}, capsys)
+    assert said == "lab: up: unknown word X; allowed: none\n"
 
 
-def test_check_refuses_wrong_toxics_and_verbs(
-    home: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(["check", "toxic", "TYPE=slow"], home, capsys)
-    refused(["check", "up"], home, capsys)
-    refused(["check"], home, capsys)
-
-
-@pytest.mark.parametrize("verb", ["doctor", "servers", "agent", "toxics"])
+@pytest.mark.parametrize("verb", ["doctor", "agent", "toxics", "toxics-reset"])
 def test_verbs_without_words_refuse_words(
     verb: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,15 +104,10 @@ def test_a_second_measurement_is_one_line_and_changes_nothing(
     assert [path.name for path in results.iterdir()] == [run.name]
 
 
-def test_servers_lists_them(home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert do(["servers"], home) == 0
-    assert capsys.readouterr().out == "fixed-pool\nvirtual-threads\n"
-
-
 def test_a_missing_list_of_servers_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert do(["servers"], {"LAB_HOME": str(tmp_path)}) == 1
+    assert do(["doctor"], {"LAB_HOME": str(tmp_path)}) == 1
     assert "list of servers" in capsys.readouterr().err
 
 
@@ -138,7 +146,7 @@ def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
 ) -> None:
     (Path(home["LAB_HOME"]) / "experiments").mkdir()
     (Path(home["LAB_HOME"]) / "results").mkdir()
-    assert "EXP=nosuch" in refused(["check", "run", "EXP=nosuch"], home, capsys)
+    assert "EXP=nosuch" in refused(["plan", "run", "EXP=nosuch"], home, capsys)
     assert "RESUME=gone is not a run here" in refused(["run", "RESUME=gone"], home, capsys)
     said = refused(["run", "RESUME=gone", "CONC=5"], home, capsys)
     assert "unknown word CONC" in said

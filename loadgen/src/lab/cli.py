@@ -23,8 +23,7 @@ from lab.campaign.resume import resume
 from lab.campaign.run import run
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, WordError
-from lab.experiments.density import source_ports
-from lab.experiments.kind import Found
+from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
     Here,
@@ -36,11 +35,12 @@ from lab.experiments.reading import (
 )
 from lab.load.engines.base import cores
 from lab.model.density import Plan as DensityPlan
-from lab.model.toxic_words import parse_reset, parse_show, parse_toxic
+from lab.model.host_facts import host_facts
 from lab.store import manifest
-from lab.store.host_file import host_facts
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
+from lab.system.connections import source_ports
+from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
@@ -94,7 +94,7 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
     return _in_lab(environ, partial(go_on, run_dir))
 
 
-def _start(found: Found, environ: Environ) -> int:
+def _start(found: ToMeasure, environ: Environ) -> int:
     """Measure what was asked for: trials, or density, which has none."""
     plan, notes = found
     if isinstance(plan, DensityPlan):
@@ -140,7 +140,7 @@ def _claimed(home: Path) -> AbstractContextManager[tuple[int, ...]]:
     return lock.claimed(home / lock.FOLDER, other)
 
 
-def _of_file(words: Words, environ: Environ) -> Found:
+def _of_file(words: Words, environ: Environ) -> ToMeasure:
     return of_file(words, _here(environ), _home(environ) / "experiments")
 
 
@@ -156,10 +156,8 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
     )
 
 
-def _check(argv: Sequence[str], environ: Environ) -> int:
+def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
-    verb, *rest = argv or [""]
-    words = read_words(rest, environ)
     if verb in verbs():
         of_verb(verb, words, _here(environ))
     elif verb == "run":
@@ -169,18 +167,17 @@ def _check(argv: Sequence[str], environ: Environ) -> int:
             _of_file(words, environ)
     elif verb in OF_RESULTS:
         OF_RESULTS[verb](words, _home(environ) / "results")
-    elif verb in CHECKS:
-        CHECKS[verb](words)
+    elif verb == "executors":
+        executors.parse(words)
     else:
-        allowed = ", ".join(("run", *verbs(), *OF_RESULTS, *CHECKS))
-        raise WordError(f"check: '{verb}' is not allowed; allowed: {allowed}")
-    return 0
+        refuse_unknown(words, (), verb)
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:
     """Tell the host, before containers start, which profiles the words need and what it may then
-    change of containers. With a verb, refuse its wrong words."""
-    words = read_words(argv[1:], environ)
+    change of containers. Wrong words of the verb (`up` if none is given) are refused first."""
+    verb, *given_words = argv or ["up"]
+    words = read_words(given_words, environ)
     asked, running = (environ.get(name, "") for name in ("PROFILE", "LAB_RUNNING"))
     needed = needed_profiles(
         words, asked.replace(",", " ").split(), running.split(), _home(environ)
@@ -188,8 +185,7 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     given = filter(None, environ.get("LAB_PROFILES", "").split(","))
     profiles = ",".join(dict.fromkeys((*given, *needed)))
     environ = {**environ, "LAB_PROFILES": profiles}
-    if argv:
-        _check(argv, environ)
+    _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
     for name, pattern in host_changes.allowed(_servers(environ)).items():
         print(name, pattern)
@@ -210,7 +206,7 @@ def _executors(argv: Sequence[str], environ: Environ) -> int:
     place = Place(home / "results", home / "host.json", _file_limit(), cores())
     with _claimed(home):
         interrupt_at_once()
-        with closing(executors.Launcher(url)) as launcher:
+        with closing(Launcher(url)) as launcher:
             return executors.run(plan, place, launcher, System(), _console(environ))
 
 
@@ -223,12 +219,6 @@ def _doctor(argv: Sequence[str], environ: Environ) -> int:
             print(finding, flush=True)
             failed = failed or finding.level == "FAIL"
     return 1 if failed else 0
-
-
-def _list_servers(argv: Sequence[str], environ: Environ) -> int:
-    refuse_unknown(read_words(argv, environ), (), "servers")
-    print("\n".join(_servers(environ)))
-    return 0
 
 
 def _toxics_verb(verb: str) -> Verb:
@@ -251,12 +241,6 @@ OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
 }
-CHECKS: Mapping[str, Callable[[Words], object]] = {
-    "executors": executors.parse,
-    "toxics": parse_show,
-    "toxic": parse_toxic,
-    "toxics-reset": parse_reset,
-}
 VERBS: Mapping[str, Verb] = {
     **{verb: _measure(verb) for verb in verbs()},
     "run": _run,
@@ -267,8 +251,6 @@ VERBS: Mapping[str, Verb] = {
     "toxic": _toxics_verb("toxic"),
     "toxics-reset": _toxics_verb("toxics-reset"),
     "doctor": _doctor,
-    "servers": _list_servers,
-    "check": _check,
     "plan": _plan,
     "host-facts": _host_facts,
     "agent": _agent,

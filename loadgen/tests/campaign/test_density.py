@@ -11,7 +11,6 @@ from lab.campaign.result_verbs import report_verb
 from lab.campaign.tools import Place
 from lab.cli import do
 from lab.errors import Interrupted, LabError, WordError
-from lab.experiments.density import source_ports
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
 from lab.model import Fairness
@@ -68,13 +67,6 @@ def test_a_wrong_word_gets_one_line(words: dict[str, str], says: str) -> None:
         plan(**words)
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_the_kernel_tells_how_many_ports_there_are(tmp_path: Path) -> None:
-    path = tmp_path / "ports"
-    assert source_ports(path) is None
-    path.write_text("10000\t65535\n")
-    assert source_ports(path) == 55_536
 
 
 class FakeHeld:

@@ -8,9 +8,11 @@ import httpx
 import pytest
 from rich.console import Console
 
-from lab.campaign.executors import Launcher, Plan, parse, read_line, run
+from lab.campaign.executors import parse, read_line, run
 from lab.campaign.tools import Place
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.model.executors import ExecutorsPlan as Plan
+from lab.system.executors import Launcher
 from support.system import FakeSystem
 
 MIB = 2**20
@@ -226,7 +228,7 @@ def test_what_cannot_be_is_refused(changes: dict[str, object], says: str) -> Non
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"executor":"fixed-pool"}'])
 def test_half_a_line_is_refused(text: str) -> None:
-    with pytest.raises(LabError, match="a JVM printed what cannot be"):
+    with pytest.raises(LabError, match="a JVM printed an impossible result"):
         read_line(text, [])
 
 

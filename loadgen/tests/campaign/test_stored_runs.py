@@ -1,4 +1,4 @@
-"""Real runs of every kind, judged again: the rows and findings that were stored with them."""
+"""Real runs of every kind, judged again: the rows, findings and comparisons stored with them."""
 
 import shutil
 from pathlib import Path
@@ -7,10 +7,13 @@ import pytest
 
 from lab.campaign.density import write_report
 from lab.campaign.derive import derive
+from lab.experiments.kind import TrialKind
+from lab.experiments.registry import kinds
 from lab.load.engines import ENGINES
-from lab.store import csv
+from lab.store import csv, manifest
 
 STORED = Path(__file__).parent / "stored"
+DERIVED = ("trials.csv", "findings.json", "comparison.json")
 
 
 def copied(name: str, to: Path) -> Path:
@@ -20,19 +23,30 @@ def copied(name: str, to: Path) -> Path:
 @pytest.mark.parametrize("name", sorted({path.parent.name for path in STORED.glob("*/raw")}))
 def test_a_stored_run_is_judged_to_the_same_rows(name: str, tmp_path: Path) -> None:
     run_dir = copied(name, tmp_path)
-    for file in ("trials.csv", "findings.json"):
-        (run_dir / file).unlink()
+    stored = [path for path in (STORED / name).iterdir() if path.name in DERIVED]
+    assert len(stored) >= 2
+    for path in stored:
+        (run_dir / path.name).unlink()
     derive(run_dir, ENGINES)
-    for file in ("trials.csv", "findings.json"):
-        assert (run_dir / file).read_text() == (STORED / name / file).read_text()
+    for path in stored:
+        assert (run_dir / path.name).read_text() == path.read_text()
 
 
-def test_invalid_and_interrupted_runs_are_among_them() -> None:
-    rows = [row for path in STORED.glob("*/trials.csv") for row in csv.read(path)]
+def test_every_kind_is_among_them_and_invalid_and_interrupted_runs() -> None:
+    runs = [path.parent for path in STORED.glob("*/raw")]
+    records = [manifest.read(run_dir) for run_dir in runs]
+    of_trials = {name for name, kind in kinds().items() if isinstance(kind, TrialKind)}
+    assert {record.experiment.kind for record in records} == of_trials
+    rows = [row for run_dir in runs for row in csv.read(run_dir / csv.NAME)]
     assert {row.valid for row in rows} == {True, False}
-    assert any('"interrupted"' in path.read_text() for path in STORED.glob("*/manifest.json"))
+    assert {row.arm for row in rows} >= {"a", "b", None}
+    assert max(row.launch for row in rows) > 1
+    assert "interrupted" in {record.status for record in records}
 
 
 def test_a_stored_density_run_is_read_and_reported(tmp_path: Path) -> None:
-    run_dir = copied(next(STORED.glob("*/density.csv")).parent.name, tmp_path)
+    name = next(STORED.glob("*/density.csv")).parent.name
+    run_dir = copied(name, tmp_path)
+    (run_dir / "REPORT.md").unlink()
     assert write_report(run_dir, keep=False)[0]
+    assert (run_dir / "REPORT.md").read_text() == (STORED / name / "REPORT.md").read_text()

@@ -37,9 +37,11 @@ def server(model: str = "a", toxics: ToxicState | None = None, **changes: Any) -
 
 def content(tmp_path: Path, of: Experiment = BENCH, **servers: Snapshot) -> Content:
     run_dir = write_manifest(tmp_path, experiment=of, servers=servers or {"a": server()})
-    verb = kind_of(of).verb
-    assert verb is not None
-    return Content(manifest.read(run_dir), of, (), (), (), (), (), (), verb=verb.name)
+    kind = kind_of(of)
+    assert kind.verb is not None
+    return Content(
+        manifest.read(run_dir), of, (), (), (), (), (), (), asks=kind.asks, verb=kind.verb.name
+    )
 
 
 def again(of: Content) -> tuple[str | None, tuple[str, ...]]:
@@ -116,7 +118,7 @@ def test_what_no_word_brings_back_is_said(tmp_path: Path) -> None:
         "virtual_thread_parallelism=1 (a)",
         "the toxic downstream/slow latency latency=500",
     )
-    assert "not brought back by these words: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
+    assert "the command does not restore them: SERVER_POOL_SIZE=20 (a);" in markdown.text(of)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +161,12 @@ def test_of_a_service_that_is_not_the_lab_s_nothing_is_known(tmp_path: Path) -> 
         ({"question": "\nWhy?\n"}, "Why?"),
     ],
 )
-def test_a_question_that_nobody_wrote(changes: dict[str, Any], question: str) -> None:
-    assert words.question(dataclasses.replace(BENCH, **changes)) == question
+def test_a_question_that_nobody_wrote(
+    tmp_path: Path, changes: dict[str, Any], question: str
+) -> None:
+    of = dataclasses.replace(BENCH, **changes)
+    assert words.question(content(tmp_path, of)) == question
 
 
-def test_the_question_of_an_explanation() -> None:
-    assert words.question(EXPLAIN) == "What limits a at 100 connections?"
+def test_the_question_of_an_explanation(tmp_path: Path) -> None:
+    assert words.question(content(tmp_path, EXPLAIN)) == "What limits a at 100 connections?"

@@ -25,7 +25,7 @@ from lab.report.page import palette, units
 from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import Figure, alone, png, still
-from lab.report.page.looks import Looks
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.over_time import moments, over_time
 from lab.report.page.spec import DASHES, FAINT, GREY, SHAPES, Spec
 from support.fakes import plan, record
@@ -53,8 +53,8 @@ def rows(launches: int, concurrencies: tuple[int, ...] = (100, 1000)) -> list[Ro
 
 
 def figures(of: list[Row]) -> dict[str, Figure]:
-    looks = Looks.of(("fixed-pool", "own-service"), of)
-    return {one.name: one for place in by_load(of, looks) for one in place.figures}
+    styles = LaneStyles.of(("fixed-pool", "own-service"), of)
+    return {one.name: one for place in by_load(of, styles) for one in place.figures}
 
 
 def closed_rates(of: list[Row]) -> Figure:
@@ -194,10 +194,10 @@ def test_a_single_load_has_a_row_for_each_lane() -> None:
 
 def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
     arms = [row(plan(server="a", arm=arm, trial=arm)) for arm in ("x", "y")]
-    looks = Looks.of(("a",), arms).lanes
-    assert looks["a@x"].hue == looks["a@y"].hue
-    assert looks["a@x"].shape != looks["a@y"].shape
-    assert looks["a@x"].style != looks["a@y"].style
+    styles = LaneStyles.of(("a",), arms).lanes
+    assert styles["a@x"].hue == styles["a@y"].hue
+    assert styles["a@x"].shape != styles["a@y"].shape
+    assert styles["a@x"].dash != styles["a@y"].dash
 
 
 def conditions(count: int, server: str = "a", start: int = 0) -> list[Row]:
@@ -214,16 +214,16 @@ def conditions(count: int, server: str = "a", start: int = 0) -> list[Row]:
 
 
 def test_conditions_of_one_server_have_a_hue_each_and_then_another_line() -> None:
-    looks = Looks.of(("a",), conditions(14)).lanes
-    assert len({look.hue for look in list(looks.values())[:7]}) == 7
-    assert len({look.line for look in looks.values()}) == 14
+    styles = LaneStyles.of(("a",), conditions(14)).lanes
+    assert len({style.hue for style in list(styles.values())[:7]}) == 7
+    assert len({style.line for style in styles.values()}) == 14
 
 
 def test_lanes_that_would_look_alike_are_in_figures_of_their_own() -> None:
     of = conditions(25)
     curve = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
-    looks = Looks.of(("a",), of)
-    drawn = list(by_rank([(one, Curves(None, curve)) for one in of], looks))
+    styles = LaneStyles.of(("a",), of)
+    drawn = list(by_rank([(one, Curves(None, curve)) for one in of], styles))
     assert [len(data(one, "curves")) for one in drawn] == [21, 4]
     for figure in drawn:
         assert len(set(legend(figure).values())) == len(legend(figure)) in (21, 4)
@@ -293,7 +293,7 @@ def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
     corrected = Curve(1000, ((0.0, 1.0), (0.5, 2.0), (0.99, 300.0)))
     raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
     of = [(one, Curves(corrected if one.mode == "open" else None, raw)) for one in rows(1, (100,))]
-    drawn = list(by_rank(of, Looks.of((), [one for one, _ in of])))
+    drawn = list(by_rank(of, LaneStyles.of((), [one for one, _ in of])))
     assert [one.name for one in drawn] == [
         "percentiles-downstream-wrk2-closed-100",
         "percentiles-downstream-wrk2-open-100-at-400-s",
@@ -303,7 +303,7 @@ def test_curves_of_a_load_are_in_one_figure_corrected_and_raw() -> None:
     assert data(opened, "curves")[0]["x"][-1] == pytest.approx(100)
     assert "fixed-pool: 50 % within 2 ms, 99 % within 300 ms" in opened.alt
     assert {"0", "50 %", "90 %", "99 %"} <= texts(opened)
-    assert list(by_rank([(of[0][0], Curves(None, None))], Looks.of((), []))) == []
+    assert list(by_rank([(of[0][0], Curves(None, None))], LaneStyles.of((), []))) == []
 
 
 def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
@@ -311,8 +311,8 @@ def test_the_curve_of_an_invalid_trial_is_thin_and_grey_and_told() -> None:
     raw = Curve(1000, ((0.0, 1.0), (0.99, 2.0)))
     first, second = (one for one in rows(1, (100,)) if one.mode == "open")
     wrong = dataclasses.replace(first, valid=False)
-    looks = Looks.of((), [wrong, second])
-    [drawn] = by_rank([(one, Curves(corrected, raw)) for one in (second, wrong)], looks)
+    styles = LaneStyles.of((), [wrong, second])
+    [drawn] = by_rank([(one, Curves(corrected, raw)) for one in (second, wrong)], styles)
     assert [one["name"] for one in drawn.spec["layer"]] == [
         "raw-invalid", "invalid", "raw", "curves",
     ]  # fmt: skip
@@ -501,9 +501,9 @@ def test_a_server_keeps_its_hue_whoever_it_is_measured_with() -> None:
 def test_when_hues_are_used_up_servers_differ_in_shape_and_line() -> None:
     names = [*("fixed-pool", "virtual-threads", "netty"), *(f"framework-{n}" for n in range(7))]
     of = [dataclasses.replace(rows(1)[0], server=name) for name in names]
-    looks = Looks.of(names, of).lanes
-    assert len({(look.hue, look.style) for look in looks.values()}) == len(names)
-    assert len({(look.hue, look.shape) for look in looks.values()}) == len(names)
+    styles = LaneStyles.of(names, of).lanes
+    assert len({(style.hue, style.dash) for style in styles.values()}) == len(names)
+    assert len({(style.hue, style.shape) for style in styles.values()}) == len(names)
 
 
 def test_hues_can_be_told_apart_with_colour_blindness() -> None:
@@ -565,7 +565,7 @@ def every_kind() -> list[Figure]:
     return [
         *figures(rows(6)).values(),
         *figures(rows(2, (100,))).values(),
-        *by_rank([(one, Curves(curve, curve)) for one in of], Looks.of((), of)),
+        *by_rank([(one, Curves(curve, curve)) for one in of], LaneStyles.of((), of)),
         *(one for _, one in drawn),
     ]
 

@@ -42,7 +42,7 @@ from lab.model import (
 from lab.report import markdown, verdicts
 from lab.report.page.by_load import by_load
 from lab.report.page.html import html
-from lab.report.page.looks import Looks
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.markup import long_table, table
 from lab.report.page.over_time import over_time
 from lab.report.page.script import scripts, vega
@@ -360,10 +360,10 @@ def test_the_figures_of_an_invalid_trial_say_so_and_mark_what_was_done(run_dir: 
 
 
 def test_a_run_without_panels_says_so_and_draws_nothing(run_dir: Path) -> None:
-    assert "nothing is drawn over time" in Page(made(run_dir)).text
+    assert "No panels were stored" in Page(made(run_dir)).text
     answered(run_dir / "raw" / "02-b-closed")
     page = Page(made(run_dir))
-    assert "there is nothing to draw over time" in page.text
+    assert "Its panels were not stored" in page.text
     assert len(page.all("figure")) == 6 + 2
     assert panels.load(run_dir / "raw" / "01-a-closed") is None
 
@@ -556,6 +556,6 @@ def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
         panels_of = Panels("Lab", 30.0, 1.0, answers)
         drawn.append(tuple(over_time(trial, "virtual-threads", panels_of, {})))
     of = content(run_dir, rows=tuple(one.row for one in shown))
-    page = html(of, shown, by_load(of.rows, Looks.of(("a",), of.rows)), (), drawn)
+    page = html(of, shown, by_load(of.rows, LaneStyles.of(("a",), of.rows)), (), drawn)
     assert page.count("<figure ") == 1000
     assert 1_000_000 < len(page) <= 3_000_000

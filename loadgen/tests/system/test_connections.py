@@ -4,11 +4,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from lab.model.density import Kind
-from lab.system.connections import Connections
+from lab.system.connections import Connections, source_ports
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nLab-Model: a\r\n\r\nup"
 
@@ -161,3 +162,10 @@ def test_an_interrupt_ends_the_opening(serve: Callable[..., Server]) -> None:
     held = Connections("127.0.0.1", server.port, "idle", stop)
     with pytest.raises(KeyboardInterrupt), held:
         held.add(10, time.monotonic() + 10, time.monotonic)
+
+
+def test_the_kernel_tells_how_many_ports_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "ports"
+    assert source_ports(path) is None
+    path.write_text("10000\t65535\n")
+    assert source_ports(path) == 55_536

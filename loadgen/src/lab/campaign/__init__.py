@@ -1,4 +1,5 @@
-"""Runs experiments from start to end, and judges stored ones again: where all parts meet.
+"""Runs experiments from start to end, and judges stored ones again: where all rooms meet.
 
-Here is the order of steps and nothing else. What a step does is in the other rooms.
+Here is the order of steps, and what a run keeps between them. What a step asks, decides, stores or
+prints is in the other rooms. `density` also measures here, as it has no trials.
 """

@@ -1,4 +1,4 @@
-"""What the servers of a run really began with."""
+"""The settings that the servers of a run really began with."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Run density: a fresh JVM, its memory, many connections, its memory again; row by row.
 
 Both times the heap is what a full collection leaves. The resident memory also holds the space
-of garbage, which a collected heap does not give back: so connections are opened in steps with
-a collection after each, and the first step is opened and closed before anything is measured.
-Then the next step's garbage goes where the last one's was, and what grows is what stays.
+of garbage, as a JVM does not return that space after a collection. So connections are opened in
+steps, with a collection after each. The first step is opened and closed before anything is
+measured. Each step's garbage then fills the space of the last one's, and the growth is the memory
+of the connections.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from lab.model import NOT_BACK, Identity, Json
 from lab.model.density import Kind, Plan, Row
 from lab.report import density as report
 from lab.report import fairness, markdown
+from lab.store import density as store
 from lab.store import manifest
 from lab.store.manifest import Manifest
 from lab.store.records import drop_torn_row, read_object
@@ -38,12 +40,12 @@ POLL_S = 0.2
 # Connections between two collections.
 STEP = 500
 OPEN_S = 60.0
-# From the last byte sent until the server has taken up what it waits for.
+# From the last byte sent until the server has read the bytes sent.
 SETTLE_S = 1.0
 ARRIVE_S = 20.0
 # What else a server may open meanwhile: scrapes, health checks.
 OTHER_FILES = 16
-TORN = f"the last row of {report.NAME} was torn: it is dropped, and its launch is made again"
+TORN = f"the last row of {store.NAME} was torn: it is dropped, and its launch is made again"
 
 
 # The class itself, or a test's own.
@@ -60,7 +62,7 @@ class _Memory:
 
 @dataclass(slots=True)
 class _Found:
-    """What one launch found, as far as it came."""
+    """What one launch found, possibly incomplete."""
 
     opened: int = 0
     why_fewer: str | None = None
@@ -105,9 +107,9 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     check_space(place.results)
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
-    if drop_torn_row(run_dir / report.NAME):
+    if drop_torn_row(run_dir / store.NAME):
         lab.console.print(TORN, highlight=False)
-    rows = list(report.read(run_dir / report.NAME))
+    rows = list(store.read(run_dir / store.NAME))
     lab.console.print(
         f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
     )
@@ -122,7 +124,7 @@ def _limits(place: Place) -> dict[str, Json]:
 
 
 def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows: list[Row]) -> int:
-    """Every launch that is not in `rows` yet, and the table of all."""
+    """Measure every launch that is not in `rows` yet, and print the table of all."""
     plan, console, now = record.experiment, lab.console, lab.system.now
     launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect)
     done = {(row.launch, row.kind, row.server) for row in rows}
@@ -134,7 +136,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
         if rows:
             fairness.render(console, record.fairness)
             write_report(run_dir, keep=False)
-            files = f"{report.NAME}, {markdown.NAME}"
+            files = f"{store.NAME}, {markdown.NAME}"
             console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
         if status != "complete":
             console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
@@ -145,7 +147,7 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
             if (number, kind, server) in done:
                 continue
             row = launcher.launch(server, kind, number, reasons(record.fairness))
-            report.append(run_dir / report.NAME, row)
+            store.append(run_dir / store.NAME, row)
             if not rows:
                 point_latest(run_dir)
             rows.append(row)
@@ -159,7 +161,7 @@ def write_report(run_dir: Path, *, keep: bool) -> tuple[bool, str | None]:
     """REPORT.md from what is on disk, so that it is the same whenever it is made. Returns as
     `write_derived`; raises LabError where that cannot be read."""
     record = manifest.read_of(run_dir, Plan)
-    text = report.text(record, report.read(run_dir / report.NAME))
+    text = report.text(record, store.read(run_dir / store.NAME))
     return write_derived(run_dir / markdown.NAME, text, keep=keep)
 
 
@@ -278,7 +280,7 @@ class _Launcher:
         return True
 
     def _memory(self, server: str) -> _Memory:
-        """The heap after a second collection: what the first made free to go is gone then."""
+        """The heap after a second collection, which frees what the first one released."""
         self.stack.management.collect_garbage(server)
         heap_bytes = self.stack.management.collect_garbage(server)
         return _Memory(heap_bytes, self.stack.exporter.process(server).resident_bytes)

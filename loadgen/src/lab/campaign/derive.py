@@ -166,6 +166,9 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         unfinished=unfinished,
         verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
         title=kind.title,
+        asks=kind.asks,
+        jvms=kind.jvms,
+        changes_lab=kind.changes_lab,
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
     )

@@ -21,7 +21,7 @@ Level = Literal["ok", "warn", "FAIL"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line."""
+    """One line of the output."""
 
     level: Level
     text: str

@@ -1,4 +1,4 @@
-"""Which load engines a run uses: those that were asked for and run on this machine."""
+"""The choice of load engines: the ones asked for that run on this machine."""
 
 from __future__ import annotations
 

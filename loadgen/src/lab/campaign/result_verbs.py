@@ -16,8 +16,8 @@ from lab.load.engines import ENGINES, Engine
 from lab.model import Row
 from lab.model.density import Plan
 from lab.model.density import Row as Launch
-from lab.report import comparison, density, markdown
-from lab.store import manifest
+from lab.report import comparison, markdown
+from lab.store import density, manifest
 from lab.store.records import whole_rows
 from lab.store.run_dir import find_run_dir
 
@@ -52,7 +52,7 @@ def report_verb(
     changed: Sequence[str]
     kept: Sequence[str]
     unfinished: Sequence[str]
-    if density.is_density(run_dir):
+    if (run_dir / density.NAME).is_file():
         is_new, old = write_report(run_dir, keep=True)
         what, rows, unfinished = "launches", density.read(run_dir / density.NAME), ()
         if whole_rows(run_dir / density.NAME)[1]:

@@ -1,4 +1,4 @@
-"""What a run works with: its lab, and for a run of trials the tools that never change."""
+"""The tools of a run: its lab, and for a run of trials the parts that never change."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Lab:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What happens around a trial; the seam for tests, which have no time to warm up a JVM."""
+    """The steps around a trial. Tests replace them, as they have no time to warm up a JVM."""
 
     fresh: Callable[..., object] = fresh_jvm
     warm: Callable[..., Warmth] = prove_warm
@@ -74,7 +74,7 @@ class Stages:
 
 
 class Tools:
-    """What a campaign works with. `all_engines` are those that raw data may be of."""
+    """The tools of a run of trials. `all_engines` are the engines that raw data may be of."""
 
     def __init__(
         self, lab: Lab, chosen: Chosen, all_engines: Sequence[Engine], stages: Stages

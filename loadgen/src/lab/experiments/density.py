@@ -5,24 +5,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lab.errors import WordError
-from lab.experiments.kind import Found, Kind, Verb
+from lab.experiments.kind import Kind, ToMeasure, Verb
 from lab.experiments.reading import SPARE_DESCRIPTORS, Asked, Here, Key, Word, rules
 from lab.model.density import KINDS, Plan
 
 DEFAULT_LAUNCHES = 3
 # Ports that other connections to the same server may hold.
 SPARE_PORTS = 500
-PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 KEYS = {
     "connections": Key(rules.number(1, rules.MAX_CONNECTIONS), 8000),
     "kind": Key(rules.one_of((*KINDS, "both")), "both"),
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The density that words or a file describe, as far as this machine has connections. Raises
     WordError."""
     settings = asked.settings
@@ -43,16 +40,6 @@ def read(asked: Asked) -> Found:
         hypothesis=asked.hypothesis,
     )
     return plan, ()
-
-
-def source_ports(path: Path = PORT_RANGE) -> int | None:
-    """How many connections to one address this network namespace has ports for (ip(7));
-    None where the system does not tell."""
-    try:
-        low, high = map(int, path.read_text(encoding="ascii").split())
-    except (OSError, ValueError):
-        return None
-    return high - low + 1
 
 
 def _possible(asked: int, here: Here) -> tuple[int, str | None]:

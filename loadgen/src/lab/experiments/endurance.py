@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import RawDataError
-from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.heap import AFTER, heap_after_collections, is_old
@@ -51,7 +51,7 @@ class Endurance:
             raise ValueError("leg_s starts at 1")
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The load and the legs that a file describes. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "concurrency", "modes", "engines"))
     leg_s = asked.settings.table("endurance", KEYS)["leg"]

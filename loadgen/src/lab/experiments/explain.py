@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from lab.errors import LabError
 from lab.experiments.inquiry import Explain, NotTried, Step, Story, most_left, story
 from lab.experiments.interventions import Present
-from lab.experiments.kind import SHARED, Found, Outcome, TrialKind, Verb, settings_of
+from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import STRAYED, Design, Planner
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf
@@ -49,7 +49,7 @@ KEYS = {
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
     explain = Explain(**asked.settings.table("explain", KEYS), most_connections=load.most)
@@ -253,6 +253,8 @@ KIND = TrialKind(
     },
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),
+    asks="What limits",
+    jvms="the JVMs that ran already; intervals are over pairs of trials on them",
     read=read,
     design=design,
     findings=findings,

@@ -1,8 +1,8 @@
-"""Toxics that come and go under a constant load, and how long a server takes to be as before.
+"""Toxics that come and go under a constant load, and how long a server takes to recover.
 
-A fault lasts from the step of the script that brings the first toxic (or the downstream down)
-to the one after which nothing of the script is left. What the load feels, second by second, is
-the measure, so it takes the engine that keeps every second.
+A fault begins with the step of the script that adds the first toxic (or takes the downstream down).
+It ends with the step that removes the last one. Recovery is measured from the answers of each
+second, so this needs the engine that stores every second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lab.experiments import script
-from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -27,7 +27,7 @@ from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findi
 from lab.load.engines.oha import Second
 from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
-# A server that refuses at once is quick: with more errors than this, a second is not calm.
+# A server that refuses at once is quick. A second with a larger share of errors is not calm.
 ERROR_SHARE = 0.01
 KEYS = {"tolerance": Key(rules.decimal(0.001, 100)), "steady": Key(rules.seconds(1))}
 
@@ -47,7 +47,7 @@ class Faults:
             raise ValueError("steps are in the order of time")
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The load and the script that a file describes. Raises WordError."""
     steps = script.read(asked)
     load = read_load(asked, ("open",), ("routes", "concurrency"))
@@ -75,8 +75,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
 
 
 def disturbances(steps: Iterable[ScriptedToxic]) -> tuple[tuple[Peak, str], ...]:
-    """Each fault as it really was, with what it was: from the step that begins it to the one
-    that leaves nothing of it."""
+    """Each fault's actual start and end, with its description."""
     found: list[tuple[Peak, str]] = []
     began: ScriptedToxic | None = None
     what: list[str] = []
@@ -99,7 +98,7 @@ def _faults(record: TrialRecord) -> list[Disturbance]:
 
 
 def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
-    """What the load met from the fault's start on."""
+    """The errors and the slowest answer since the fault began."""
     answered = sum(sum(one.statuses.values()) for one in seconds)
     failed = sum(_failed(one) for one in seconds)
     worst_ms = max((one.corrected.max_us for one in seconds), default=math.inf) / 1000
@@ -108,7 +107,7 @@ def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
 
 
 def _is_good(second: Second) -> bool:
-    """What was answered with errors is not what a client came for, however quick."""
+    """Error answers do not count, however fast."""
     return _failed(second) / max(1, sum(second.statuses.values())) <= ERROR_SHARE
 
 

@@ -1,4 +1,4 @@
-"""What a kind of experiment is: what it reads, the next trial it wants, what it finds.
+"""The definition of a kind: the settings it reads, the next trial it wants, its findings.
 
 Each kind is a file beside this one that defines KIND (`registry` finds it). How to add one:
 docs/adding-an-experiment.md.
@@ -32,8 +32,8 @@ SHARED: Mapping[str, Shape] = {
     "repeat.launches": WHOLE,
     "repeat.arms": TEXTS,
 }
-# What is to be measured, and notes of what this machine cannot hold of it and is left out.
-Found = tuple[Experiment | Plan, tuple[str, ...]]
+# What is to be measured, and notes on loads left out because this machine cannot hold them.
+ToMeasure = tuple[Experiment | Plan, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
 COMMON = ("load.servers", "load.routes", "load.warmup", "load.engines", "repeat.launches")
 # Words of make that several kinds take.
@@ -65,7 +65,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of experiment, as far as it is read.
+    """A kind of experiment, as its settings are read.
 
     * `uses`: the keys of [load] and [repeat] that mean something to it
     * `keys`: those of its own table, which has its name, as [stress]; what they may be
@@ -82,7 +82,7 @@ class Kind:
     tables: str | None = None
     scales: bool = True
     verb: Verb | None = None
-    read: Callable[[Asked], Found]
+    read: Callable[[Asked], ToMeasure]
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -101,7 +101,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an experiment: the rows of its trials so far, and the folder of the run."""
+    """The state of an experiment: the rows of its trials so far, and the folder of the run."""
 
     experiment: Experiment
     rows: Sequence[Row]
@@ -117,6 +117,8 @@ class TrialKind(Kind):
     """A kind whose experiments are made of trials.
 
     * `title`: what the trials are, for the reports
+    * `asks`: what a run without a file asks, before "SERVER at 400 connections?"; None: "What do"
+    * `jvms`: which JVMs are measured, where that is decided by the kind and not by LAUNCHES
     * `design`: the order of the trials; raises WordError
     * `findings`: what was found; raises LabError
     * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
@@ -127,6 +129,8 @@ class TrialKind(Kind):
     """
 
     title: str
+    asks: str | None = None
+    jvms: str | None = None
     design: Callable[[Planner], Design]
     findings: Callable[[Outcome], tuple[Finding, ...]]
     changes_lab: bool = False

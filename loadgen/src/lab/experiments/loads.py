@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lab.experiments import agreement
-from lab.experiments.kind import SHARED, Found, TrialKind, Verb
+from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
@@ -16,7 +16,7 @@ from lab.judge.gates import needed_window_s
 from lab.model import Mode
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
     load = read_load(asked)
     arms = asked.settings.each("repeat.arms", rules.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import WordError
-from lab.experiments.kind import SHARED, Found, Kind, Verb
+from lab.experiments.kind import SHARED, Kind, ToMeasure, Verb
 from lab.experiments.reading import Asked, Here, Settings, Word, refuse_unknown, rules, target
 from lab.experiments.reading.settings import Given
 from lab.experiments.reading.words import as_given
@@ -23,7 +23,7 @@ def verbs() -> dict[str, tuple[Verb, Kind]]:
     return {kind.verb.name: (kind.verb, kind) for kind in kinds().values() if kind.verb}
 
 
-def of_verb(name: str, words: Mapping[str, str], here: Here) -> Found:
+def of_verb(name: str, words: Mapping[str, str], here: Here) -> ToMeasure:
     """What the words of a verb ask for, as of `bench CONC=2000`. Raises WordError."""
     verb, kind = verbs()[name]
     known = {word: of for word, of in kind.all_words.items() if word != "SCALE"}
@@ -44,7 +44,7 @@ def of_verb(name: str, words: Mapping[str, str], here: Here) -> Found:
     return kind.read(Asked(here, settings, run, words=as_given(words)))
 
 
-def of_file(words: Mapping[str, str], here: Here, folder: Path) -> Found:
+def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
     """What the file that EXP names asks for, with the other words in place of what it says.
     Raises WordError."""
     target.refuse(words, "run")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.experiments import cases
 from lab.experiments.cases import Case
-from lab.experiments.kind import Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner
 from lab.experiments.reading import Asked, Word, read_load, rules
 from lab.load.engines import Engine
@@ -43,7 +43,7 @@ class Planted:
             raise ValueError(f"cases have names, each once: {names}")
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The cases of a file that the user picked and this machine holds. Raises WordError."""
     load = read_load(asked, ("closed",), with_connections=False)
     modes = asked.settings.get("load.modes")

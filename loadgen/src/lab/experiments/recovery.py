@@ -24,7 +24,7 @@ NAME = "recovery time"
 MEDIAN = "recovery time, median"
 UNIT = "s"
 P95 = 0.95
-# A server that does not keep up in the calm has no state to come back to.
+# A server that does not keep up in the calm has no state to recover to.
 CALM_KEPT_UP = 0.97
 # A pause this short, as of a garbage collection, only moves answers into the next second.
 PAUSE_S = 0.05
@@ -108,7 +108,7 @@ def whole_seconds(start_s: float, end_s: float) -> range:
 def check_calm(
     seconds: Mapping[int, Histogram], calm_s: tuple[float, float], offered_rps: int | None
 ) -> None:
-    """Raises ValueError where the server does not keep up with the load in the calm (from, to)."""
+    """Raises ValueError if the server does not keep up with the load in the calm (from, to)."""
     calm = whole_seconds(*calm_s)
     answered = sum(seconds[at].count for at in calm if at in seconds)
     if answered < CALM_KEPT_UP * (offered_rps or 0) * len(calm):
@@ -120,7 +120,7 @@ def check_calm(
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """When it was, and what it was (for people, empty where its name says it)."""
+    """Its time, and its description for people (empty if its name says enough)."""
 
     at: Peak
     about: str = ""
@@ -131,9 +131,9 @@ class Watch:
     """How a kind watches its disturbances.
 
     * `name`: what one of them is called; `nothing`: what is said of a trial without any
-    * `of`: the disturbances of a trial, as they really were
+    * `of`: the disturbances of a trial, at their actual times
     * `felt`: what the load felt of one, from the seconds from its start to the next one's
-    * `counts`: whether the answers of a second are what a client came for
+    * `counts`: whether the answers of a second count as good
     """
 
     name: str

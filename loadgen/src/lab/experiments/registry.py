@@ -15,13 +15,16 @@ from lab.model import Experiment
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """All kinds by name, in the order of the alphabet."""
-    modules = (
-        import_module(f"{experiments.__name__}.{found.name}")
-        for found in iter_modules(experiments.__path__)
-    )
-    found = [module.KIND for module in modules if hasattr(module, "KIND")]
-    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name)}
+    """All kinds by name, in the order of the alphabet. Raises ValueError for a kind that has not
+    the name of its file, and so for two of one name."""
+    found = {}
+    for name in sorted(file.name for file in iter_modules(experiments.__path__)):
+        module = import_module(f"{experiments.__name__}.{name}")
+        if hasattr(module, "KIND"):
+            if module.KIND.name != name:
+                raise ValueError(f"{module.__file__} defines the kind {module.KIND.name}")
+            found[name] = module.KIND
+    return found
 
 
 def kind_of(experiment: Experiment) -> TrialKind:

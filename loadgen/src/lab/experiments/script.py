@@ -16,13 +16,13 @@ from lab.model.toxics import DEFAULT_PROXY, Proxy, ToxicsInForce
 KEY = "toxics"
 # Keys besides the words of `make toxic`; `remove` names the toxic that is removed.
 OTHER_KEYS = ("at", "remove")
-# Toxiproxy 2.12 does not answer while such a toxic waits, and the driver must not wait for it.
+# Toxiproxy 2.12 does not answer while such a toxic waits, and the driver cannot wait longer.
 LONGEST_RESET_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One table: where it is for messages, when, and the words of `make toxic`."""
+    """One table: its place for messages, its time, and the words of `make toxic`."""
 
     place: str
     at_s: int
@@ -37,9 +37,10 @@ def read(asked: Asked) -> tuple[Step, ...]:
 def checked(
     steps: Sequence[Step], scaled: Callable[[int], int], duration_s: int, steady_s: int
 ) -> tuple[ToxicStep, ...]:
-    """The steps with their times scaled, after playing them through: each is possible, they are in
-    the order of time, there is calm before the first, and after the last no toxic is left and there
-    is time to recover. `duration_s` and `steady_s` are scaled already. Raises WordError."""
+    """The steps with scaled times. `duration_s` and `steady_s` are scaled already.
+
+    Raises WordError unless every step is possible in its turn and time, the first has calm before
+    it, the last leaves no toxic, and time to recover follows it."""
     begins = ToxicsInForce((Proxy(DEFAULT_PROXY, "", "", True, ()),))
     now = begins
     found: list[ToxicStep] = []

@@ -1,7 +1,7 @@
-"""Load that suddenly multiplies, and how long a server takes to be as before afterwards.
+"""Load that suddenly multiplies, and how long a server takes to recover.
 
-The trial's own load runs on at its rate; what it feels, second by second, is the measure. So
-it takes an engine that keeps every second: oha, in `answers.jsonl.gz`.
+The trial's own load keeps its rate; recovery is measured from its latency in each second. This
+needs the engine that stores every second: oha, in `answers.jsonl.gz`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
     EVERY_SECOND,
@@ -36,7 +36,7 @@ KEYS = {
 }
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The spikes that a file describes, up to what this machine holds. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "concurrency"))
     check_tells_every_second(load)
@@ -80,7 +80,7 @@ def design(planner: Planner) -> Design:
             first = planner.snapshots[experiment.servers[0]]
             extra_rps = auto_rate_rps(route, spike.extra, first)
         if not extra_rps:
-            # As much per connection as the load beside it.
+            # The same rate per connection as the load beside it.
             rate = planner.single(experiment.servers[0]).offered_rps or 0
             extra_rps = max(1, rate * spike.extra // concurrency)
         spike = dataclasses.replace(spike, extra_rps=extra_rps)

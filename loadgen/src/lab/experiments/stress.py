@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import LabError
-from lab.experiments.kind import COMMON, Found, Outcome, TrialKind, settings_of
+from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import STRAYED, Design, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
@@ -72,7 +72,7 @@ class Stress:
             raise ValueError("fall is a share between 0 and 1")
 
 
-def read(asked: Asked) -> Found:
+def read(asked: Asked) -> ToMeasure:
     """The search that a file describes, up to what this machine holds. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "modes", "engines"), with_connections=False)
     given = asked.settings.table("stress", KEYS)

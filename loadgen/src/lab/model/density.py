@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure: every launch of every kind on every server is one row.
+    """The plan of a run: every launch of every kind on every server is one row.
 
     `asked` connections are wanted, `connections` are possible; `why_fewer` says why not all.
     """
@@ -37,7 +37,7 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many rows that makes."""
+        """The number of rows of the whole run."""
         return len(self.servers) * len(self.kinds) * self.launches
 
 

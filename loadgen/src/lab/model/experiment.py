@@ -1,4 +1,4 @@
-"""What is to be measured: an experiment, and one trial of it as planned."""
+"""The plan of a measurement: an experiment, and one trial of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ToxicStep:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to measure, and why.
+    """An experiment: its load, its servers, and its question.
 
     * `kind` is the name of a file of lab/experiments/, which plans the trials and reads them;
       `own` are the settings of that kind alone, as plain values
@@ -116,13 +116,13 @@ class Experiment:
             raise ValueError("launches start at 0, and arms need fresh JVMs")
         if self.scale <= 0:
             raise ValueError("scale is above 0")
-        if self.target is not None and (self.kind != "loads" or self.launches):
-            raise ValueError("a target is of kind loads, and its JVM is not the lab's to restart")
+        if self.target is not None and self.launches:
+            raise ValueError("the JVM of a target is not the lab's to restart")
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
-    """One trial as it will be run: one server, one load, one engine.
+    """The plan of one trial: one server, one load, one engine.
 
     open: `offered_rps` requests per second in all. closed: `offered_rps` is None, every
     connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is

@@ -1,4 +1,4 @@
-"""What can be changed of a server on purpose, with the limits: its live knobs, and the settings
+"""The settings of a server that the lab can change, with their limits: its live knobs, and the ones
 that only the host can give its container. No I/O."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ STARTS_AS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def check_knob(name: str, value: object) -> None:
-    """Raises ValueError, which begins with what was given, for what is no knob's value."""
+    """Raises ValueError if the value is not allowed for the knob. The message begins with it."""
     knob = next((knob for knob in KNOBS if knob.name == name), None)
     if knob is None:
         raise ValueError(f"{name} is not a knob; allowed: {', '.join(k.name for k in KNOBS)}")
@@ -81,7 +81,7 @@ def check_knob(name: str, value: object) -> None:
 
 
 def check_host(name: str, value: str) -> None:
-    """Raises ValueError, which begins with what was given, for what no container is given."""
+    """Raises ValueError if the value is not allowed for a container. The message begins with it."""
     if name not in HOST:
         raise ValueError(f"{name} is not a setting of a container; allowed: {', '.join(HOST)}")
     if not re.fullmatch(HOST[name], value, re.ASCII):

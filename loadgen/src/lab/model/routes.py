@@ -68,7 +68,7 @@ class RouteCall:
 
     @property
     def wait_ms(self) -> int | None:
-        """What a request waits without any load; None where the downstream decides."""
+        """How long a request waits without any load; None where the downstream decides."""
         if self.route.calls_downstream:
             return None
         return min((self.values[name] for name in self.route.waits), default=0)

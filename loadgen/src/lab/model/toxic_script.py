@@ -1,4 +1,4 @@
-"""What a request makes of the toxics in force: how a script of them is checked before it runs,
+"""The effect of a request on the toxics in force: how a script of them is checked before it runs,
 and told from what others change while it does. Pure."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def concerns(request: ToxicRequest) -> tuple[str, str]:
 
 
 def applied(in_force: ToxicsInForce, request: ToxicRequest) -> ToxicsInForce:
-    """What is in force after a request. Raises LabUnreachable, as the real one would, for a
+    """The toxics in force after a request. Raises LabUnreachable, as the real one would, for a
     proxy or toxic that is not there, WordError for a word its type does not have."""
     proxy = proxy_of(in_force, request.proxy)
     toxics = {toxic.name: toxic for toxic in proxy.toxics}

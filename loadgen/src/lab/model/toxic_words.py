@@ -79,7 +79,7 @@ type ToxicRequest = Put | Change | Remove | Enable
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """What `make toxics-reset` asks for: one toxic of ``proxy``; ``name`` None means all
+    """The request of `make toxics-reset`: one toxic of ``proxy``; ``name`` None means all
     toxics of all proxies."""
 
     proxy: str
@@ -140,7 +140,7 @@ def _removal(words: Mapping[str, str]) -> Remove:
 
 
 def _change(words: Mapping[str, str]) -> Change:
-    """As far as it can be judged without the toxic; its type judges the rest."""
+    """The checks that need no toxic in force; the toxic's type checks the rest."""
     where = "toxic NAME= without TYPE"
     named = {a.name.upper(): a for attributes in TOXIC_TYPES.values() for a in attributes}
     _only(words, ("NAME", "PROXY", "STREAM", "TOXICITY", *named), where)

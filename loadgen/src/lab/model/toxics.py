@@ -1,4 +1,4 @@
-"""What a toxic is: the types Toxiproxy 2.12 knows, their attributes and what they may hold.
+"""Toxics: the types Toxiproxy 2.12 knows, their attributes and the allowed values.
 
 Pure: no I/O. Names are Toxiproxy's own
 (https://github.com/Shopify/toxiproxy/blob/v2.12.0/README.md#toxics).
@@ -131,7 +131,7 @@ class ToxicsInForce:
 
     @property
     def unpredicted(self) -> tuple[str, ...]:
-        """What changes latency or answers in a way the sum above does not tell:
+        """The toxics that change latency or answers in a way the sum above leaves out:
         ``proxy/toxic``, or ``proxy`` where the proxy is down."""
         down = [proxy.name for proxy in self.proxies if not proxy.enabled]
         other = [f"{p}/{t.name}" for p, t in self.toxics if t.added_latency_ms is None]
@@ -177,7 +177,7 @@ def _parse_proxy(answer: object) -> Proxy:
 
 
 def read_toxic(answer: object) -> Toxic:
-    """One toxic as Toxiproxy tells it. Raises KeyError, TypeError or ValueError."""
+    """One toxic, from Toxiproxy's JSON. Raises KeyError, TypeError or ValueError."""
     fields = _mapping(answer)
     attributes = _mapping(fields["attributes"])
     return Toxic(

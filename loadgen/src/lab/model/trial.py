@@ -100,7 +100,7 @@ class Snapshot:
 
     @property
     def cpus(self) -> int | None:
-        """How many CPUs its JVM sees; None for a foreign service."""
+        """The number of CPUs its JVM sees; None for a foreign service."""
         return self.identity.cpus if self.identity else None
 
     @property
@@ -125,7 +125,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """What the servers of one comparison have in common, by name of setting or of identity.
+    """The settings and identities that the servers of one comparison share, by name.
 
     `own` are the settings in which the models differ by nature (None: the model has no such
     setting). `unequal` are limits that must be the same and are not. Both by name, then server.

@@ -36,7 +36,6 @@ _STYLES: dict[Answer, str] = {
 }
 _METRICS: dict[Metric, str] = {
     "goodput_rps": "goodput",
-    "achieved_rps": "req/s",
     "p95_ms": "p95",
     "raw_p95_ms": "raw p95",
 }
@@ -183,7 +182,7 @@ def _warmup(cell: Cell) -> str:
 
 def value_text(value: float | None, metric: Metric) -> str:
     """A value of that metric: requests per second, or milliseconds."""
-    return rate(value) if metric in ("goodput_rps", "achieved_rps") else milliseconds(value)
+    return rate(value) if metric == "goodput_rps" else milliseconds(value)
 
 
 def rate(value: float | None) -> str:

@@ -1,23 +1,20 @@
-"""density.csv, the table, and REPORT.md: renders what was measured."""
+"""The table and REPORT.md of density: renders what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
 from lab.report import fairness, words
 from lab.report.markdown import document, table
-from lab.report.table import NOTHING
+from lab.report.table import NOTHING, console_table, interval_text
+from lab.store.density import NAME
 from lab.store.manifest import Manifest
-from lab.store.records import append_row, cell, read_rows
 
-NAME = "density.csv"
 HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
 LEGEND = (
     "Memory per connection: (with all of them - with none) / connections, median of fresh "
@@ -26,21 +23,6 @@ LEGEND = (
     "without the kernel's socket buffers. idle: a request was answered, then silence; slow: "
     "a request has begun and does not end."
 )
-
-
-def append(path: Path, row: Row) -> None:
-    """Add one row (and, to a new file, the header) in one write, flushed to disk."""
-    append_row(path, Row.columns(), [cell(getattr(row, name), 1) for name in Row.columns()])
-
-
-def read(path: Path) -> tuple[Row, ...]:
-    """The rows of a file of `append`; none where there is no file. Raises RawDataError."""
-    return read_rows(path, Row) if path.exists() else ()
-
-
-def is_density(run_dir: Path) -> bool:
-    """Whether a run's folder is one of density that has at least a row."""
-    return (run_dir / NAME).is_file()
 
 
 def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:
@@ -61,10 +43,7 @@ def render(console: Console, rows: Sequence[Row]) -> None:
     """Print one line per server and kind, and what the columns mean."""
     if not rows:
         return
-    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in HEADER:
-        right = name not in ("server", "kind")
-        shown.add_column(name, justify="right" if right else "left", no_wrap=True)
+    shown = console_table(HEADER, left=("server", "kind"), gap=2)
     for cells in _cells(rows):
         shown.add_row(*cells)
     console.print(shown)
@@ -154,11 +133,8 @@ def _median(rows: Sequence[Row], of: Callable[[Row], float | None]) -> str:
     if not values:
         return NOTHING
     found = median_of(values)
-    if found.interval is not None:
-        low, high = found.interval.low, found.interval.high
-        return f"{_bytes(found.median)} [{_bytes(low)} {_bytes(high)}]"
-    if len(values) == 1:
-        return _bytes(found.median)
+    if found.interval is not None or len(values) == 1:
+        return interval_text(found, _bytes, " ")
     return f"{_bytes(found.median)} ({_bytes(min(values))} {_bytes(max(values))})"
 
 

@@ -20,7 +20,7 @@ _PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
 
 def text(of: Content) -> str:
     """The whole report."""
-    asked = words.question(of.experiment), of.experiment.hypothesis
+    asked = words.question(of), of.experiment.hypothesis
     sections = (
         ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
         ("What limited", _limited(of)),
@@ -32,7 +32,7 @@ def text(of: Content) -> str:
         ("Notes", [f"- {note}" for note in words.notes(of)]),
         ("Again", _again(of)),
     )
-    return document(f"{of.experiment.name}: {of.manifest.run}", _loudly(of), asked, sections)
+    return document(f"{of.experiment.name}: {of.manifest.run}", _notices(of), asked, sections)
 
 
 def document(
@@ -54,8 +54,8 @@ def document(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _loudly(of: Content) -> Iterator[str]:
-    for line in words.loud(of):
+def _notices(of: Content) -> Iterator[str]:
+    for line in words.notices(of):
         more = f"see {_PLACES[line.place]}." if line.place else ""
         yield " ".join(filter(None, (f"> **{line.strong}**", line.text, more)))
         yield ""

@@ -65,11 +65,11 @@ class Trials:
         self._show(plan, phase, min(1.0, elapsed_s / total_s), total_s - elapsed_s)
 
     def phase(self, plan: TrialPlan, phase: str) -> None:
-        """What is done before the trial itself."""
+        """A step before the trial itself."""
         self._show(plan, phase, 0.0, None)
 
     def finished(self, left: int) -> None:
-        """One trial more is done, and so many are left; without a total at most."""
+        """One more trial is done; `left` are still to do (at most so many without a total)."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now

@@ -1,4 +1,4 @@
-"""What a run's servers had other than by default, from what was read back of them before it."""
+"""The settings of a run's servers that differed from the defaults, as read back before the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
 # LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
 ONE_LOOP = "event-loop"
-# What start.sh gives every JVM besides its SERVER_JVM_FLAGS.
+# Flags that start.sh gives every JVM besides its SERVER_JVM_FLAGS.
 OWN_FLAGS = ("--enable-preview", "-Dsun.net.httpserver.", "-javaagent:/lab/")
 
 
@@ -41,8 +41,8 @@ class Changed:
 
 
 def changed(of: Manifest) -> Changed:
-    """What differed from the lab's defaults when the run began: what was given to make and is
-    not read back, and what was read back. Of a service that is not the lab's nothing is."""
+    """What differed from the lab's defaults when the run began: settings given to make that cannot
+    be read back, and settings read back. A service that is not the lab's has none."""
     cores = of.host.get("cores")
     seen: dict[str, dict[str, tuple[str, str]]] = {}
     toxics: dict[str, None] = {}
@@ -99,7 +99,7 @@ def _size(count: int) -> str:
 
 
 def _count(cpuset: str) -> int:
-    """How many CPUs a list like 0-1,4 has."""
+    """The number of CPUs in a list like 0-1,4."""
     ends = [part.split("-") for part in cpuset.split(",")]
     return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lab.judge.intervals import MedianOf
 from lab.model import Row, goodput
 
 WIDE = 116
@@ -16,7 +17,7 @@ WIDER = 140
 NOTHING = "–"
 
 
-# What a missing bound means, of the lab's own servers and of a service that is not.
+# The meaning of a missing bound: for the lab's own servers, and for a foreign service.
 UNBOUND = ("only computing limits", "no such bound is known")
 
 
@@ -46,24 +47,33 @@ def render(
         console.print(Text(f"note {note}"))
 
 
+def console_table(header: Sequence[str], left: Sequence[str], gap: int = 1) -> Table:
+    """An empty table without lines: columns of numbers, and of texts those in `left`."""
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    for name in header:
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    return table
+
+
+def interval_text(of: MedianOf, text: Callable[[float], str], between: str = ", ") -> str:
+    """A median, and its interval in brackets where it has one."""
+    if of.interval is None:
+        return text(of.median)
+    return f"{text(of.median)} [{text(of.interval.low)}{between}{text(of.interval.high)}]"
+
+
 def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
     mixed = len({row.engine for row in rows}) > 1
     routes = len({row.route for row in rows}) > 1
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    # Of a name that is too long there are more lines: no number is cut for it.
-    table.add_column("server", overflow="fold")
-    if routes:
-        table.add_column("route", no_wrap=True)
-    table.add_column("conc", justify="right", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    if mixed:
-        table.add_column("eng.", no_wrap=True)
-    for name in ("offered", "bound", "req/s", "p50", "p95", "p99", "raw50", "raw95", "raw99",
-                 "ok", "http", "sock", "t/o"):  # fmt: skip
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("valid", no_wrap=True)
-    if named:
-        table.add_column("bottleneck", no_wrap=True)
+    header = (
+        *("server", *(("route",) if routes else ()), "conc", "mode", *(("eng.",) if mixed else ())),
+        *("offered", "bound", "req/s", "p50", "p95", "p99", "raw50", "raw95", "raw99"),
+        *("ok", "http", "sock", "t/o", "valid", *(("bottleneck",) if named else ())),
+    )
+    left = ("server", "route", "mode", "eng.", "valid", "bottleneck")
+    table = console_table(header, left)
+    # A long name takes more lines, so that no number is cut.
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     for row in rows:
         table.add_row(
             lane(row),
@@ -103,7 +113,7 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
 
 
 def lane(row: Row) -> str:
-    """Whose row it is: the server, its arm, and which of its JVMs where it is a fresh one."""
+    """The name of a row's lane: the server, its arm, and the number of a fresh JVM."""
     arm = "" if row.arm is None else f"@{row.arm}"
     return f"{row.server}{arm}{f' #{row.launch}' if row.launch else ''}"
 

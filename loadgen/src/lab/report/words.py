@@ -1,4 +1,4 @@
-"""What both reports of a run say alike: what was run, with what, on what, and their notes."""
+"""The texts that both reports of a run share: what was run, on which machine, and the notes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ LOADS_LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the reports are made of. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended or cannot be read. Of the kind: `title`
-    says what its trials are, `verb` measures it without a file, `load_name` names a trial's load
-    where conditions differ."""
+    """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
+    `unfinished` are raw folders of trials that never ended or cannot be read. `title`, `asks`,
+    `jvms`, `changes_lab` and `load_name` are those of `lab.experiments.kind.TrialKind`; `verb`
+    measures the kind without a file."""
 
     manifest: Manifest
     experiment: Experiment
@@ -45,20 +45,24 @@ class Content:
     unfinished: Sequence[str]
     verdicts: Sequence[tuple[str, Verdict]] = ()
     title: str = "trials"
+    asks: str | None = None
+    jvms: str | None = None
+    changes_lab: bool = False
     verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
 
     @property
     def said(self) -> tuple[Said, ...]:
-        """What limited each load, with what was predicted of it."""
+        """What limited each load, with its prediction."""
         foreign = self.experiment.target is not None
         return said(self.rows, self.verdicts, self.load_name, foreign=foreign)
 
 
-def launches(experiment: Experiment) -> str:
-    """How many JVMs were measured."""
-    if experiment.kind == "explain":
-        return "the JVMs that ran already; intervals are over pairs of trials on them"
+def launches(of: Content) -> str:
+    """The JVMs that were measured."""
+    experiment = of.experiment
+    if of.jvms is not None:
+        return of.jvms
     if experiment.target is not None:
         return "the service as it ran already"
     if not experiment.launches:
@@ -91,7 +95,7 @@ def host(facts: Mapping[str, Json]) -> str:
 
 
 def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
-    """What a run was made with, by name: its code, its host, its limits."""
+    """The code, the host and the limits of a run, by name."""
     commit = of.versions.get("commit") or "not recorded"
     dirty = " with changes that were not committed" if of.versions.get("commit_dirty") else ""
     yield "code", f"lab {of.versions.get('lab')}, commit {commit}{dirty}"
@@ -101,7 +105,7 @@ def made_with(of: Manifest[Any]) -> Iterator[tuple[str, str]]:
 
 
 def what(of: Content) -> Iterator[tuple[str, str]]:
-    """What was run and what it was made with, by name."""
+    """The trials, servers, launches and engines of a run, and `made_with`, by name."""
     experiment, manifest = of.experiment, of.manifest
     valid = sum(row.valid for row in of.rows)
     again = sum(row.trial.endswith(AGAIN) for row in of.rows)
@@ -109,7 +113,7 @@ def what(of: Content) -> Iterator[tuple[str, str]]:
     yield of.title, f"{len(of.rows)} trials, {valid} of them valid{repeated}, {times(manifest)}"
     arms = f", each in the arms {', '.join(experiment.arms)}" if experiment.arms else ""
     yield "servers", f"{', '.join(experiment.servers)}{arms}"
-    yield "launches", launches(experiment)
+    yield "launches", launches(of)
     engines = dict.fromkeys(row.engine for row in of.rows)
     yield "load engines", ", ".join(engine(name, manifest.versions) for name in engines)
     yield from made_with(manifest)
@@ -149,10 +153,10 @@ def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str,
             str(load.concurrency),
             load.lane,
             texts.rate(load.bound_rps),
-            texts.median_text(load.closed_rps, "achieved_rps"),
+            texts.median_text(load.closed_rps, "goodput_rps"),
             texts.median_text(load.closed_p95_ms, "raw_p95_ms"),
             NOTHING if load.offered_rps is None else str(load.offered_rps),
-            texts.median_text(load.open_rps, "achieved_rps"),
+            texts.median_text(load.open_rps, "goodput_rps"),
             texts.median_text(load.open_p95_ms, "p95_ms"),
             texts.median_text(load.open_raw_p95_ms, "raw_p95_ms"),
             _errors(load),
@@ -182,21 +186,20 @@ def _count(load: Load) -> str:
 
 
 def notes(of: Content) -> Iterator[str]:
-    """What a reader must know beside the figures: of the run, of its trials, of what is left
-    out."""
+    """Notes on the run, on its trials, and on data that is left out."""
     yield from (*of.manifest.notes, *grouped(of.notes))
     for name in of.unfinished:
         yield f"raw/{name} is not in any table: its trial never ended, or cannot be read"
 
 
 def invalid(of: Content) -> list[str]:
-    """The trials that are in no median, with the reasons."""
+    """The invalid trials, with their reasons."""
     return [f"{row.trial}: {row.invalid_reasons}" for row in of.rows if not row.valid]
 
 
 def command(of: Content, settings: Sequence[str]) -> str | None:
-    """The command that runs the same again, with these settings of .env; None where its words
-    were not kept."""
+    """The command that repeats the run, with these settings of .env; None if its words are not
+    stored."""
     given = of.experiment.words
     return make((*given, *settings), of.verb) if given else None
 
@@ -208,13 +211,15 @@ def make(given: Sequence[str], verb: str) -> str:
 
 
 def not_brought_back(others: Sequence[str]) -> str:
-    """That the command alone does not run the same again."""
-    return f"Also not as by default, and not brought back by these words: {'; '.join(others)}."
+    """The settings that the command does not restore."""
+    return (
+        f"These settings also differed, and the command does not restore them: {'; '.join(others)}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Loud:
-    """What must be known before anything else is read: first `strong`, then `text`. `place` is
+class Notice:
+    """What a reader must know first: `strong`, then `text`. `place` is
     the section that tells more, by its id, and `more` what it tells."""
 
     strong: str
@@ -223,34 +228,35 @@ class Loud:
     more: str = ""
 
 
-def loud(of: Content) -> Iterator[Loud]:
-    """All of it, for the top of both reports."""
+def notices(of: Content) -> Iterator[Notice]:
+    """The notices at the top of both reports."""
     scale = of.experiment.scale
     if scale != 1:
-        yield Loud(
+        yield Notice(
             f"SCALE={scale:g}: every duration was multiplied by {scale:g}.",
             "This is a quick look, not a result.",
         )
     if of.manifest.status != "complete":
-        yield Loud(f"The run is {of.manifest.status}, not complete:", f"{len(of.rows)} trials.")
+        yield Notice(f"The run is {of.manifest.status}, not complete:", f"{len(of.rows)} trials.")
     invalid = sum(not row.valid for row in of.rows)
     if invalid:
         are = "is" if invalid == 1 else "are"
         strong = f"{invalid} of {len(of.rows)} trials {are} invalid"
-        yield Loud(strong, "and in no median:", "validity", "why")
+        yield Notice(strong, "and in no median:", "validity", "why")
     for name in of.manifest.fairness.unequal:
-        yield Loud(
+        yield Notice(
             f"{name} is not equal for all servers:", "", "fairness", "see the fairness manifest"
         )
 
 
-def question(of: Experiment) -> str:
-    """What was asked; where nobody wrote it down, what the load asks by itself."""
-    if of.question.strip():
-        return of.question.strip()
-    loads = ", ".join(f"{one:,}" for one in of.concurrencies)
-    load = f"{loads} connection{'' if of.concurrencies == (1,) else 's'}"
-    servers = ", ".join(of.servers)
-    if of.kind == "explain":
-        return f"What limits {servers} at {load}?"
-    return f"What {'does' if len(of.servers) == 1 else 'do'} {servers} do at {load}?"
+def question(of: Content) -> str:
+    """The experiment's question; without one, a question made from the load."""
+    experiment = of.experiment
+    if experiment.question.strip():
+        return experiment.question.strip()
+    loads = ", ".join(f"{one:,}" for one in experiment.concurrencies)
+    load = f"{loads} connection{'' if experiment.concurrencies == (1,) else 's'}"
+    servers = ", ".join(experiment.servers)
+    if of.asks is not None:
+        return f"{of.asks} {servers} at {load}?"
+    return f"What {'does' if len(experiment.servers) == 1 else 'do'} {servers} do at {load}?"

@@ -17,7 +17,7 @@ from lab.store.records import from_json, read_object, to_json, write_json
 NAME = "manifest.json"
 FORMAT_VERSION = 2
 Status = Literal["running", "complete", "interrupted", "failed"]
-# What was to be measured: lab.model.Experiment for a run of trials.
+# The plan of the run: lab.model.Experiment for a run of trials.
 Of = TypeVar("Of", default=Any)
 
 
@@ -43,7 +43,7 @@ class Manifest(Generic[Of]):
 
 
 def code_versions(host: Mapping[str, Json]) -> dict[str, Json]:
-    """Which code ran: the lab's version and, from what make read off the machine, the commit."""
+    """The version of the code: the lab's own, and the commit that make read off the machine."""
     return {
         "lab": __version__,
         "commit": host.get("commit"),
@@ -106,13 +106,7 @@ def _decoded(run_dir: Path, loaded: Mapping[str, Any], kind: type[Of], of: objec
 
 
 def _with_own(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment with the settings of its kind in their field. There may be keys for the other
-    kinds too; these are null."""
+    """An experiment with the settings of its kind in their field."""
     kind = experiment.get("kind", "loads")
-    known = {field.name for field in dataclasses.fields(Experiment)}
-    others = {
-        key: value
-        for key, value in experiment.items()
-        if key != kind and (key in known or value is not None)
-    }
+    others = {key: value for key, value in experiment.items() if key != kind}
     return {**others, "own": experiment.get(kind) or {}}

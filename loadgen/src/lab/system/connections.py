@@ -12,6 +12,7 @@ import selectors
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Self
 
 from lab.model.density import Kind
@@ -27,8 +28,19 @@ REQUESTS: dict[Kind, bytes] = {
     # A request that has begun and does not end.
     "slow": b"GET /block HTTP/1.1\r\nHost: lab\r\nAccept: text/",
 }
+PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
+
+
+def source_ports(path: Path = PORT_RANGE) -> int | None:
+    """How many connections to one address this network namespace has ports for (ip(7)); None if the
+    system does not tell."""
+    try:
+        low, high = map(int, path.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    return high - low + 1
 
 
 class Connections:
@@ -54,7 +66,7 @@ class Connections:
 
     @property
     def open(self) -> int:
-        """How many are open, as far as was noticed."""
+        """The number of open connections, as far as was noticed."""
         return len(self._open)
 
     def add(self, count: int, deadline: float, monotonic: Callable[[], float]) -> None:
@@ -168,7 +180,7 @@ class Connections:
 
 
 def _complete(answer: bytearray) -> int | None:
-    """The status of an answer that is there as a whole; 0 of what is none; else None."""
+    """The status of a complete answer; 0 if it is malformed; None if it is incomplete."""
     head, end, body = answer.partition(b"\r\n\r\n")
     if not end:
         return None

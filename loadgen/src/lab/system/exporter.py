@@ -27,7 +27,7 @@ COMPILATION = "jvm_compilation_time_seconds_total"
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """What a server's process has of the machine."""
+    """The memory and files of a server's process."""
 
     resident_bytes: int
     open_files: int
@@ -64,7 +64,7 @@ class Exporter:
         return self._by_name(server, STARTED, deadline_s=COUNTER_DEADLINE_S)[STARTED]
 
     def exported(self, server: str) -> Exported:
-        """What is told of a foreign service's JVM."""
+        """The numbers of a foreign service's JVM."""
         found = self._http.samples(server, _url(server), STARTED, JDK, MAX_HEAP, POOL_SIZE)
         heap = [of.value for of in found if of.name == MAX_HEAP and of.labels == {"area": "heap"}]
         pools = [of.value for of in found if of.name == POOL_SIZE]

@@ -94,7 +94,7 @@ class Process:
         return Turns(sum(one.wait_s for one in turns), sum(one.slices for one in turns))
 
     def sockets(self) -> int | None:
-        """How many sockets it has open; None where the system does not tell."""
+        """The number of its open sockets; None if the system does not tell."""
         count = 0
         try:
             # One link per open file, a socket's is called socket:[inode] (proc(5)).
@@ -131,7 +131,8 @@ class Clock:
 
 
 class System(Clock):
-    """What a trial needs of its machine. Use `catch_signals` once, from the main thread.
+    """Clock, signals and processes of this machine, for a trial. Use `catch_signals` once, from the
+    main thread.
 
     `cpu_stat` are the places to look for the container's own cgroup, the first that is there
     counts; `held` are descriptors that engines inherit, so that one that outlives this process

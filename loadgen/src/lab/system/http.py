@@ -46,7 +46,7 @@ class Http:
     def call(
         self, who: str, method: str, url: str, json: object = None, deadline_s: float = DEADLINE_S
     ) -> httpx.Response:
-        """As `ask`, and raises LabUnreachable for an answer that is no success."""
+        """As `ask`. Also raises LabUnreachable for an answer that is no success."""
         answer = self.ask(who, method, url, json, deadline_s)
         if not answer.is_success:
             raise LabUnreachable(f"{who}: {url} answers {answer.status_code}")

@@ -1,4 +1,4 @@
-"""One measurement at a time: two loads measure each other, and neither's figures would tell.
+"""One measurement at a time. Two loads disturb each other, and the figures of neither show it.
 
 What measures claims the lab: flock(2) on a folder that all containers of the lab share (the volume
 `lock` of compose.yaml). The kernel lifts it however its holder ends. It is no file in results/: on

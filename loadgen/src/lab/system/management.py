@@ -20,7 +20,7 @@ BUCKETS = "lab_http_request_seconds_bucket"
 
 @dataclass(frozen=True, slots=True)
 class RouteWork:
-    """What a server counted of one route since its start. `buckets` are (upper bound in seconds,
+    """A server's counters of one route since its start. `buckets` are (upper bound in seconds,
     requests that took no longer) pairs; `failed` requests had another outcome than ok."""
 
     requests: float
@@ -83,7 +83,7 @@ class Management:
         return round(sum(sample.value for sample in found))
 
     def work(self, server: str, route: str) -> RouteWork:
-        """What the server counted of a route (its query is ignored)."""
+        """The server's counters of a route (its query is ignored)."""
         path = route.partition("?")[0]
         requests, failed, buckets = 0.0, 0.0, []
         for sample in self._http.samples(server, _url(server, "/metrics"), REQUESTS, BUCKETS):

@@ -30,9 +30,9 @@ MACHINE = '{__name__=~"machine:machine_.+"}'
 
 
 def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
-    """What is kept: everything of the measured server and of the parts around it, but request
-    times and probes of the trial's own route only. Of a foreign service what there may be: its
-    JVM, its container, the probe."""
+    """The series that are kept: everything of the measured server and of the parts around it, but
+    request times and probes of the trial's own route only. For a foreign service: its JVM, its
+    container and the probe, if there are such."""
     path = route.partition("?")[0]
     mine = f'server="{server}"'
     if foreign:
@@ -54,7 +54,7 @@ def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, .
 
 
 def _escaped(text: str) -> str:
-    """As a regular expression in a string of PromQL, whatever a path is made of."""
+    """The path, escaped as a regular expression in a PromQL string."""
     return re.sub(r"[^\w/-]", lambda found: f"\\\\{found[0]}", text)
 
 

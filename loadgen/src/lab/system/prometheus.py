@@ -75,7 +75,7 @@ class Prometheus:
         )
 
     def range(self, expr: str, start_s: float, end_s: float, step_s: float) -> tuple[Line, ...]:
-        """What the expression gives from start to end (seconds since 1970), step by step."""
+        """The values of the expression from start to end (seconds since 1970), one per step."""
         asked = {
             "query": expr,
             "start": f"{start_s:.3f}",

@@ -113,8 +113,8 @@ def _time(moment: datetime) -> str:
 
 
 def _since(agent_url: str, http: Http) -> Since:
-    """What the agent saw change, and when. Empty where it cannot tell: the table says less
-    then, and is not wrong."""
+    """The changes that the agent saw, with their times. Empty if it cannot tell: the table
+    then says less, and nothing wrong."""
     try:
         told = _told(agent_url, http)
         changes = {

@@ -1,4 +1,4 @@
-"""What the agent saw of the toxics during a trial, and when nobody watched them."""
+"""The toxic changes the agent saw during a trial, and the times when nobody watched."""
 
 from __future__ import annotations
 

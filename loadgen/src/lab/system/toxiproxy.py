@@ -1,7 +1,7 @@
 """Toxiproxy's HTTP API: read what is in force, change it, read it back.
 
-Every change is followed by a read, and what the read says is what is returned: a toxic is
-in force when Toxiproxy says so, not when it was asked for.
+Each change returns the state read back. A toxic is in force when Toxiproxy says so, not when it
+was asked for.
 """
 
 from __future__ import annotations

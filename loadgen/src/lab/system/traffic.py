@@ -69,7 +69,7 @@ class Traffic:
         return True
 
     def check_route(self, server: str, route: str) -> str | None:
-        """One request of the route: that it is served, and by the right model.
+        """Send one request: the route must be served, and by the right model.
 
         Returns what is wrong with the answer where toxics may be the reason (a bad status),
         None when all is well. Raises LabUnreachable when it is not that server's route.
@@ -88,7 +88,7 @@ class Traffic:
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def _check_foreign(self, server: str, route: str) -> str | None:
-        """As `check_route`; any success counts, as nothing tells whose answer it is."""
+        """As `check_route`, but any success counts: the answer does not name its service."""
         url = self.url(server, route)
         try:
             with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:

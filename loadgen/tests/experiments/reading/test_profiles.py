@@ -48,6 +48,14 @@ def test_words_need_the_profiles_of_the_servers_they_name(
     assert needed_profiles(words, (), (), home) == expected
 
 
+@pytest.mark.parametrize(
+    "text", ["servers = 3", "[load]\nservers = 3", 'servers = "vertx"', "x = ["]
+)
+def test_a_wrong_file_names_no_server(text: str, home: Path) -> None:
+    (home / "experiments/wrong.toml").write_text(text)
+    assert needed_profiles({"EXP": "wrong"}, (), (), home) == ()
+
+
 def test_a_profile_is_asked_for_by_name(home: Path) -> None:
     assert needed_profiles({}, ("frameworks",), (), home) == BOTH
 

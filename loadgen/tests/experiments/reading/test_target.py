@@ -91,6 +91,6 @@ def test_only_a_bench_takes_a_target(tmp_path: Path) -> None:
         of_file({**words, "EXP": "x"}, Here(("a",), 20_000), tmp_path)
 
 
-def test_a_target_is_of_plain_loads_only() -> None:
-    with pytest.raises(ValueError, match="a target is of kind loads"):
+def test_a_target_has_no_fresh_jvms() -> None:
+    with pytest.raises(ValueError, match="the JVM of a target"):
         dataclasses.replace(bench(), launches=1)

@@ -1,8 +1,8 @@
-"""What kinds of experiments read themselves with: settings, rules, loads, tables.
+"""The reading of words and experiment files: settings, rules, loads, tables.
 
 words and files → settings (texts, and where each came from) → rules → what is to be measured.
 A word and a key of a file that mean the same are read by the same rule. What is wrong gets one
-line (WordError) with the place, what was given and what is allowed.
+line (WordError) with the place, the given value and the allowed values.
 """
 
 from lab.experiments.reading.load import (

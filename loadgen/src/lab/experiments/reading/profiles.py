@@ -1,4 +1,4 @@
-"""Which servers must be up for the words of a verb: asked by the host before containers start."""
+"""The servers that the words of a verb need. The host asks before containers start."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _servers_of(loaded: Mapping[str, Any]) -> set[str]:
-    """The names under `servers`, at the top or one level below: a list, or the keys of a table."""
+    """The names under `servers`, at the top or one level below: a list, or the keys of a table.
+    Anything else names none: the verb itself says what is wrong."""
     parts = [loaded, *(part for part in loaded.values() if isinstance(part, dict))]
-    return {str(name) for part in parts for name in part.get("servers") or ()}
+    named = [part.get("servers") for part in parts]
+    return {str(name) for names in named if isinstance(names, list | dict) for name in names}

@@ -1,7 +1,7 @@
-"""What a single value may be. Each rule takes the text as given and returns what it means.
+"""Rules for single values. Each rule takes the given text and returns its value.
 
-A rule raises ValueError with a message that begins with what was given and ends with what is
-allowed. The caller puts the place before it.
+A rule raises ValueError. The message begins with the given text and ends with the allowed values.
+The caller puts the place before it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RATE = Shape('"auto" or a whole number', (str, int))
 
 @dataclass(frozen=True, slots=True)
 class Rule[T]:
-    """What a key of a file may be: its TOML type, and how its text is read."""
+    """The rule for a key of a file: its TOML type, and how its text is read."""
 
     shape: Shape
     read: Callable[[str], T]
@@ -121,7 +121,7 @@ name = Rule(TEXT, _name)
 
 
 def one_of(words: Sequence[str], what: str = "allowed") -> Rule[str]:
-    """One of a few words; `what` is what other words are not."""
+    """One of a few words. `what` completes the refusal: other words are not …"""
 
     def rule(text: str) -> str:
         if text not in words:

@@ -1,4 +1,4 @@
-"""What was given for each setting, as texts, and where it was given."""
+"""The given texts of each setting, with the place of each."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Settings:
 
     @property
     def scale(self) -> float:
-        """What every duration but the warm-up is multiplied by."""
+        """The factor of every duration but the warm-up."""
         return self.one("scale", rules.decimal(0.001, 10), 1.0)
 
     def scaled(self, seconds: int) -> int:
@@ -114,7 +114,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What there is to measure with: the servers of the lab, how many files one process may hold
+    """This machine and its lab: the servers of the lab, how many files one process may hold
     open (RLIMIT_NOFILE), and to how many connections to one address there are source ports
     (None: unknown)."""
 
@@ -125,8 +125,8 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for, and nothing of it checked yet. `words` are as the user wrote them;
-    `tables` is what a file has under the kind's array of tables, as [[case]]."""
+    """A request to measure, not checked yet. `words` are as the user wrote them; `tables` is the
+    value of the kind's array of tables, as [[case]]."""
 
     here: Here
     settings: Settings

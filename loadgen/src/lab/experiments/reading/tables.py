@@ -11,7 +11,7 @@ from lab.experiments.reading.settings import Asked
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: where it is for messages, what is in it."""
+    """One table: its place for messages, and its values."""
 
     place: str
     values: Mapping[str, object]
@@ -45,7 +45,7 @@ class Table:
         return value
 
     def refused(self, given: str, allowed: str) -> WordError:
-        """That a value is not allowed, and what is."""
+        """The refusal of a value, with the allowed values."""
         return WordError(f"{self.place}: {given} is not allowed; allowed: {allowed}")
 
 

@@ -1,1 +1,4 @@
-"""The long-lived agent of the lab: live client-side latency, trial marks, toxics in force."""
+"""The agent: probes every server for the dashboards, marks trials, watches the toxics.
+
+Its numbers are for dashboards. No row and no verdict takes a latency from here.
+"""

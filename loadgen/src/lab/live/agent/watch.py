@@ -123,7 +123,7 @@ class ToxicsWatch:
         self._last: ToxicsSeen | None = None
         self._answers = False
         self._client: httpx.AsyncClient | None = None
-        # One look at a time: the older one of two could end last.
+        # One request at a time: of two, the older one could end last.
         self._order = asyncio.Lock()
 
     @property

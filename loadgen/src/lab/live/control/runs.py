@@ -23,7 +23,7 @@ LARGEST_MANIFEST = 4_000_000
 ACTIVE_S = 90.0
 MANIFEST = "manifest.json"
 ROWS = "trials.csv"
-# What the list links to, in this order, where it is there.
+# The files that the list links to, in this order, if they exist.
 LINKED = ("report.html", "REPORT.md", ROWS, "density.csv", "findings.json", MANIFEST)
 TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
@@ -49,7 +49,7 @@ _HEAD = re.compile(
 )
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-# What was measured, not derived: large, and read by `make report` only.
+# Raw data: large, and read by `make report` only.
 _NOT_SERVED = ("raw", "warm-up", "abandoned")
 
 
@@ -66,7 +66,7 @@ def policy(path: Path) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ListedRun:
     """A run for the list. ``trials`` and ``valid`` None: it has no rows of trials."""
 
     name: str
@@ -83,12 +83,12 @@ class Runs:
 
     def __init__(self, results: Path) -> None:
         self._results = results
-        self._known: dict[str, tuple[tuple[object, ...], Run]] = {}
+        self._known: dict[str, tuple[tuple[object, ...], ListedRun]] = {}
 
-    def newest(self) -> tuple[Run, ...]:
+    def newest(self) -> tuple[ListedRun, ...]:
         """The newest first."""
         folders = sorted(self._folders(), key=lambda folder: folder.name, reverse=True)[:MOST_RUNS]
-        known: dict[str, tuple[tuple[object, ...], Run]] = {}
+        known: dict[str, tuple[tuple[object, ...], ListedRun]] = {}
         for folder in folders:
             files = tuple(name for name in LINKED if (folder / name).is_file())
             state = (files, _changed(folder / MANIFEST), _changed(folder / ROWS))
@@ -142,12 +142,12 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def _read(folder: Path, files: tuple[str, ...]) -> Run:
+def _read(folder: Path, files: tuple[str, ...]) -> ListedRun:
     manifest = _manifest(folder / MANIFEST)
     experiment = manifest.get("experiment")
     experiment = experiment if isinstance(experiment, dict) else {}
     trials, valid = _rows(folder / ROWS)
-    return Run(
+    return ListedRun(
         name=folder.name,
         status=str(manifest.get("status", "unknown")),
         kind=str(experiment.get("kind", "loads" if "concurrencies" in experiment else "other")),

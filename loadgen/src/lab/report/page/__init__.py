@@ -11,7 +11,7 @@ from lab.report.page.by_load import by_load
 from lab.report.page.by_rank import by_rank
 from lab.report.page.figure import alone, png, stacked
 from lab.report.page.html import html
-from lab.report.page.looks import Looks
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.over_time import moments, over_time
 from lab.report.page.trials import Shown
 from lab.report.words import Content
@@ -25,9 +25,9 @@ __all__ = ["FIGURES", "NAME", "Shown", "build", "png"]
 def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     """The page of a run and of its trials, in their order; and its figures by name, each an SVG
     file that stands alone."""
-    looks = Looks.of(of.experiment.servers, of.rows)
-    places = by_load(of.rows, looks)
-    curves = tuple(by_rank([(one.row, one.curves) for one in shown], looks))
+    styles = LaneStyles.of(of.experiment.servers, of.rows)
+    places = by_load(of.rows, styles)
+    curves = tuple(by_rank([(one.row, one.curves) for one in shown], styles))
     files = {
         one.name: alone(one.svg)
         for one in (*(one for place in places for one in place.figures), *curves)
@@ -36,7 +36,7 @@ def build(of: Content, shown: Sequence[Shown]) -> tuple[str, Mapping[str, str]]:
     for one in shown:
         trial, marked = one.row.trial, moments(one.measurement.record)
         drawn = one.panels and tuple(
-            over_time(trial, one.row.server, one.panels, looks.servers, marked)
+            over_time(trial, one.row.server, one.panels, styles.servers, marked)
         )
         panels.append(drawn or ())
         if drawn:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import get_args
 
 from lab.judge.compare import Answer, Comparison
+from lab.judge.gates.generator import KEPT_UP
 from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
 from lab.report import comparison as texts
 from lab.report import verdicts, words
-from lab.report.page.by_load import Place
+from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import MOST, bullets, first_of, folded, inline, long_table, prose, table
 from lab.report.table import NOTHING, UNBOUND
@@ -22,16 +23,14 @@ HINT = (
     "and others to add them. Ctrl and the mouse wheel zoom, dragging moves, and a double click "
     "shows all again."
 )
-# As the judgement of open trials has it.
-KEPT = 0.99
 _MARKS = {"faster": "good", "slower": "bad"}
 _ORDER: tuple[Answer, ...] = get_args(Answer)
 
 
-def loudly(of: Content) -> str:
-    """What must be known before anything else is read."""
+def notices(of: Content) -> str:
+    """The notices that a reader must see first."""
     lines = []
-    for line in words.loud(of):
+    for line in words.notices(of):
         more = f'<a href="#{line.place}">{inline(line.more)}</a>.' if line.place else ""
         parts = (f"<strong>{inline(line.strong)}</strong>", inline(line.text), more)
         lines.append(" ".join(filter(None, parts)))
@@ -43,7 +42,7 @@ def loudly(of: Content) -> str:
 
 def question(of: Content) -> str:
     """The experiment's question, and what was expected before the run."""
-    asked = prose(words.question(of.experiment)).replace("<p>", '<p class="asked">')
+    asked = prose(words.question(of)).replace("<p>", '<p class="asked">')
     if not of.experiment.hypothesis.strip():
         return f"{asked}<p>No hypothesis was written down for this run.</p>"
     return f"{asked}<h3>Hypothesis</h3>{prose(of.experiment.hypothesis)}"
@@ -137,7 +136,8 @@ def _at_a_glance(of: Content) -> str:
         *("raw p95 there", "highest rate kept/s", "p95 there"),
     )
     said = (
-        '<p class="legend">Of the valid trials of this run. Kept: at least 99 % of what was '
+        '<p class="legend">Of the valid trials of this run. Kept: at least '
+        f"{KEPT_UP * 100:g} % of what was "
         f"offered was answered. {NOTHING}: none of them, or nothing that bounds. Latencies in "
         "ms.</p>"
     )
@@ -155,7 +155,7 @@ def _none_of(rows: Sequence[Row], mode: Mode, columns: int) -> tuple[str, ...]:
 def _keeps(load: Load) -> bool:
     if load.open_rps is None or load.offered_rps is None:
         return False
-    return load.open_rps.median >= KEPT * load.offered_rps
+    return load.open_rps.median >= KEPT_UP * load.offered_rps
 
 
 def _highest(load: Load) -> tuple[str, str, str, str]:
@@ -163,7 +163,7 @@ def _highest(load: Load) -> tuple[str, str, str, str]:
     if load.bound_rps and load.closed_rps:
         share = f"{load.closed_rps.median / load.bound_rps:.0%}"
     return (
-        texts.median_text(load.closed_rps, "achieved_rps"),
+        texts.median_text(load.closed_rps, "goodput_rps"),
         str(load.concurrency),
         share,
         texts.median_text(load.closed_p95_ms, "raw_p95_ms"),
@@ -185,7 +185,7 @@ def came_out(of: Content) -> str:
         parts.append("<h3>Comparisons</h3>")
         parts.append(first_of([_comparison(one) for one in of.comparisons], "comparisons", "".join))
         parts += [f'<p class="legend">{inline(line)}</p>' for line in texts.legend(of.comparisons)]
-    elif of.experiment.kind == "loads" and len(set(map(lane_of, of.rows))) == 1:
+    elif not of.changes_lab and len(set(map(lane_of, of.rows))) == 1:
         parts.append("<p>Only one server was measured: there is nothing to compare.</p>")
     parts.append(_at_a_glance(of))
     return "".join(parts) or "<p>No trial ended: nothing came out.</p>"
@@ -207,7 +207,7 @@ def _comparison(of: Comparison) -> str:
     return folded(summary, "".join(parts), is_open=surely and len(of.cells) <= MOST)
 
 
-def loads(of: Content, places: Sequence[Place]) -> str:
+def loads(of: Content, places: Sequence[FigureGroup]) -> str:
     """Throughput and latency against concurrency: figures, and the same as a table."""
     parts = []
     if places:

@@ -15,8 +15,8 @@ from lab.judge.grouping import bound_of, lane_of
 from lab.model import Row
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.lanes import in_rows
-from lab.report.page.looks import Looks
 from lab.report.page.palette import NEUTRAL
 from lab.report.page.quantity import (
     CROSS,
@@ -29,19 +29,19 @@ from lab.report.page.quantity import (
     invalid,
     layer,
     of_kind,
+    rows_by_load,
     title,
     with_interval,
 )
-from lab.report.page.quantity import by_load as each_load
 from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
-# Of a figure; its height grows with its legend.
+# The size of a figure. Its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FigureGroup:
     """The figures of one route and one engine."""
 
     route: str
@@ -54,21 +54,21 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
 
 
-def by_load(rows: Sequence[Row], looks: Looks) -> tuple[Place, ...]:
+def by_load(rows: Sequence[Row], styles: LaneStyles) -> tuple[FigureGroup, ...]:
     """The figures of every route and engine, as they first appear."""
     places = dict.fromkeys((row.route, row.engine) for row in rows)
     found = []
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        figures = (*_figures(RATES, here, looks, name), *_figures(TIMES, here, looks, name))
+        figures = (*_figures(RATES, here, styles, name), *_figures(TIMES, here, styles, name))
         if figures:
-            found.append(Place(route, engine, figures))
+            found.append(FigureGroup(route, engine, figures))
     return tuple(found)
 
 
 def _figures(
-    whats: Sequence[Quantity], rows: Sequence[Row], looks: Looks, name: str
+    whats: Sequence[Quantity], rows: Sequence[Row], styles: LaneStyles, name: str
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
     wanted = [what for what in whats if any(map(what.values, rows))]
@@ -84,10 +84,12 @@ def _figures(
     for what in wanted:
         mine = [row for row in rows if row.mode == what.mode]
         make = _lines if many else in_rows
-        yield make(what, mine, looks, name, units.scale(values))
+        yield make(what, mine, styles, name, units.scale(values))
 
 
-def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
+def _lines(
+    what: Quantity, rows: Sequence[Row], styles: LaneStyles, name: str, scale: Spec
+) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
     medians: list[Spec] = []
@@ -96,11 +98,11 @@ def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: 
         mine = [row for row in rows if lane_of(row) == lane]
         shift = (index - (len(lanes) - 1) / 2) * SHIFT_PX
         for metric, kind in what.metrics:
-            for load, of in each_load(mine):
+            for load, of in rows_by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
-    series = [*looks.series(lanes), *set_series]
+    series = [*styles.series(lanes), *set_series]
     encodings = spec.of_series(series, WIDTH, what.unit.label)
     line = spec.picked(encodings, "color", "opacity")
     dashed = {**line, **spec.picked(encodings, "strokeDash")}
@@ -144,7 +146,7 @@ def _lines(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: 
 def _set_lines(
     what: Quantity, rows: Sequence[Row], lanes: Sequence[str]
 ) -> tuple[list[Series], list[Spec], list[Spec]]:
-    """What was predicted and what was offered: entries of the legend with the points of their
+    """The predicted bound and the offered rate: entries of the legend with the points of their
     lines, and the points of bounds that each lane has for itself."""
 
     def points(name: str, values: Sequence[tuple[float, float]]) -> list[Spec]:
@@ -177,7 +179,7 @@ def _by_load(
 
 
 def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
-    """What the subtitle says of lines and shapes that are in no legend."""
+    """The subtitle: the lines and shapes that are in no legend."""
     if bounds:
         yield f"dotted: {what.bound_name}, in its server's colour"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):

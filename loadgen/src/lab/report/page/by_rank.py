@@ -12,16 +12,16 @@ from lab.report.comparison import cell_names
 from lab.report.page import spec, units
 from lab.report.page.by_load import HEIGHT, WIDTH, slug
 from lab.report.page.figure import Figure
-from lab.report.page.looks import Looks
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.spec import FAINT, GREY, Spec
 
-# Of answers took at most so long: an x of 10 is 90 %, of 100 it is 99 %.
+# The share of answers that took at most the value of y: x = 10 is 90 %, x = 100 is 99 %.
 _SHARE = "@==1?'0':@==2?'50 %':format(100-100/@,'.8~r')+' %'"
 # Named in the text of a figure.
 _NAMED = ((0.5, "50 %"), (0.99, "99 %"), (0.999, "99.9 %"))
 
 
-def by_rank(trials: Sequence[tuple[Row, Curves]], looks: Looks) -> Iterator[Figure]:
+def by_rank(trials: Sequence[tuple[Row, Curves]], styles: LaneStyles) -> Iterator[Figure]:
     """A figure for each load, as they first appear, and more than one where its lanes could not
     be told apart in it; trials without curves have none."""
     known = [(row, curves) for row, curves in trials if curves.corrected or curves.raw]
@@ -29,18 +29,18 @@ def by_rank(trials: Sequence[tuple[Row, Curves]], looks: Looks) -> Iterator[Figu
     names = cell_names(list(cells))
     for cell in cells:
         mine = [one for one in known if Cell.of(one[0]) == cell]
-        groups = looks.apart(list(dict.fromkeys(lane_of(row) for row, _ in mine)))
+        groups = styles.apart(list(dict.fromkeys(lane_of(row) for row, _ in mine)))
         for number, lanes in enumerate(groups, start=1):
             part = (number, len(groups)) if len(groups) > 1 else None
             of = [one for one in mine if lane_of(one[0]) in lanes]
-            yield _figure(cell, names, of, looks, part)
+            yield _figure(cell, names, of, styles, part)
 
 
 def _figure(
     cell: Cell,
     names: Mapping[Cell, str],
     trials: Sequence[tuple[Row, Curves]],
-    looks: Looks,
+    styles: LaneStyles,
     part: tuple[int, int] | None,
 ) -> Figure:
     """`part`: which figure of how many of this load."""
@@ -66,7 +66,7 @@ def _figure(
             })  # fmt: skip
             told.append(f"{name}: {_told(curve)}")
             ms += [value for _, value in curve.points]
-    series = looks.series(lanes, shapes=False)
+    series = styles.series(lanes, shapes=False)
     encodings = spec.of_series(series, WIDTH)
     line = spec.picked(encodings, "color", "opacity")
     grey: Spec = {"color": {"value": GREY}}
@@ -107,7 +107,7 @@ def _figure(
     return Figure(f"{name}-part-{part[0]}" if part else name, title, alt, own)
 
 
-def _layer(name: str, records: list[Spec], looks: Spec, encoding: Spec) -> Spec:
+def _layer(name: str, records: list[Spec], mark: Spec, encoding: Spec) -> Spec:
     """The curves of one kind; a pointer is told the point it is at."""
     share = _SHARE.replace("@", "datum.x")
     return {
@@ -118,7 +118,7 @@ def _layer(name: str, records: list[Spec], looks: Spec, encoding: Spec) -> Spec:
             {"calculate": f"datum.said+'\\n'+({share})+' within '"
                           f"+{units.MILLISECONDS.written('datum.y')}", "as": "tip"},
         ],
-        "mark": {"type": "line", "clip": True, **looks},
+        "mark": {"type": "line", "clip": True, **mark},
         "encoding": {**encoding, "detail": {"field": "id"}, "tooltip": {"field": "tip"}},
     }  # fmt: skip
 

@@ -7,7 +7,7 @@ from importlib import resources
 
 from lab.report.page import answers, made_with
 from lab.report.page import trials as each
-from lab.report.page.by_load import Place
+from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure
 from lab.report.page.markup import inline
 from lab.report.page.palette import DARK, LIGHT, variables
@@ -19,7 +19,7 @@ from lab.store.records import time_text
 def html(
     of: Content,
     shown: Sequence[each.Shown],
-    places: Sequence[Place],
+    places: Sequence[FigureGroup],
     curves: Sequence[Figure],
     over_time: Sequence[Sequence[tuple[str, Figure]]],
 ) -> str:
@@ -45,7 +45,7 @@ def html(
     return (
         f"{head(f'{name}: {run}', _style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
-        f'<p class="meta">{inline(_about(of))}</p>{answers.loudly(of)}</header>\n'
+        f'<p class="meta">{inline(_about(of))}</p>{answers.notices(of)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "

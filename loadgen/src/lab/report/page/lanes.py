@@ -8,7 +8,7 @@ from lab.judge.grouping import bound_of, lane_of, median_per_launch
 from lab.model import Row
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
-from lab.report.page.looks import Looks
+from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.quantity import (
     CROSS,
     HOLLOW,
@@ -24,12 +24,14 @@ from lab.report.page.spec import GREY, Spec
 
 WIDTH = 400
 ROW_PX, HIGH_ROW_PX = 24, 32
-# Of a row's name; what is longer is cut, and whole in the words of the figure.
+# The width of a row's name. A longer name is cut; the figure's text has it in full.
 NAME_PX = 190
 TICKS: Spec = {"type": "tick", "color": GREY, "thickness": 1.8, "size": 20}
 
 
-def in_rows(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale: Spec) -> Figure:
+def in_rows(
+    what: Quantity, rows: Sequence[Row], styles: LaneStyles, name: str, scale: Spec
+) -> Figure:
     """The figure of one quantity: its lanes below each other, with their medians at the end."""
     lanes = list(dict.fromkeys(map(lane_of, rows)))
     told: Spec = {"tooltip": {"field": "tip"}}
@@ -42,11 +44,11 @@ def in_rows(what: Quantity, rows: Sequence[Row], looks: Looks, name: str, scale:
     names: list[str] = []
     for lane in lanes:
         mine = [row for row in rows if lane_of(row) == lane]
-        look = looks.lanes[lane]
+        style = styles.lanes[lane]
         for metric, kind in what.metrics:
             at: Spec = {
                 "series": lane, "kind": kind, "x": mine[0].concurrency, "row": "",
-                "hue": spec.hue(look.hue), "shape": spec.SHAPES[look.shape],
+                "hue": spec.hue(style.hue), "shape": spec.SHAPES[style.shape],
             }  # fmt: skip
             if not list(what.dots(at, mine, metric)):
                 continue
@@ -98,7 +100,7 @@ def _one_load(rows: Sequence[Row]) -> bool:
 
 
 def _load(rows: Sequence[Row]) -> str:
-    """What all rows have in common."""
+    """The load and the server that all rows share."""
     first, one_load = rows[0], _one_load(rows)
     heads = (
         first.server if _one_server(rows) else "",

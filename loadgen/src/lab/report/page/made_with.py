@@ -1,4 +1,4 @@
-"""The last part of the page: under which conditions, with what, and how to run it again."""
+"""The last part of the page: the conditions, the machine, and how to repeat the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def what(of: Content) -> str:
 
 
 def fairness(of: Content) -> str:
-    """What was equal for all servers, and what makes them what they are."""
+    """The settings that are equal for all servers, and the ones that define each model."""
     manifest = of.manifest.fairness
     parts = []
     if manifest.unequal:
@@ -32,7 +32,7 @@ def fairness(of: Content) -> str:
         parts.append("<h3>Equal for all</h3>")
         rows = [(name, _value(name, value)) for name, value in manifest.equal.items()]
         parts.append(table("Equal for all servers", ("setting", "value"), rows, wide=(1,)))
-    return "".join(parts) or "<p>This version of the lab kept no fairness manifest.</p>"
+    return "".join(parts) or "<p>No setting of a server was read.</p>"
 
 
 def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> str:

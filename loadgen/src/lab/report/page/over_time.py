@@ -122,10 +122,10 @@ def _figure(
             "name": name,
             "data": {"values": values},
             "transform": [{"flatten": ["x", "y"]}],
-            "mark": {"type": "line", "clip": True, **looks},
+            "mark": {"type": "line", "clip": True, **mark},
             "encoding": encoding,
         }
-        for name, values, looks in parts
+        for name, values, mark in parts
         if values
     ]
     layers[-1]["params"] = [spec.zoom("x", "y"), spec.toggle()]

@@ -38,7 +38,7 @@ DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
 # none is left the hues again, as a second round.
 _OWN = ("fixed-pool", "virtual-threads", "event-loop", "netty", "netty-virtual")
 HUES = 7
-# What belongs to no server: bounds, the machine.
+# For bounds and the machine, which belong to no server.
 NEUTRAL = 7
 
 

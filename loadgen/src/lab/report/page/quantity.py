@@ -1,4 +1,4 @@
-"""What a figure by load shows: one number of trials, its bound, and each launch as data."""
+"""The data of a figure by load: one quantity of trials, its bound, and each launch."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lab.judge.intervals import MedianOf
 from lab.model import Row
 from lab.report.page import spec, units
 from lab.report.page.spec import Spec
+from lab.report.table import interval_text
 
 DOT_PX2 = 48
 DOTTED: Spec = {"type": "line", "strokeDash": spec.DASHES["dot"], "strokeWidth": 2}
@@ -20,7 +21,7 @@ CROSS: Spec = {**POINT, "filled": False, "shape": spec.CROSS, "strokeWidth": 1.3
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure: which trials, which of their numbers with the word for each, and their unit.
+    """One figure: its trials, their metrics with a word for each, and the unit.
 
     Points are rows of data for Vega-Lite: `at` with the value `y`, and a `tip` for the pointer.
     """
@@ -38,7 +39,7 @@ class Quantity:
 
     @property
     def bound_name(self) -> str:
-        """What the bound of this number is called."""
+        """The name of the bound of this quantity."""
         return "bound" if self.is_rate else "N / bound"
 
     def values(self, row: Row) -> list[float]:
@@ -93,12 +94,7 @@ class Quantity:
 
     def told(self, of: MedianOf | None) -> str:
         """A median with its interval."""
-        words = self.unit.words
-        if of is None:
-            return "no valid trial"
-        if of.interval is None:
-            return words(of.median)
-        return f"{words(of.median)} [{words(of.interval.low)}, {words(of.interval.high)}]"
+        return "no valid trial" if of is None else interval_text(of, self.unit.words)
 
     def alt(self, rows: Sequence[Row], lanes: Sequence[str]) -> str:
         """The medians in words."""
@@ -108,7 +104,7 @@ class Quantity:
             for metric, kind in self.metrics:
                 told = [
                     f"{load:,.0f} connections {self.told(median_per_launch(of, metric))}"
-                    for load, of in by_load(mine)
+                    for load, of in rows_by_load(mine)
                 ]
                 parts.append(f"{lane}{f' {kind}' if kind else ''}: {', '.join(told)}")
         return f"Medians over launches of valid trials. {'. '.join(parts)}."
@@ -132,7 +128,7 @@ TIMES = (
 )  # fmt: skip
 
 
-def by_load(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
+def rows_by_load(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
     """The rows of each load, by concurrency and rate."""
     found: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
@@ -149,12 +145,12 @@ def layer(name: str, values: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec
 
 
 def of_kind(points: Sequence[Spec], kind: str) -> list[Spec]:
-    """Those of one kind of latency, without invalid trials."""
+    """The points of one kind of latency, without invalid trials."""
     return [one for one in points if one["kind"] == kind and one.get("valid", True)]
 
 
 def invalid(points: Sequence[Spec]) -> list[Spec]:
-    """Those of invalid trials."""
+    """The points of invalid trials."""
     return [one for one in points if not one["valid"]]
 
 

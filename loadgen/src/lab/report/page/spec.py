@@ -16,7 +16,7 @@ type Spec = dict[str, Any]
 
 # Measured as vl-convert's own font; Arial has the same widths, so no reader's text overflows.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-# Of text at 11 px, on average.
+# The average width of a character at 11 px.
 CHAR_PX = 5.8
 LEGEND_PX = 15
 # Lines by name, and the grey ones behind them.
@@ -116,13 +116,13 @@ def of_series(series: Sequence[Series], width: float, unit: str = "") -> Spec:
 
 
 def columns(names: Sequence[str], width: float) -> int:
-    """How many entries of a legend stand beside each other."""
+    """The number of legend entries in a line."""
     longest = max((len(name) for name in names), default=1)
     return max(1, int(width // (CHAR_PX * longest + 36)))
 
 
 def legend_rows(names: Sequence[str], width: float) -> int:
-    """How many lines a legend has."""
+    """The number of lines of a legend."""
     return -(-len(names) // columns(names, width))
 
 

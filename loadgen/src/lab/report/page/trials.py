@@ -21,17 +21,14 @@ from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
-NO_PANELS = (
-    "This trial was run by a version of the lab that did not keep what its dashboard showed, so "
-    "there is nothing to draw over time."
-)
+NO_PANELS = "Its panels were not stored, so nothing is drawn over time."
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
 IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with all that the page shows of it; `panels` None: none were kept."""
+    """One trial with everything that the page shows; `panels` is None if none were stored."""
 
     row: Row
     measurement: Measurement
@@ -48,10 +45,7 @@ def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]
         "window of each trial, with the answers that Prometheus gave then.</p>"
     ]
     if not any(drawn):
-        parts = [
-            "<p>This run kept nothing of what its dashboard showed (it is from a version of the "
-            "lab that did not, or Prometheus did not answer): nothing is drawn over time.</p>"
-        ]
+        parts = ["<p>No panels were stored of this run, so nothing is drawn over time.</p>"]
     for one, its in zip(shown, drawn, strict=True):
         parts.append(_trial(one, its, alone=not any(drawn)))
     return "".join(parts)
@@ -220,7 +214,7 @@ def _accounting(row: Row) -> str | None:
 
 
 def validity(of: Content) -> str:
-    """Which trials may not be believed, and why; and what else a reader must know."""
+    """The invalid trials with their reasons, and the notes."""
     invalid = [row for row in of.rows if not row.valid]
     if invalid:
         valid = len(of.rows) - len(invalid)

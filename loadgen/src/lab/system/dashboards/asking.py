@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lab.system.dashboards.model import Dashboard, DashboardError, Question, Window
 from lab.system.prometheus import Line, Prometheus
 
-# What the provisioned data source says ("Scrape interval"); Grafana's rate interval is built
+# The "Scrape interval" of the provisioned data source; Grafana's rate interval is built
 # on it: grafana/provisioning/datasources/prometheus.yml.
 DATA_SOURCE_INTERVAL_S = 1.0
 QUERY_RESULT = re.compile(r"query_result\((.+)\)\s*")
@@ -19,7 +19,7 @@ VARIABLE = re.compile(r"\$(?!\d)(\w+)|\$\{(\w+)(?::\w+)?\}")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one query returned. ``where`` is dashboard/panel/ref, for messages."""
+    """The answer to one query. ``where`` is dashboard/panel/ref, for messages."""
 
     where: str
     expr: str
@@ -79,7 +79,7 @@ def resolve(
 def options(
     prometheus: Prometheus, question: Question, window: Window, variables: Mapping[str, str]
 ) -> list[str]:
-    """What Grafana offers for a variable, in its order; ``variables`` are those it asks by.
+    """The values Grafana offers for a variable, in its order; its query may use ``variables``.
     Raises LabUnreachable, DashboardError."""
     query = QUERY_RESULT.fullmatch(question.query)
     if query is None:

@@ -1,4 +1,4 @@
-"""What a dashboard's JSON says: panels and their queries, variables, the range it opens with."""
+"""The contents of a dashboard's JSON: panels and their queries, variables, the first range."""
 
 from __future__ import annotations
 

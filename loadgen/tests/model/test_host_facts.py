@@ -1,4 +1,4 @@
-from lab.store.host_file import host_facts
+from lab.model.host_facts import host_facts
 
 TOLD = r"""
 commit 0123abcd

@@ -1,5 +1,6 @@
-"""How a lane looks in every figure of a page: its server's hue and shape, its arm's line; a hue
-of its own where servers have more arms than that could tell apart."""
+"""The style of a lane in every figure of a page: its server's hue and shape, and its arm's line.
+
+If a server has more arms than lines can tell apart, every lane has a hue of its own."""
 
 from __future__ import annotations
 
@@ -19,29 +20,29 @@ MOST_ARMS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """`style` are classes of its line; two arms of one server differ in shape and line only, and
+class LaneStyle:
+    """`dash` is the class of its line; two arms of one server differ in shape and line only, and
     so do servers that share a hue."""
 
     hue: int
     shape: int
-    style: str
+    dash: str
 
     @property
     def line(self) -> tuple[int, str]:
         """What is seen of it where there are lines alone."""
-        return self.hue, self.style
+        return self.hue, self.dash
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """The look of every lane of a run, in the order they first appear, and its servers' hues."""
+class LaneStyles:
+    """The style of every lane of a run, in the order they first appear, and its servers' hues."""
 
-    lanes: Mapping[str, Look]
+    lanes: Mapping[str, LaneStyle]
     servers: Mapping[str, int]
 
     @classmethod
-    def of(cls, servers: Sequence[str], rows: Sequence[Row]) -> Looks:
+    def of(cls, servers: Sequence[str], rows: Sequence[Row]) -> LaneStyles:
         """Of a run of these servers."""
         numbers = colours(tuple(dict.fromkeys((*servers, *(row.server for row in rows)))))
         arms: dict[str, list[str]] = {}
@@ -61,10 +62,10 @@ class Looks:
 
     def series(self, lanes: Sequence[str], *, shapes: bool = True) -> tuple[Series, ...]:
         """These lanes as entries of a legend."""
-        looks = ((lane, self.lanes[lane]) for lane in lanes)
+        styles = ((lane, self.lanes[lane]) for lane in lanes)
         return tuple(
-            Series(lane, look.hue, look.style, SHAPES[look.shape] if shapes else None)
-            for lane, look in looks
+            Series(lane, style.hue, style.dash, SHAPES[style.shape] if shapes else None)
+            for lane, style in styles
         )
 
     def apart(self, lanes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -82,14 +83,14 @@ class Looks:
         return tuple(map(tuple, groups))
 
 
-def _of_server(number: int, nth: int) -> Look:
+def _of_server(number: int, nth: int) -> LaneStyle:
     """Of the nth of at most MOST_ARMS arms of a server. A hue that is used again, by an arm or by
     a server of the second round, has another shape and a broken line."""
     again, hue = divmod(number, HUES)
     style = "dash" if nth else "long" if again else ""
-    return Look(hue, (hue + nth + NEXT_ROUND * again) % len(SHAPES), style)
+    return LaneStyle(hue, (hue + nth + NEXT_ROUND * again) % len(SHAPES), style)
 
 
-def _nth(at: int) -> Look:
+def _nth(at: int) -> LaneStyle:
     """Of the lane with this number: hues in turn, then again with another line."""
-    return Look(at % HUES, at % len(SHAPES), STYLES[at // HUES % len(STYLES)])
+    return LaneStyle(at % HUES, at % len(SHAPES), STYLES[at // HUES % len(STYLES)])

@@ -1,0 +1,20 @@
+"""The judgement of the smoke tests on trials of a busy machine."""
+
+import pytest
+
+from support.stored import excused
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        (["late: 3 s"], True),
+        (["late: 3 s", "late: 4 s"], True),
+        (["late: 3 s", "toxics changed"], False),
+        (["toxics changed", "late: 3 s"], False),
+        ([""], False),
+        ([], False),
+    ],
+)
+def test_every_reason_must_be_an_allowed_one(reasons: list[str], expected: bool) -> None:
+    assert excused(reasons, ("late: ", "cold: ")) == expected
