@@ -20,7 +20,8 @@ from support.planned import experiment, planner, row
 
 SIMULATIONS = 10_000
 LAUNCHES = 6
-FAMILIES, LOADS = 1_000, 10
+# A family of ten answers takes more launches than one answer does.
+FAMILIES, LOADS, LAUNCHES_OF_FAMILY = 500, 10, 12
 LEAST_COVERAGE = 0.945
 MOST_FALSE = 0.025
 MOST_FALSE_OF_FAMILY = 0.05
@@ -93,8 +94,7 @@ def told(world: World, ratio: float, count: int = SIMULATIONS) -> Said:
 
 def one(a: Values, b: Values) -> CellComparison:
     """The comparison of two sides at one load, which had no p95."""
-    goodput, _ = compare(side(A, [a]), side(B, [b]), "a", "b").cells
-    return goodput
+    return compare(side(A, [a]), side(B, [b]), "a", "b").cells[0]
 
 
 def side(blank: Sequence[Row], loads: Sequence[Values]) -> list[Row]:
@@ -102,7 +102,7 @@ def side(blank: Sequence[Row], loads: Sequence[Values]) -> list[Row]:
     return [
         dataclasses.replace(of, achieved_rps=1000 * float(value), concurrency=load)
         for load, values in enumerate(loads, 1)
-        for of, value in zip(blank, values, strict=True)
+        for of, value in zip(blank, values, strict=False)
     ]
 
 
@@ -115,7 +115,7 @@ def _blank(server: str) -> tuple[Row, ...]:
     engine = of.engine_for("closed")
     return tuple(
         row(of.plan(server, engine, "closed", 1, None, launch=launch))
-        for launch in range(1, LAUNCHES + 1)
+        for launch in range(1, LAUNCHES_OF_FAMILY + 1)
     )
 
 
@@ -139,20 +139,30 @@ def test_a_difference_inside_the_margin_is_hardly_ever_called_one(world: World) 
     assert said.faster <= MOST_FALSE, said
 
 
-def test_in_a_family_of_answers_hardly_any_is_false() -> None:
-    """Ten loads, at each of which the ratio is just the margin, or 1: the worst that is true."""
-    for ratio in (1.0, 1 + MARGIN):
-        rng = np.random.default_rng([99, round(ratio * 1000)])
-        a, b = equal(rng, FAMILIES * LOADS)
-        in_a, in_b = (
-            np.exp(values).reshape(FAMILIES, LOADS, LAUNCHES) * factor
-            for values, factor in ((a, 1.0), (b, ratio))
-        )
-        false = 0
-        for x, y in zip(in_a, in_b, strict=True):
-            cells = compare(side(A, list(x)), side(B, list(y)), "a", "b").cells
-            false += any(cell.answer in ("faster", "slower") for cell in cells)
-        assert false / FAMILIES <= MOST_FALSE_OF_FAMILY, (ratio, false)
+def families(ratio: float, count: int = FAMILIES) -> list[list[str]]:
+    """The answers of families of ten loads, at each of which B is `ratio` times A."""
+    rng = np.random.default_rng([99, round(ratio * 1000)])
+    shape = (count, LOADS, LAUNCHES_OF_FAMILY)
+    a, b = np.exp(rng.normal(0, 0.02, shape)), ratio * np.exp(rng.normal(0, 0.02, shape))
+    return [
+        [cell.answer for cell in compare(side(A, list(x)), side(B, list(y)), "a", "b").cells]
+        for x, y in zip(a, b, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1 + MARGIN])
+def test_in_a_family_of_answers_hardly_any_is_false(ratio: float) -> None:
+    """At 1 nothing differs. At the margin nothing is beyond it, and that is the worst case."""
+    true = {"no difference", "inconclusive"}
+    if ratio > 1:
+        true |= {"differs", "differs, by less than 5 %"}
+    wrong = sum(not true.issuperset(family) for family in families(ratio))
+    assert wrong / FAMILIES <= MOST_FALSE_OF_FAMILY
+
+
+def test_in_a_family_of_answers_a_large_difference_is_found() -> None:
+    found = [answer for family in families(1.2, FAMILIES // 5) for answer in family]
+    assert found.count("faster") >= 0.9 * len(found)
 
 
 @pytest.mark.parametrize("world", [drifting, autocorrelated], ids=lambda world: world.__name__)

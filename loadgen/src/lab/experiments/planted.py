@@ -59,6 +59,7 @@ def read(asked: Asked) -> Found:
         servers=tuple(dict.fromkeys(case.server for case in chosen)),
         routes=tuple(dict.fromkeys(case.route for case in chosen)),
         concurrencies=tuple(dict.fromkeys(case.concurrency for case in chosen)),
+        modes=tuple(dict.fromkeys(case.mode for case in chosen)),
     )
     return whole, notes
 
@@ -67,9 +68,9 @@ def design(planner: Planner) -> Design:
     """Every case in the order of the file, `launches` times over (once at least), on the JVMs
     that run: one is fresh only where a case takes other settings of its container. Raises
     WordError."""
-    engine = planner.engine_for("closed")
     plans = []
     for name, case in _trials(planner.experiment):
+        engine = planner.engine_for(case.mode)
         plan = _plan(planner, engine, case)
         named = dataclasses.replace(plan, trial=name)
         engine.schedule(named, Path())
@@ -86,9 +87,9 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
     return planner.plan(
         case.server,
         engine,
-        "closed",
+        case.mode,
         case.concurrency,
-        None,
+        case.rate,
         route=case.route,
         duration_s=spike.total_s if spike else None,
         arm=case.name,
@@ -156,6 +157,8 @@ def _text(judged: _Judged) -> str:
 
 def _setting(case: Case) -> str:
     parts = [case.condition.text, f"{case.route} with {case.concurrency} connections"]
+    if case.rate is not None:
+        parts.append(f"{case.rate} req/s offered")
     if case.peak_extra:
         parts.append(f"{case.peak_extra} more for {PEAK_S} s")
     return ", ".join(parts)
