@@ -7,8 +7,8 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
-#   ONLY="static …"  only these parts: static python host downstream servers, and of the smoke test
-#                    core verbs kinds planted faults own frameworks
+#   ONLY="static …"  only these parts: static python truth host downstream servers, and of the smoke test
+#                    core verbs kinds planted queueing faults own frameworks
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
 # Full output of every step: .lab/test/<step>.log; of SUITE=long: .lab/test/long/<step>.log
@@ -29,7 +29,7 @@ case $suite in
   *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations\n' "$suite" >&2; exit 2 ;;
 esac
 
-parts=" static python host downstream servers core verbs kinds planted faults own frameworks long_planted long_routes long_explained long_sweep long_looked_at "
+parts=" static python truth host downstream servers core verbs kinds planted queueing faults own frameworks long_planted long_routes long_explained long_sweep long_looked_at "
 for part in $only; do
   if [[ $parts != *" $part "* ]]; then printf 'ONLY=%s is not a part; allowed:%s\n' "$part" "$parts" >&2; exit 2; fi
 done
@@ -89,6 +89,8 @@ part_static() {
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
 part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
+# The lab against oracles. Beside other steps, as it waits more than it computes.
+part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
 part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 # The core's models, but in quick the frameworks' too: one contract, held to by each.
@@ -99,7 +101,12 @@ part_servers() {
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
 # Nothing of this measures, so it runs side by side: half of it waits rather than computes.
-in_the_image() { part static; part python; part host; }
+in_the_image() {
+  part static
+  part python
+  if [[ $suite != quick ]]; then part truth; fi
+  part host
+}
 compiled() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.campaign import executors
+from lab.campaign import executors, truth
 from lab.campaign.density import density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
@@ -234,6 +234,12 @@ def _toxics_verb(verb: str) -> Verb:
     return do
 
 
+def _truth(argv: Sequence[str], environ: Environ) -> int:
+    """docs/truth.md, on standard output."""
+    sys.stdout.write(truth.page(truth.parse(read_words(argv, environ), _home(environ) / "results")))
+    return 0
+
+
 def _agent(argv: Sequence[str], environ: Environ) -> int:
     from lab.live.agent import service  # Here: only the agent needs a web server.
 
@@ -245,6 +251,7 @@ def _agent(argv: Sequence[str], environ: Environ) -> int:
 OF_RESULTS: Mapping[str, Callable[[Words, Path], object]] = {
     "report": parse_report,
     "compare": parse_compare,
+    "truth": truth.parse,
 }
 CHECKS: Mapping[str, Callable[[Words], object]] = {
     "executors": executors.parse,
@@ -257,6 +264,7 @@ VERBS: Mapping[str, Verb] = {
     "run": _run,
     "report": _of_results(report_verb),
     "compare": _of_results(compare_verb),
+    "truth": _truth,
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),
     "toxic": _toxics_verb("toxic"),

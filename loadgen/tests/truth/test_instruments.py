@@ -1,8 +1,8 @@
 """The load engines against a server that knows its own latencies, read as the lab reads them.
 
-A slow machine makes the server late as well. So nothing is expected of the script of latencies, only
-that an engine tells what the server's own log tells. An engine that waits for a CPU itself is late
-beyond that; a check that fails is made once more.
+A slow machine makes the server late as well. So nothing is expected of the script of latencies,
+only that an engine tells what the server's own log tells. An engine that waits for a CPU itself is
+late beyond that; a check that fails is made once more.
 """
 
 import bisect
@@ -141,7 +141,11 @@ def at(values: Sequence[float], share: float) -> float:
 def off(told: Latency | None, truth_ms: Sequence[float], share: float, most_ms: float) -> list[str]:
     """The percentiles that differ by more than allowed."""
     assert told is not None
-    percentiles = (("p50", 0.5, told.p50_ms), ("p95", 0.95, told.p95_ms), ("p99", 0.99, told.p99_ms))
+    percentiles = (
+        ("p50", 0.5, told.p50_ms),
+        ("p95", 0.95, told.p95_ms),
+        ("p99", 0.99, told.p99_ms),
+    )
     return [
         f"{name}: told {value} ms, true {at(truth_ms, of):.1f} ms"
         for name, of, value in percentiles

@@ -88,6 +88,9 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
     call: RouteCall = table.text("route", parse, DEFAULT_ROUTE)
     concurrency = table.whole("concurrency", 1, rules.MAX_CONNECTIONS, 0)
     extra = table.whole("peak_extra", 0, rules.MAX_CONNECTIONS, 0)
+    rate = table.whole("rate", 1, rules.MAX_RATE_RPS, 0) if "rate" in table.values else None
+    if rate is not None and extra:
+        raise table.refused(f"rate={rate}", "none beside peak_extra")
     case = Case(
         name=table.text("name", rules.name),
         server=table.text("server", rules.server(servers)),
@@ -101,12 +104,10 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
             generator_cpus=_cpus(table),
         ),
         peak_extra=extra,
-        rate=table.whole("rate", 1, rules.MAX_RATE_RPS, 0) if "rate" in table.values else None,
+        rate=rate,
         resource=table.text("resource", str) if "resource" in table.values else None,
         severity=_severity(table),
     )
-    if case.rate is not None and extra:
-        raise table.refused(f"rate={case.rate}", "none beside peak_extra")
     most = rules.max_concurrency(call.route, file_limit)
     return case, rules.held(call.route, file_limit) if concurrency + extra > most else None
 

@@ -110,16 +110,21 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
     return found
 
 
+def of_trials(experiment: Experiment) -> dict[str, Case]:
+    """The case of each trial, by the trial's name."""
+    return dict(_trials(experiment))
+
+
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """For each case and for all of them: how often the verdict named it right, and how often a
     wrong name came with high confidence. A trial without a verdict counts as not named."""
-    by_trial = dict(_trials(outcome.experiment))
+    by_trial = of_trials(outcome.experiment)
     found: list[Finding] = []
     judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
     for case in settings_of(Planted, outcome.experiment).cases:
         own = [(case, row) for of, row in judged if of == case]
         if own:
-            text = f"{case.name} ({_setting(case)}): {' or '.join(case.expected)} {_text(own)}"
+            text = f"{case.name} ({setting(case)}): {' or '.join(case.expected)} {_text(own)}"
             found.append(_finding(f"{NAME}: {case.name}", case.server, own, text))
     if judged:
         found.append(_finding(f"{NAME}: {ALL}", ALL, judged, _text(judged)))
@@ -155,7 +160,8 @@ def _text(judged: _Judged) -> str:
     return text
 
 
-def _setting(case: Case) -> str:
+def setting(case: Case) -> str:
+    """The conditions and the load of a case, for people."""
     parts = [case.condition.text, f"{case.route} with {case.concurrency} connections"]
     if case.rate is not None:
         parts.append(f"{case.rate} req/s offered")
