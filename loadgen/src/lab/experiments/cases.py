@@ -13,12 +13,13 @@ from lab.model.knobs import HOST, check_host, check_knob
 from lab.model.routes import RouteCall, parse
 from lab.model.toxic_words import parse_toxic
 
-KEY = "case"
+# What a case may expect of the verdict.
 ALLOWED = (*RESOURCES, NONE, UNKNOWN)
+# The rate of an open load, and what `make truth` counts by.
+OF_TRUTH = ("rate", "resource", "severity")
+KEY = "case"
 NEEDED = ("name", "server", "concurrency", "expected")
 KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "peak_extra")
-# What `make truth` counts by, and the rate of an open load.
-OF_TRUTH = ("resource", "severity", "rate")
 DEFAULT_ROUTE = "/downstream"
 # Docker's own least, and no machine has more.
 LEAST_CPUS, MOST_CPUS = 0.01, 999

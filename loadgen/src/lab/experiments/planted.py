@@ -118,7 +118,7 @@ def of_trials(experiment: Experiment) -> dict[str, Case]:
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """For each case and for all of them: how often the verdict named it right, and how often a
     wrong name came with high confidence. A trial without a verdict counts as not named."""
-    by_trial = of_trials(outcome.experiment)
+    by_trial = dict(_trials(outcome.experiment))
     found: list[Finding] = []
     judged = [(by_trial[row.trial], row) for row in outcome.rows if row.trial in by_trial]
     for case in settings_of(Planted, outcome.experiment).cases:
