@@ -207,6 +207,9 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE + "host = { NOFILE = 300 }\n", "host: NOFILE=300 is not allowed; allowed: a text"),
         (CASE + 'toxics = [{ TYPE = "lateny" }]\n', "TYPE=lateny is not allowed"),
         (CASE + "generator_cpus = 0\n", "generator_cpus=0 is not allowed; allowed: a number 0.01"),
+        (CASE + "rate = 0\n", "rate=0 is not allowed; allowed: a whole number 1..10000000"),
+        (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed; allowed: none beside peak"),
+        (CASE + "severity = 0\n", "severity=0 is not allowed; allowed: a number above 0"),
         (CASE + 'route = "/nosuch"\n', "route=/nosuch is not a route of the servers"),
     ],
 )

@@ -48,7 +48,7 @@ def read(asked: Asked) -> Found:
     load = read_load(asked, ("closed",), with_connections=False)
     modes = asked.settings.get("load.modes")
     if modes is not None and load.modes != ("closed",):
-        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed in this kind")
+        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed, and cases with a rate")
     every, notes = cases.read(asked)
     picked = asked.settings.each(PICKED, rules.one_of([case.name for case in every]))
     chosen = tuple(case for case in every if not picked or case.name in picked)
