@@ -236,7 +236,9 @@ def _toxics_verb(verb: str) -> Verb:
 
 def _truth(argv: Sequence[str], environ: Environ) -> int:
     """docs/truth.md, on standard output."""
-    sys.stdout.write(truth.page(truth.parse(read_words(argv, environ), _home(environ) / "results")))
+    sys.stdout.write(
+        truth.page(*truth.parse(read_words(argv, environ), _home(environ) / "results"))
+    )
     return 0
 
 

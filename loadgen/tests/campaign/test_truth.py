@@ -20,9 +20,9 @@ POOL = Case(
 LOCK = Case("lock", "b", "/downstream", 200, ("unknown",), rate=110, resource="a lock (novel)")
 
 
-def run_of(of: Experiment, folder: Path, *named: str) -> Path:
+def run_of(of: Experiment, folder: Path, *named: str, name: str = "truth") -> Path:
     """A run that was interrupted after so many trials, with these verdicts."""
-    run_dir = folder / "20260131T120000Z-truth"
+    run_dir = folder / f"20260131T120000Z-{name}"
     run_dir.mkdir()
     record = manifest.Manifest(
         run_dir.name, "interrupted", START, START, of, {"commit": "abc"}, {}, {}, {},
@@ -45,6 +45,19 @@ def test_every_measured_trial_is_held_against_its_case(tmp_path: Path) -> None:
     assert "03-pool-r2 | pool_size=20, /downstream with 200 connections | worker pool" in said
 
 
+def test_doses_are_a_part_of_it(tmp_path: Path) -> None:
+    plain = Case("plain", "a", "/downstream", 200, ("none",))
+    some = Case(
+        "some", "a", "/downstream", 200, ("none",), Condition(knobs={"pool_size": 9}), severity=0.1
+    )
+    of = experiment(kind="planted", own=Planted((plain, some)), launches=6)
+    run, doses = (run_of(of, tmp_path, *["none"] * 12, name=name) for name in ("x", "y"))
+    said = page(*parse({"RUN": run.name, "DOSES": doses.name}, tmp_path))
+    # These rows have no rates.
+    load = "a, as it is, /downstream with 200 connections"
+    assert f"| {load} | 10% | –, – | inconclusive 1× |" in said
+
+
 def test_another_kind_of_run_has_no_such_page(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="is not a run of planted cases"):
         page(run_of(experiment(), tmp_path))
@@ -52,6 +65,6 @@ def test_another_kind_of_run_has_no_such_page(tmp_path: Path) -> None:
 
 def test_the_run_is_named_by_its_word(tmp_path: Path) -> None:
     run_dir = run_of(experiment(), tmp_path)
-    assert parse({"RUN": run_dir.name}, tmp_path) == run_dir
+    assert parse({"RUN": run_dir.name}, tmp_path) == (run_dir,)
     with pytest.raises(LabError, match="EXP"):
         parse({"EXP": "truth"}, tmp_path)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
 from lab.errors import LabError
 from lab.experiments import planted
+from lab.experiments.cases import Case
 from lab.experiments.reading import refuse_unknown
-from lab.model import HIGH
-from lab.report import truth
+from lab.model import AS_IT_IS, HIGH, Experiment, Row
+from lab.report import doses, truth
 from lab.store import csv, manifest
 from lab.store.run_dir import find_run_dir
 
 
-def parse(words: Mapping[str, str], results: Path) -> Path:
-    """The folder of the run that `truth` is about. Raises WordError."""
-    refuse_unknown(words, ("RUN",), "truth")
-    return find_run_dir(results, "RUN", words.get("RUN", "latest"))
+def parse(words: Mapping[str, str], results: Path) -> tuple[Path, ...]:
+    """The folders of the runs that `truth` is about: of planted cases, and of doses where one is
+    given. Raises WordError."""
+    refuse_unknown(words, ("RUN", "DOSES"), "truth")
+    given = {"RUN": "latest", **words}
+    return tuple(
+        find_run_dir(results, word, given[word]) for word in ("RUN", "DOSES") if word in given
+    )
 
 
-def page(run_dir: Path) -> str:
-    """docs/truth.md, from the rows of the run, which need not be complete. Raises LabError."""
-    record = manifest.read(run_dir)
-    if record.experiment.kind != planted.KIND.name:
-        raise LabError(f"{run_dir.name} is not a run of planted cases: `make run EXP=truth`")
-    of_trial = planted.of_trials(record.experiment)
+def page(run_dir: Path, doses_dir: Path | None = None) -> str:
+    """docs/truth.md, from the rows of the runs, which need not be complete. Raises LabError."""
+    record, judged = _read(run_dir)
     trials = [
         truth.Planted(
             resource=case.resource or " or ".join(case.expected),
@@ -36,7 +39,29 @@ def page(run_dir: Path) -> str:
             row=row,
             strong=(row.confidence or 0.0) >= HIGH,
         )
-        for row in csv.read(run_dir / csv.NAME)
-        if (case := of_trial.get(row.trial)) is not None
+        for case, row in judged
     ]
-    return truth.text(record, trials)
+    text = truth.text(record, trials)
+    if doses_dir is None:
+        return text
+    record, judged = _read(doses_dir)
+    arms = [
+        doses.Arm(_load(case), case.severity or 0.0, tuple(row for of, row in judged if of == case))
+        for case in {case.name: case for case, _ in judged}.values()
+    ]
+    return f"{text}\n{doses.section(record, arms)}"
+
+
+def _read(run_dir: Path) -> tuple[manifest.Manifest[Experiment], list[tuple[Case, Row]]]:
+    record = manifest.read(run_dir)
+    if record.experiment.kind != planted.KIND.name:
+        raise LabError(f"{run_dir.name} is not a run of planted cases: `make run EXP=truth`")
+    of_trial = planted.of_trials(record.experiment)
+    rows = csv.read(run_dir / csv.NAME)
+    return record, [(of_trial[row.trial], row) for row in rows if row.trial in of_trial]
+
+
+def _load(case: Case) -> str:
+    """What cases that are compared have in common."""
+    plain = dataclasses.replace(case, condition=AS_IT_IS)
+    return f"{case.server}, {planted.setting(plain)}"

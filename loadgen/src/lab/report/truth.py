@@ -144,14 +144,21 @@ def _page(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
     )
 
 
+def made(of: Manifest) -> str:
+    """Which run it was, when, of which code, on which machine."""
+    commit = of.versions.get("commit") or "not recorded"
+    dirty = ", with changes" if of.versions.get("commit_dirty") else ""
+    return (
+        f"Run `{of.run}` ({of.status}), {times(of)}, commit {commit}{dirty}. Machine: "
+        f"{host(of.host)}."
+    )
+
+
 def _made(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
     valid = sum(one.row.valid for one in trials)
     nulls = sum(one.null for one in trials)
-    commit = of.versions.get("commit") or "not recorded"
-    dirty = ", with changes" if of.versions.get("commit_dirty") else ""
     yield (
-        f"Run `{of.run}` ({of.status}), {times(of)}, commit {commit}{dirty}. Machine: "
-        f"{host(of.host)}. {len(trials)} planted trials ([cases](../experiments/truth.toml)), "
+        f"{made(of)} {len(trials)} planted trials ([cases](../experiments/truth.toml)), "
         f"{valid} of them valid; {nulls} ({nulls / max(1, len(trials)):.0%}) plant nothing, or "
         "what no rule knows. An invalid trial still has a verdict, and counts."
     )
