@@ -1,10 +1,10 @@
 """The load engines against a server that knows its own latencies, read as the lab reads them.
 
 A slow machine makes the server late as well. So nothing is expected of the script of latencies,
-only that an engine tells what the server's own log tells. Between the two are the times in which the
-server has not yet seen a request, and the engine has not yet seen its answer. Where CPUs are short
-these are long, for any process that waits: a third one tells how long, and that much is allowed
-besides. A check that fails is made once more.
+only that an engine tells what the server's own log tells. Between the two are the times in which
+the server has not yet seen a request, and the engine has not yet seen its answer. Where CPUs are
+short these are long, for any process that waits: a third one tells how long, and that much is
+allowed besides. A check that fails is made once more.
 """
 
 import bisect
