@@ -16,17 +16,20 @@ newest() {
   printf '%s' "$found"
 }
 
-# measured NAME: a complete run of the experiment at this commit.
+complete() { grep -qs '"status": "complete"' "$results/$1/manifest.json"; }
+# measured NAME: a complete run of the experiment at this commit. It exits with 1 where a trial gave no
+# figures, as some that are planted do.
 measured() {
   local run
   run=$(newest "$1")
   if [[ -z $run ]]; then
-    make run EXP="$1"
-  elif ! grep -q '"status": "complete"' "$results/$run/manifest.json"; then
-    make run RESUME="$run"
-  else
+    make run EXP="$1" || true
+  elif complete "$run"; then
     printf 'results/%s: measured at this commit already\n' "$run"
+  else
+    make run RESUME="$run" || true
   fi
+  if ! complete "$(newest "$1")"; then fail "$1 is not complete; make truth goes on with it"; fi
 }
 
 unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS LAB_WORDS LAB_SETTING_NAMES
