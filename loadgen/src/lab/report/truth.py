@@ -21,6 +21,33 @@ LEAST_RECALL = 0.9
 NOVEL, NOTHING = "novel", "nothing"
 
 
+# What the tests in loadgen/tests/truth and loadgen/tests/smoke/test_queueing.py demand.
+_ORACLES = (
+    (
+        "comparisons of two servers",
+        "10,000 simulated ones in each of 5 worlds: equal, unequal and bimodal launches, a machine "
+        "that drifts or wanders",
+        "intervals hold the ratio in at least 94.5 %; a ratio at the margin is called faster in at "
+        "most 2.5 %; a family of 10 answers has a false one in at most 5 %",
+    ),
+    (
+        "load engines (wrk2 only where it is installed)",
+        "a server that logs its own latencies",
+        "p50, p95 and p99 within 1 % or 2 ms, plus waits for a CPU",
+    ),
+    (
+        "corrected tails of oha",
+        "the same server, stopped for 1 and 3 s",
+        "p50, p95 and p99 within 2 % or 2 ms, plus waits for a CPU",
+    ),
+    (
+        "`/block` on a pool of 40, open and closed",
+        "a simulated queue, which itself is held against mean value analysis and Erlang's formula",
+        "rate within 2 %, p95 within 10 %, where the CPUs are less than 90 % busy",
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Planted:
     """A trial of a planted case: what was planted (`resource`, with its `severity`), which verdicts
@@ -138,10 +165,15 @@ def _page(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
         "- A case says what is right. Where two answers are, both count as right, which makes "
         "recall look better."
     )
+    yield ""
+    yield "## The oracles"
+    yield ""
     yield (
-        "- The judge of comparisons, the load engines and the queueing oracle have tests of their "
-        "own: `make test SUITE=full` (parts truth and queueing)."
+        "These are tests (`make test SUITE=full`, parts truth and queueing), and `make truth` makes "
+        "this page only where they pass:"
     )
+    yield ""
+    yield from table(("what", "beside", "limit"), _ORACLES)
 
 
 def made(of: Manifest) -> str:
