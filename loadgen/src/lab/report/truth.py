@@ -169,7 +169,7 @@ def _page(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
     yield "## The oracles"
     yield ""
     yield (
-        "These are tests (`make test SUITE=full`, parts truth and queueing), and `make truth` makes "
+        "These are tests (`make test SUITE=full`, parts truth and queueing). `make truth` makes "
         "this page only where they pass:"
     )
     yield ""
