@@ -26,7 +26,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test dashboards lock
+.PHONY: help ready idle driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test truth dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -111,6 +111,9 @@ doctor: ## Say what this machine and the running lab can and cannot do
 
 test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 10 minutes, full 40
 	@.ci/test.sh
+
+truth: ## How often is the lab right? Oracles, then 217 planted trials, an hour; goes on where it stopped: docs/truth.md
+	@.ci/truth.sh
 
 dashboards: ## Build grafana/dashboards/*.json from their code
 	@$(TOOLS) -e PYTHONPATH=/lab/repo/grafana/src -v "$$PWD/grafana:/lab/repo/grafana" -w /lab/repo \

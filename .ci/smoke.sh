@@ -195,6 +195,11 @@ part_planted() {
   step smoke-bottlenecks one bottlenecks
   step smoke-bottlenecks-named pytest inside test_bottlenecks.py
 }
+# What queueing theory says of a pool, beside what is measured: test_queueing.py has the oracle.
+part_queueing() {
+  step smoke-queueing one drive run EXP=truth CASE=queue-05-closed,queue-2-closed,queue-09-open,queue-12-open DURATION=8s WARMUP=1s NAME=queueing
+  step smoke-queueing-oracle pytest inside test_queueing.py
+}
 part_faults() {
   step smoke-faults one planted
   step smoke-unequal one unequal
@@ -222,7 +227,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]="smoke interrupted" [verbs]="page resumed" [planted]=bottlenecks [faults]="faults unequal"
-  [kinds]="scripted searched spiked endured launched explained" [own]="tomcat nginx" [frameworks]=frameworks
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

@@ -7,8 +7,8 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
-#   ONLY="static …"  only these parts: static python host downstream servers, and of the smoke test
-#                    core verbs kinds planted faults own frameworks
+#   ONLY="static …"  only these parts: static python truth host downstream servers, and of the smoke test
+#                    core verbs kinds planted queueing faults own frameworks
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
 # Full output of every step: .lab/test/<step>.log; of SUITE=long: .lab/test/long/<step>.log
@@ -30,10 +30,11 @@ case $suite in
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
+parts=(static python host downstream servers)
 smoke=(core)
-if [[ $suite != quick ]]; then smoke+=(verbs kinds planted faults own frameworks); fi
+if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults own frameworks); fi
 if [[ $suite == long ]]; then smoke+=(long_planted long_routes long_explained long_sweep long_looked_at); fi
-parts=(static python host downstream servers "${smoke[@]}")
+parts+=("${smoke[@]}")
 for part in $only; do
   if [[ " ${parts[*]} " != *" $part "* ]]; then
     printf 'ONLY=%s is not a part of SUITE=%s; allowed: %s\n' "$part" "$suite" "${parts[*]}" >&2
@@ -96,6 +97,8 @@ part_static() {
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
 part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
+# The lab against oracles. Beside other steps, as it waits more than it computes.
+part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
 part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
@@ -106,7 +109,12 @@ part_servers() {
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
 # None of these steps measures, so two lanes run side by side: half of the work is waiting.
-in_the_image() { part static; part python; part host; }
+in_the_image() {
+  part static
+  part python
+  if [[ $suite != quick ]]; then part truth; fi
+  part host
+}
 compiled() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi

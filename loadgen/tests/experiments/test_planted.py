@@ -61,6 +61,13 @@ def test_launches_are_rounds_without_fresh_jvms() -> None:
     assert [plan.arm for plan in made] == ["pool", "calm", "pool", "calm"]
 
 
+def test_a_case_with_a_rate_is_an_open_load() -> None:
+    full = Case("full", "a", "/downstream", 200, ("unknown",), rate=550, severity=1.1)
+    closed, opened = plans(of(POOL, full))
+    assert (closed.mode, closed.offered_rps) == ("closed", None)
+    assert (opened.mode, opened.offered_rps, opened.concurrency) == ("open", 550, 200)
+
+
 def narrow_and_slow(rounds: int) -> tuple[Experiment, list[TrialPlan]]:
     """Two conditions of one server at one load."""
     narrow = Case("narrow-r2", "a", "/downstream", 100, ("Toxiproxy",))
@@ -147,6 +154,32 @@ def test_a_case_with_everything(files: Files) -> None:
     assert found.concurrencies == (200,)
 
 
+def test_an_open_case_says_what_was_planted_and_how_hard(files: Files) -> None:
+    found = files.experiment(HEAD + CASE + 'rate = 550\nresource = "a lock"\nseverity = 1.1\n')
+    (case,) = settings_of(Planted, found).cases
+    assert (case.mode, case.rate, case.resource, case.severity) == ("open", 550, "a lock", 1.1)
+    assert found.modes == ("open",)
+
+
+def test_the_truth_has_every_severity_and_enough_that_no_rule_knows() -> None:
+    found, notes = of_file({"EXP": "truth"}, Here(SERVERS, 20_000), SHIPPED)
+    assert isinstance(found, Experiment)
+    assert notes == ()
+    every = settings_of(Planted, found).cases
+    odd = [one for one in every if one.resource == "nothing" or "novel" in (one.resource or "")]
+    assert len(odd) >= len(every) / 5
+    for resource in ("worker pool", "downstream connections", "downstream timeout", "event loop"):
+        asked = {
+            (one.severity, one.mode)
+            for one in every
+            if one.resource == resource and one.severity in (0.9, 1.1, 2, 10)
+        }
+        assert len(asked) == 8, resource
+    for case in every:
+        # Less than it can give is no limit.
+        assert ("none" in case.expected) >= ((case.severity or 1) < 1), case.name
+
+
 def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
     text = HEAD + CASE + CASE.replace('"pool"', '"other"')
     found = files.experiment(text, CASE="other", LAUNCHES="10", DURATION="5s", ENGINE="oha")
@@ -168,6 +201,9 @@ def test_words_pick_cases_rounds_and_duration(files: Files) -> None:
         (CASE.replace("fixed-pool", "nosuch"), "server=nosuch is not a server of the lab"),
         (CASE.replace("worker pool", "bad luck"), "expected=bad luck is not allowed; allowed: wor"),
         (CASE.replace("200", "0"), "concurrency=0 is not allowed; allowed: a whole number 1..1000"),
+        (CASE + "rate = 0\n", "rate=0 is not allowed; allowed: a whole number 1..10000000"),
+        (CASE + "rate = 9\npeak_extra = 5\n", "rate=9 is not allowed; allowed: none beside peak"),
+        (CASE + "severity = 0\n", "severity=0 is not allowed; allowed: a number above 0"),
         (CASE + "knobs = { pool_size = 0 }\n", "knobs: pool_size=0: allowed 1..20000 (threads)"),
         (CASE + "knobs = { loops = 1 }\n", "knobs: loops is not a knob; allowed: pool_size"),
         (CASE + 'host = { PATH = "1" }\n', "host: PATH is not a setting of a container"),

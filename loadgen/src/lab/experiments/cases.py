@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from lab.errors import WordError
 from lab.experiments.reading import Asked, rules
 from lab.experiments.reading.tables import Table, tables
-from lab.model import AS_IT_IS, NONE, RESOURCES, Condition
+from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Mode
 from lab.model.knobs import HOST, check_host, check_knob
 from lab.model.routes import RouteCall, parse
 from lab.model.toxic_words import parse_toxic
 
+# What a case may expect of the verdict.
+ALLOWED = (*RESOURCES, NONE, UNKNOWN)
+# The rate of an open load, and what `make truth` counts by.
+OF_TRUTH = ("rate", "resource", "severity")
 KEY = "case"
 NEEDED = ("name", "server", "concurrency", "expected")
 KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "spin", "peak_extra")
@@ -26,8 +30,10 @@ LEAST_SPIN, MOST_SPIN = 0.01, 0.9
 @dataclass(frozen=True, slots=True)
 class Case:
     """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
-    one of `expected` (RESOURCES, NONE). `peak_extra` connections are opened at once in the
-    middle of the window (0: none)."""
+    one of `expected` (RESOURCES, NONE, UNKNOWN). `peak_extra` connections are opened at once in the
+    middle of the window (0: none). `rate` is that of an open load, in requests per second; None:
+    closed. `resource` is what was planted, in the words of the file; `severity` how much the load
+    asks of it, as a multiple of all it can give."""
 
     name: str
     server: str
@@ -36,12 +42,22 @@ class Case:
     expected: tuple[str, ...]
     condition: Condition = AS_IT_IS
     peak_extra: int = 0
+    rate: int | None = None
+    resource: str | None = None
+    severity: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.expected or set(self.expected) - {*RESOURCES, NONE}:
-            raise ValueError(f"expected are resources or {NONE}: {self.expected}")
+        if not self.expected or set(self.expected) - {*ALLOWED}:
+            raise ValueError(f"expected are of {', '.join(ALLOWED)}: {self.expected}")
         if self.concurrency < 1 or self.peak_extra < 0:
             raise ValueError("concurrency starts at 1, peak_extra at 0")
+        if self.rate is not None and self.peak_extra:
+            raise ValueError("a peak is beside a closed load")
+
+    @property
+    def mode(self) -> Mode:
+        """How its load is made."""
+        return "closed" if self.rate is None else "open"
 
 
 def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
@@ -65,15 +81,19 @@ def read(asked: Asked) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, str | None]:
     """A case, and what the machine holds where that is less than it asks for."""
-    unknown = [key for key in table.values if key not in KEYS]
+    unknown = [key for key in table.values if key not in (*KEYS, *OF_TRUTH)]
     if unknown:
-        raise WordError(f"{table.place}: {unknown[0]} is not a key; allowed: {', '.join(KEYS)}")
+        allowed = ", ".join((*KEYS, *OF_TRUTH))
+        raise WordError(f"{table.place}: {unknown[0]} is not a key; allowed: {allowed}")
     missing = [key for key in NEEDED if key not in table.values]
     if missing:
         raise WordError(f"{table.place}: {missing[0]} is missing")
     call: RouteCall = table.text("route", parse, DEFAULT_ROUTE)
     concurrency = table.whole("concurrency", 1, rules.MAX_CONNECTIONS, 0)
     extra = table.whole("peak_extra", 0, rules.MAX_CONNECTIONS, 0)
+    rate = table.whole("rate", 1, rules.MAX_RATE_RPS, 0) if "rate" in table.values else None
+    if rate is not None and extra:
+        raise table.refused(f"rate={rate}", "none beside peak_extra")
     case = Case(
         name=table.text("name", rules.name),
         server=table.text("server", rules.server(servers)),
@@ -88,16 +108,28 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
             spin=_number(table, "spin", LEAST_SPIN, MOST_SPIN),
         ),
         peak_extra=extra,
+        rate=rate,
+        resource=table.text("resource", str) if "resource" in table.values else None,
+        severity=_severity(table),
     )
     most = rules.max_concurrency(call.route, file_limit)
     return case, rules.held(call.route, file_limit) if concurrency + extra > most else None
 
 
 def _expected(table: Table) -> tuple[str, ...]:
-    given, allowed = table.values["expected"], (*RESOURCES, NONE)
+    given, allowed = table.values["expected"], ALLOWED
     if not isinstance(given, list) or not given:
         raise table.refused(f"expected={given!r}", f"a list of {', '.join(allowed)}")
     return tuple(table.read("expected", str(one), rules.one_of(allowed)) for one in given)
+
+
+def _severity(table: Table) -> float | None:
+    given = table.values.get("severity")
+    if given is None:
+        return None
+    if not isinstance(given, int | float) or isinstance(given, bool) or given <= 0:
+        raise table.refused(f"severity={given!r}", "a number above 0")
+    return float(given)
 
 
 def _knobs(table: Table) -> dict[str, int]:

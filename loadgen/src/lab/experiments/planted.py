@@ -48,7 +48,7 @@ def read(asked: Asked) -> ToMeasure:
     load = read_load(asked, ("closed",), with_connections=False)
     modes = asked.settings.get("load.modes")
     if modes is not None and load.modes != ("closed",):
-        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed in this kind")
+        raise modes.refuse(f"{modes.text} is not allowed; allowed: closed, and cases with a rate")
     every, notes = cases.read(asked)
     picked = asked.settings.each(PICKED, rules.one_of([case.name for case in every]))
     chosen = tuple(case for case in every if not picked or case.name in picked)
@@ -59,6 +59,7 @@ def read(asked: Asked) -> ToMeasure:
         servers=tuple(dict.fromkeys(case.server for case in chosen)),
         routes=tuple(dict.fromkeys(case.route for case in chosen)),
         concurrencies=tuple(dict.fromkeys(case.concurrency for case in chosen)),
+        modes=tuple(dict.fromkeys(case.mode for case in chosen)),
     )
     return whole, notes
 
@@ -67,9 +68,9 @@ def design(planner: Planner) -> Design:
     """Every case in the order of the file, `launches` times over (once at least), on the JVMs
     that run: one is fresh only where a case takes other settings of its container. Raises
     WordError."""
-    engine = planner.engine_for("closed")
     plans = []
     for name, case in _trials(planner.experiment):
+        engine = planner.engine_for(case.mode)
         plan = _plan(planner, engine, case)
         named = dataclasses.replace(plan, trial=name)
         engine.schedule(named, Path())
@@ -86,9 +87,9 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
     return planner.plan(
         case.server,
         engine,
-        "closed",
+        case.mode,
         case.concurrency,
-        None,
+        case.rate,
         route=case.route,
         duration_s=spike.total_s if spike else None,
         arm=case.name,
@@ -109,6 +110,11 @@ def _trials(experiment: Experiment) -> list[tuple[str, Case]]:
     return found
 
 
+def of_trials(experiment: Experiment) -> dict[str, Case]:
+    """The case of each trial, by the trial's name."""
+    return dict(_trials(experiment))
+
+
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """For each case and for all of them: how often the verdict named it right, and how often a
     wrong name came with strong evidence. A trial without a verdict counts as not named."""
@@ -118,7 +124,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     for case in settings_of(Planted, outcome.experiment).cases:
         own = [(case, row) for of, row in judged if of == case]
         if own:
-            text = f"{case.name} ({_setting(case)}): {' or '.join(case.expected)} {_text(own)}"
+            text = f"{case.name} ({setting(case)}): {' or '.join(case.expected)} {_text(own)}"
             found.append(_finding(f"{NAME}: {case.name}", case.server, own, text))
     if judged:
         found.append(_finding(f"{NAME}: {ALL}", ALL, judged, _text(judged)))
@@ -154,8 +160,11 @@ def _text(judged: _Judged) -> str:
     return text
 
 
-def _setting(case: Case) -> str:
+def setting(case: Case) -> str:
+    """The conditions and the load of a case, for people."""
     parts = [case.condition.text, f"{case.route} with {case.concurrency} connections"]
+    if case.rate is not None:
+        parts.append(f"{case.rate} req/s offered")
     if case.peak_extra:
         parts.append(f"{case.peak_extra} more for {PEAK_S} s")
     return ", ".join(parts)

@@ -12,7 +12,7 @@ from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
 from lab.model import Fairness, Json, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
-OWN = ("pool_size", "queue_bound", "loops", "block_the_loop")
+OWN = ("pool_size", "queue_bound", "loops", "block_the_loop", "lock_ms")
 # … but not on these: how many loops a model starts with is part of what it is.
 FREE = ("loops",)
 UNEQUAL = "unequal limits"

@@ -26,6 +26,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob("queue_bound", "requests", 0, 1_000_000, "requests that may wait for one; 0: no bound"),
     Knob("downstream_connections", "connections", 1, 60_000, "downstream calls at a time"),
     Knob("downstream_timeout_ms", "ms", 1, 600_000, "deadline of a downstream call"),
+    Knob("lock_ms", "ms", 0, 60_000, "a fault: a lock that each request holds so long; 0: none"),
     Knob("virtual_thread_parallelism", "carriers", 1, 256, "threads that carry virtual ones"),
 )
 

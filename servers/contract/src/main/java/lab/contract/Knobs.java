@@ -55,6 +55,7 @@ public final class Knobs {
     map.put(Settings.QUEUE_BOUND.name(), null);
     map.put(Settings.LOOPS.name(), null);
     map.put(Settings.BLOCK_THE_LOOP, null);
+    map.put(Settings.LOCK_MS.name(), null);
     map.putAll(fixed);
     knobs.forEach((name, knob) -> map.put(name, knob.current.getAsInt()));
     return map;

@@ -58,6 +58,9 @@ public record Settings(
   public static final IntOption DOWNSTREAM_TIMEOUT_MS =
       new IntOption("downstream_timeout_ms", 10_000, 1, 600_000);
 
+  /** No variable sets it: a fault to be found, which a server never starts with. */
+  public static final IntOption LOCK_MS = new IntOption("lock_ms", 0, 0, 60_000);
+
   static final String BLOCK_THE_LOOP = "block_the_loop";
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";

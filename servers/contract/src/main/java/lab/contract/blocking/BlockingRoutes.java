@@ -6,6 +6,7 @@ import lab.contract.Answer;
 import lab.contract.Bodies;
 import lab.contract.ModelContext;
 import lab.contract.Primes;
+import lab.contract.Route;
 import lab.contract.RouteCall;
 
 /** Does the routes' work on the calling thread, which may be of any kind. */
@@ -14,6 +15,7 @@ public final class BlockingRoutes implements AutoCloseable {
   private final Answer up;
   private final BlockingDownstream downstream;
   private final Aggregates aggregates;
+  private final OneLock lock;
 
   /** With the lab's own client of the downstream. */
   public BlockingRoutes(ModelContext context) {
@@ -30,6 +32,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this.up = Bodies.up(context.model());
     this.downstream = new BlockingDownstream(context, client);
     this.aggregates = new Aggregates(context);
+    this.lock = new OneLock(context.knobs());
   }
 
   /**
@@ -41,6 +44,9 @@ public final class BlockingRoutes implements AutoCloseable {
     Answer refusal = call.refusal();
     if (refusal != null) {
       return refusal;
+    }
+    if (call.route() != Route.HEALTH) {
+      lock.hold();
     }
     return switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"));

@@ -1,0 +1,97 @@
+"""A/A and doses, a part of docs/truth.md: is a difference found that is there, or one that is not?
+
+Each load has arms: some as they are, some with a dose that makes them slower by a known share. The
+first arm is compared with each other one, as two servers are, in groups of ROUNDS rounds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import batched
+
+from lab.judge.compare import compare
+from lab.model import Row
+from lab.report.markdown import table
+from lab.report.truth import made, share
+from lab.store.manifest import Manifest
+
+ROUNDS = 6
+NOTHING = ("no difference", "inconclusive")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The trials of an arm, one per round, in their order. `load` is what arms that are compared
+    have in common; `dose` is the share by which it is slower, 0 for none."""
+
+    load: str
+    dose: float
+    rows: tuple[Row, ...]
+
+
+def section(of: Manifest, arms: Sequence[Arm]) -> str:
+    """The part of the page. The same run gives the same text."""
+    return "".join(line + "\n" for line in _section(of, arms))
+
+
+def answers(a: Arm, b: Arm) -> list[str]:
+    """What is said of B in each group of rounds."""
+    found: list[str] = []
+    for rounds in batched(zip(a.rows, b.rows, strict=False), ROUNDS, strict=False):
+        if len(rounds) == ROUNDS:
+            in_a, in_b = (
+                [
+                    dataclasses.replace(row, launch=at, arm=None)
+                    for at, row in enumerate(side, start=1)
+                ]
+                for side in zip(*rounds, strict=True)
+            )
+            cells = compare(in_a, in_b, "a", "b").cells
+            # Of an open load the last one is that of p95.
+            found.append(cells[0 if in_a[0].mode == "closed" else -1].answer)
+    return found
+
+
+def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
+    yield "## A/A and doses"
+    yield ""
+    trials = [row for arm in arms for row in arm.rows]
+    yield (
+        f"{made(of)} {len(trials)} trials, {sum(row.valid for row in trials)} of them valid. An "
+        f"answer is of {ROUNDS} rounds. A dose is latency that makes each answer so much slower."
+    )
+    yield ""
+    rows, same, large = [], Counter[bool](), Counter[bool]()
+    for load in dict.fromkeys(arm.load for arm in arms):
+        first, *others = (arm for arm in arms if arm.load == load)
+        for arm in others:
+            said = answers(first, arm)
+            if not arm.dose:
+                same.update(answer not in NOTHING for answer in said)
+            elif arm.dose >= 2 * 0.05:
+                large.update(answer == "slower" for answer in said)
+            counts = ", ".join(f"{name} {n}×" for name, n in sorted(Counter(said).items()))
+            rows.append((load, f"{arm.dose:.0%}", _ratio(first, arm), counts))
+    header = ("load", "dose", "median ratio of goodput, of p95", "answers")
+    yield from table(header, rows)
+    yield ""
+    yield f"- A difference where there is none: {share(same[True], same.total())}."
+    yield f"- A dose of 10 % called slower: {share(large[True], large.total())}."
+
+
+def _ratio(a: Arm, b: Arm) -> str:
+    """The median over rounds of B / A, of goodput and of the p95 that counts."""
+    pairs = [(x, y) for x, y in zip(a.rows, b.rows, strict=False) if x.valid and y.valid]
+
+    def median(values: Sequence[tuple[float | None, float | None]]) -> str:
+        ratios = [y / x for x, y in values if x and y and math.isfinite(y / x)]
+        return f"{statistics.median(ratios):.3f}" if ratios else "–"
+
+    goodputs = median([(x.achieved_rps, y.achieved_rps) for x, y in pairs])
+    p95s = median([(x.p95_ms or x.raw_p95_ms, y.p95_ms or y.raw_p95_ms) for x, y in pairs])
+    return f"{goodputs}, {p95s}"
