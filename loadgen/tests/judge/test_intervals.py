@@ -132,46 +132,6 @@ def test_the_ratio_of_an_odd_number_is_the_one_in_the_middle() -> None:
     assert ratio_of([1.0, 2.0, 4.0], [3.0]) == RatioOf(3, 1, 1.5, None)
 
 
-def test_six_pairs_give_the_least_and_the_greatest_ratio() -> None:
-    # T is 0 in one of the 64 orders of signs: k = 1. The Walsh averages of the logarithms of 1, 2,
-    # 4, … 32 are 0, 1/2, 1, … 5 halves of log 4: 21 of them, and 2.5 log 2 in the middle.
-    of = ratio_of_pairs([10.0] * 6, [10.0 * 2**power for power in range(6)])
-    assert (of.count_a, of.count_b) == (6, 6)
-    assert of.ratio == pytest.approx(2**2.5)
-    assert of.interval is not None
-    assert of.interval.coverage == 1 - 2 / 64
-    assert (of.interval.low, of.interval.high) == pytest.approx((1.0, 32.0))
-
-
-def test_pairs_share_their_drift() -> None:
-    a = [1000.0 * 1.2**turn for turn in range(6)]
-    of = ratio_of_pairs(a, [1.1 * value for value in a])
-    assert of.interval is not None
-    assert (of.interval.low, of.interval.high) == pytest.approx((1.1, 1.1))
-    unpaired = ratio_of(a, [1.1 * value for value in a]).interval
-    assert unpaired is not None
-    assert unpaired.low < 1 < unpaired.high
-
-
-@pytest.mark.parametrize("count", [6, 9, 12])
-def test_the_ranks_of_pairs_are_what_scipy_says_of_the_exact_test(count: int) -> None:
-    ways = signed_rank_ways(count)
-    assert sum(ways) == 2**count
-    assert ways == ways[::-1]
-    # The pair with rank t alone is the other way round: T = t.
-    for t in range(1, count + 1):
-        differences = [-rank if rank == t else rank for rank in range(1, count + 1)]
-        p = wilcoxon(differences, method="exact").pvalue
-        assert p == pytest.approx(min(1, 2 * sum(ways[: t + 1]) / 2**count))
-
-
-def test_few_pairs_have_no_interval_and_sides_of_unlike_length_are_none() -> None:
-    assert ratio_of_pairs([1.0] * 5, [2.0] * 5) == RatioOf(5, 5, 2.0, None)
-    for a, b in (([], []), ([1.0], [1.0, 2.0]), ([0.0], [1.0]), ([1.0], [math.inf])):
-        with pytest.raises(ValueError, match="no "):
-            ratio_of_pairs(a, b)
-
-
 def test_turned_round_the_ratio_is_turned_over() -> None:
     a, b = [90.0, 101, 99, 103, 97, 100], [110.0, 112, 108, 115, 109, 111, 113]
     one, other = ratio_of(a, b), ratio_of(b, a)
