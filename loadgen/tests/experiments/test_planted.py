@@ -62,10 +62,11 @@ def test_launches_are_rounds_without_fresh_jvms() -> None:
 
 
 def test_a_case_with_a_rate_is_an_open_load() -> None:
-    full = Case("full", "a", "/downstream", 200, ("unknown",), rate=550, severity=1.1)
+    full = Case("full", "a", "/downstream", 200, ("unknown",), rate=550, duration_s=30)
     closed, opened = plans(of(POOL, full))
     assert (closed.mode, closed.offered_rps) == ("closed", None)
     assert (opened.mode, opened.offered_rps, opened.concurrency) == ("open", 550, 200)
+    assert (closed.duration_s, opened.duration_s) == (15, 30)
 
 
 def narrow_and_slow(rounds: int) -> tuple[Experiment, list[TrialPlan]]:
@@ -155,9 +156,12 @@ def test_a_case_with_everything(files: Files) -> None:
 
 
 def test_an_open_case_says_what_was_planted_and_how_hard(files: Files) -> None:
-    found = files.experiment(HEAD + CASE + 'rate = 550\nresource = "a lock"\nseverity = 1.1\n')
+    found = files.experiment(
+        HEAD + CASE + 'rate = 550\nduration = "11s"\nresource = "a lock"\nseverity = 1.1\n'
+    )
     (case,) = settings_of(Planted, found).cases
     assert (case.mode, case.rate, case.resource, case.severity) == ("open", 550, "a lock", 1.1)
+    assert (case.duration_s, found.duration_s) == (11, 8)
     assert found.modes == ("open",)
 
 

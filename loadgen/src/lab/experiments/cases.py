@@ -15,8 +15,8 @@ from lab.model.toxic_words import parse_toxic
 
 # What a case may expect of the verdict.
 ALLOWED = (*RESOURCES, NONE, UNKNOWN)
-# The rate of an open load, and what `make truth` counts by.
-OF_TRUTH = ("rate", "resource", "severity")
+# The rate of an open load, a window of its own, and what `make truth` counts by.
+OF_TRUTH = ("rate", "duration", "resource", "severity")
 KEY = "case"
 NEEDED = ("name", "server", "concurrency", "expected")
 KEYS = (*NEEDED, "route", "knobs", "toxics", "host", "generator_cpus", "spin", "peak_extra")
@@ -32,8 +32,9 @@ class Case:
     """A bottleneck that is planted: the trial is made under `condition`, and its verdict must be
     one of `expected` (RESOURCES, NONE, UNKNOWN). `peak_extra` connections are opened at once in the
     middle of the window (0: none). `rate` is that of an open load, in requests per second; None:
-    closed. `resource` is what was planted, in the words of the file; `severity` how much the load
-    asks of it, as a multiple of all it can give."""
+    closed. `duration_s` is the length of its window; None: that of the others. `resource` is what
+    was planted, in the words of the file; `severity` how much the load asks of it, as a multiple of
+    all it can give."""
 
     name: str
     server: str
@@ -43,6 +44,7 @@ class Case:
     condition: Condition = AS_IT_IS
     peak_extra: int = 0
     rate: int | None = None
+    duration_s: int | None = None
     resource: str | None = None
     severity: float | None = None
 
@@ -109,6 +111,7 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
         ),
         peak_extra=extra,
         rate=rate,
+        duration_s=table.text("duration", rules.seconds(1)) if "duration" in table.values else None,
         resource=table.text("resource", str) if "resource" in table.values else None,
         severity=_severity(table),
     )

@@ -91,7 +91,7 @@ def _plan(planner: Planner, engine: Engine, case: Case) -> TrialPlan:
         case.concurrency,
         case.rate,
         route=case.route,
-        duration_s=spike.total_s if spike else None,
+        duration_s=spike.total_s if spike else case.duration_s,
         arm=case.name,
         spike=spike,
         condition=case.condition,
