@@ -98,7 +98,11 @@ scripted() {
 # lab is as it was: the same limits and knobs for all.
 bottlenecks() {
   local name limit
-  drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=oha NAME=bottlenecks || return 1
+  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=oha) missed
+  "${plant[@]}" NAME=bottlenecks || return 1
+  missed=$(in_lab env PYTHONPATH=tests python -m support.planted_run bottlenecks) || return 1
+  printf 'missed: %s\n' "${missed:-none}"
+  if [[ -n $missed ]]; then "${plant[@]}" CASE="$missed" NAME=bottlenecks-again || return 1; fi
   for name in virtual-threads event-loop; do
     limit=$(docker inspect --format '{{range .HostConfig.Ulimits}}{{.Hard}}{{end}} {{.Config.Env}}' "$COMPOSE_PROJECT_NAME-$name-1")
     printf '%s: %s\n' "$name" "$limit"
@@ -182,7 +186,7 @@ part_verbs() {
 # Each kind of experiment, made small; what they left is looked at inside.
 part_kinds() {
   step smoke-scripted one scripted
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=1s WARMUP=1s ENGINE=oha NAME=searched
+  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=oha NAME=searched
   step smoke-spiked one drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 WARMUP=1s NAME=spiked
   step smoke-endured one drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 WARMUP=1s ENGINE=oha NAME=endured
   step smoke-launched one drive run EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=oha NAME=launched
@@ -226,7 +230,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 
 # The runs of each part, by name.
 declare -A runs=(
-  [core]="smoke interrupted" [verbs]="page resumed" [planted]=bottlenecks [faults]="faults unequal"
+  [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
   [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )

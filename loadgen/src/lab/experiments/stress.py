@@ -13,10 +13,11 @@ from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings
 from lab.experiments.order import STRAYED, Design, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN
+from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
 from lab.model import Finding, Row, TrialPlan, error_share, goodput
+from lab.store.csv import REASON_SEPARATOR
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -134,7 +135,10 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
             wanted = "it had ended" if load is None else f"{load} connections were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
-        problem = failure(stress, row, valid) if row.valid else gave_way(row)
+        if row.valid:
+            problem = failure(stress, row, valid)
+        else:
+            problem = gave_way(row) or too_slow(stress, row)
         if row.valid:
             valid.append(row)
         if problem is not None:
@@ -159,6 +163,17 @@ def gave_way(row: Row) -> str | None:
     if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+
+
+def too_slow(stress: Stress, row: Row) -> str | None:
+    """The p95 of a trial that is invalid only because its window is too short for its latencies,
+    where it is above the objective: that much its answers do show. Else None."""
+    p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
+    if p95_ms is None or p95_ms <= stress.objective.p95_ms:
+        return None
+    if not all(reason.startswith(TOO_SHORT) for reason in reasons):
+        return None
+    return f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short window"
 
 
 def _top(*loads: Row | None) -> int | None:

@@ -1,0 +1,30 @@
+"""The planted cases of a smoke test's run, each with its row.
+
+`python -m support.planted_run NAME` prints the names of the cases that run NAME did not name right,
+with commas: the smoke test plants them once more.
+"""
+
+import sys
+
+from lab.experiments.cases import Case
+from lab.experiments.kind import settings_of
+from lab.experiments.planted import Planted, right
+from lab.model import Experiment, Row
+from lab.store import manifest
+from lab.store.records import read_rows
+from support.stored import run_of
+
+
+def judged(name: str) -> list[tuple[Case, Row]]:
+    """Every case of the one run of that name, in the order of its file."""
+    run = run_of(name)
+    experiment = manifest.read(run).experiment
+    assert isinstance(experiment, Experiment)
+    rows = read_rows(run / "trials.csv", Row)
+    cases = settings_of(Planted, experiment).cases
+    assert [row.trial.partition("-")[2] for row in rows] == [case.name for case in cases]
+    return list(zip(cases, rows, strict=True))
+
+
+if __name__ == "__main__":
+    print(",".join(case.name for case, row in judged(sys.argv[1]) if not right(case, row)))
