@@ -11,6 +11,8 @@ from lab.model import Evidence, Standing
 # Nothing else limits a closed load that reached this share of N / R0: by Little's law its answers
 # took at most 1 / 0.93, so 7.5 % longer than R0.
 AT_LOAD_BOUND = 0.93
+# Below this share a resource that is full may be what the rest is lost to: the load is at the knee.
+CLEAR_OF_KNEE = 0.97
 # This share of an open load must be answered without an error. The validity gate (KEPT_UP) asks for
 # 99 % with errors, so this leaves 1 % for them.
 ANSWERED = 0.98
@@ -37,6 +39,11 @@ def answered(seen: SeenTrial) -> bool:
         and not seen.beyond_r0
         and not overloaded(seen.record, seen.reading)
     )
+
+
+def at_knee(seen: SeenTrial) -> bool:
+    """Whether a closed load that got its rate lost enough of it for something full to matter."""
+    return seen.record.plan.mode == "closed" and seen.at_load_bound < CLEAR_OF_KNEE
 
 
 def held_up(seen: SeenTrial) -> Iterator[str]:
