@@ -51,6 +51,15 @@ def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None
     assert judged(seen(), rps=985, usage=Usage(1, 1, 0.99, 0, 5, 9)).bottleneck == "none"
 
 
+@pytest.mark.parametrize(
+    ("rps", "busy", "strength"), [(940, 0.99, WEAK), (985, 0.99, STRONG), (940, 0.5, STRONG)]
+)
+def test_at_the_knee_of_a_full_machine_none_is_weak(rps: float, busy: float, strength: str) -> None:
+    found = judged(seen(), rps=rps, usage=Usage(1, 1, busy, 0, 5, 9))
+    assert (found.bottleneck, found.strength) == ("none", strength)
+    assert ("with host CPU full" in found.sentence) == (strength == WEAK)
+
+
 def test_what_nothing_full_explains_is_unknown() -> None:
     found = judged(seen(), rps=500)
     assert (found.bottleneck, found.strength) == ("unknown", "")
