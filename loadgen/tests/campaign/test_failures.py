@@ -263,7 +263,8 @@ def test_a_clock_that_is_set_during_a_trial_makes_it_invalid(
 ) -> None:
     ready.lab.system.at(15.0, lambda: setattr(ready.lab.system, "stepped_s", step_s))
     ready.run(servers=("a",), modes=("open",), concurrencies=(100, 200))
-    assert ready.column("valid") == [valid, "true"]
+    again = ["true"] if valid == "false" else []
+    assert ready.column("valid") == [valid, *again, "true"]
     if valid == "false":
         assert ready.rows[0]["invalid_reasons"].startswith(
             "the clock of the machine was set during the trial: it took 25.0 s, and "

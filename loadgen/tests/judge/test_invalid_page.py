@@ -13,7 +13,9 @@ from lab.judge import fairness
 from lab.judge.gates import by_accident, figures, generator, parts, server, steady, trial
 from lab.load import trial as load_trial
 from lab.load import warm
+from lab.load.measure import CLOCK_STEP_S
 from lab.load.warm import MAX_WARM_S
+from lab.model import CLOCK_SET, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
@@ -46,6 +48,11 @@ OTHERS = (
     f"{server.COLD}: the load engine ended early: x",
     f"oha did not end within {load_trial.OVERTIME_S:.0f} s after its time, and was stopped",
     "wrk2 did not end its warm-up in time, and was stopped",
+    f"{NOT_BACK}: it does not answer",
+    f"{NOT_BEGUN}: toxiproxy does not answer",
+    "oha ended with status 1: database or disk is full",
+    "oha was killed by SIGKILL: it said nothing",
+    f"{CLOCK_SET}: it took 10.0 s, and 13.0 s by the wall clock",
     "wrk2 opened 4 of 5 connections: they do not divide by 2 threads",
     "wrk2 calibrated 1 of its 2 threads: the latencies include the warm-up",
 )
@@ -132,6 +139,7 @@ def share(value: float) -> str:
         ("the generator sent late", f"more than {share(generator.LAG_SHARE)}"),
         ("the generator did not offer", f"{share(generator.KEPT_UP)} of offered"),
         ("the generator did not offer", f"{share(generator.BUSY_CONNECTIONS)} of the conn"),
+        ("the clock of the machine", f"more than {CLOCK_STEP_S:g} s"),
         ("the downstream was late", f"more than {parts.LEAST_LATE_MS:g} ms"),
         ("the downstream was late", f"more than {share(parts.LATE_SHARE)}"),
         ("… used all", f"at least {share(parts.PART_CPU)}"),

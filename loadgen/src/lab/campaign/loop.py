@@ -19,6 +19,7 @@ from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
+from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
@@ -115,7 +116,9 @@ class Loop:
         if total is None:
             count = f"at most {self.order.left([])} trials (invalid ones once more), each"
         rate = "closed load"
-        if any(mode == "open" for mode in self.record.experiment.modes):
+        if kind_of(self.record.experiment).changes_lab:
+            rate = "each in a condition of its own"
+        elif any(mode == "open" for mode in self.record.experiment.modes):
             offered = self.record.experiment.rate_rps
             rate = f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"
         scale = ""

@@ -93,8 +93,8 @@ def check_same_lab(
 
 def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Difference]]:
     """Each with what it is called."""
-    # make records the images of all services at once: whoever has PARTS has the servers' too.
-    images = (*PARTS, *image_ids(record), *image_ids(now))
+    servers = (name for name, one in record.servers.items() if not one.foreign)
+    images = (*PARTS, *servers, *image_ids(record), *image_ids(now))
     before = {"host": "the host's ", "images": "the image of ", "engine": "the load "}
     for one in between_labs(record, now, (), images):
         yield f"{before.get(one.kind, '')}{one.name}", one

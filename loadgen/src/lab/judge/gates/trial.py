@@ -23,6 +23,7 @@ from lab.judge.gates.server import (
 )
 from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
+    CLOCK_SET,
     NOT_BACK,
     Judgement,
     Measurement,
@@ -54,6 +55,7 @@ ACCIDENTS = (
     UNSTEADY,
     BACKLOG,
     LATE_DOWNSTREAM,
+    CLOCK_SET,
     "wrk2 calibrated ",
 )
 
