@@ -18,7 +18,7 @@ from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
-from support.fakes import record, snapshot
+from support.fakes import snapshot
 from support.planned import experiment, planner, row
 from support.runs import write_manifest
 
@@ -393,7 +393,7 @@ def folder_of(results: Path, of: Experiment, rows: list[Row]) -> Path:
     run_dir = write_manifest(results, experiment=of, servers=SNAPSHOTS)
     for plan in plans(of, rows):
         (run_dir / "raw" / plan.trial).mkdir(parents=True)
-        write_json(run_dir / "raw" / plan.trial / "trial.json", record(plan))
+        write_json(run_dir / "raw" / plan.trial / "plan.json", plan)
     return run_dir
 
 

@@ -22,7 +22,7 @@ from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, se
 from lab.experiments.order import STRAYED, Design, Planner
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf
-from lab.load.measure import RECORD
+from lab.load.measure import PLAN
 from lab.model import (
     AS_IT_IS,
     RESOURCES,
@@ -32,7 +32,6 @@ from lab.model import (
     Row,
     Snapshot,
     TrialPlan,
-    TrialRecord,
     goodput,
     strength_text,
 )
@@ -109,12 +108,11 @@ def design(planner: Planner) -> Design:
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """The answer of each step, and how each inquiry ended. Raises LabError without a manifest or a
-    trial.json."""
+    plan.json, which is written before the trial's load."""
     record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
     conditions = {
-        row.trial: read_json(outcome.raw(row) / RECORD, TrialRecord).plan.condition
-        for row in outcome.rows
+        row.trial: read_json(outcome.raw(row) / PLAN, TrialPlan).condition for row in outcome.rows
     }
     known = cores if isinstance(cores, int) else 1
     return told(outcome.experiment, outcome.rows, record.servers, known, conditions)
