@@ -59,16 +59,16 @@ def connections(seen: SeenTrial) -> Standing | None:
     )
 
 
+def past_deadline(seen: SeenTrial) -> Evidence | None:
+    """The downstream calls of the window that ended at the server's deadline."""
+    name, mine = "lab_downstream_calls_total", {"server": seen.server, "outcome": "timeout"}
+    return seen.total("calls past the deadline", "calls", name, **mine)
+
+
 def timeout(seen: SeenTrial) -> Standing | None:
     """The server's deadline for a downstream call."""
     every = seen.total("calls", "calls", "lab_downstream_calls_total", server=seen.server)
-    late = seen.total(
-        "calls past the deadline",
-        "calls",
-        "lab_downstream_calls_total",
-        server=seen.server,
-        outcome="timeout",
-    )
+    late = past_deadline(seen)
     limit = seen.record.before.setting("downstream_timeout_ms")
     if every is None or late is None or not seen.call.route.calls_downstream or not limit:
         return None

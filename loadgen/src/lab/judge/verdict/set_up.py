@@ -7,6 +7,7 @@ on them wait.
 
 from __future__ import annotations
 
+from lab.judge.verdict.downstream import past_deadline
 from lab.judge.verdict.evidence import SeenTrial, kept, value
 from lab.model import Standing
 
@@ -50,13 +51,7 @@ def connection_set_up(seen: SeenTrial) -> Standing | None:
     if "toxiproxy" not in known:
         return None
     made = seen.rate("set up", "connections per s", "lab_downstream_accepted_connections_total")
-    late = seen.total(
-        "calls past the deadline",
-        "calls",
-        "lab_downstream_calls_total",
-        server=seen.server,
-        outcome="timeout",
-    )
+    late = past_deadline(seen)
     plan = seen.record.plan
     waiting = sum(known.values())
     connections = plan.concurrency + (plan.spike.extra if plan.spike else 0)
