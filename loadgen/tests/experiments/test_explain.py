@@ -506,7 +506,7 @@ def test_a_suspected_host_cpu_that_is_confirmed_is_the_end_whatever_was_named() 
     )
 
 
-def test_more_connections_that_cannot_be_measured_are_left_out() -> None:
+def test_without_more_connections_that_were_to_be_measured_nothing_is_confirmed() -> None:
     def too_many(plan: TrialPlan, number: int) -> dict[str, Any]:
         found = cpu_bound(plan, number)
         late = {"valid": False, "invalid_reasons": "late"} if plan.condition.connections else {}
@@ -515,7 +515,7 @@ def test_more_connections_that_cannot_be_measured_are_left_out() -> None:
     rows = run(inquiry(own=Explain(6, 1)), too_many)
     assert sum(one.arm == "1-more" for one in rows) == 2
     text = told(inquiry(own=Explain(6, 1)), rows)[0].text
-    assert "confirmed: 20% of the CPUs taken away" in text
+    assert "inconclusive: 20% of the CPUs taken away" in text
     assert "2 measurements with more connections were invalid: late" in text
 
 

@@ -61,12 +61,24 @@ def test_a_late_tail_is_enough_where_a_pool_is_full() -> None:
     assert judged(seen(), **KNEE, corrected=tail, raw=tail, toxics=jitter).bottleneck == "none"
 
 
-def test_a_rate_that_is_answered_in_time_has_no_bottleneck_though_a_pool_is_full() -> None:
+def test_a_rate_that_is_answered_nearly_in_time_is_none_but_weak_where_a_pool_is_full() -> None:
     # The engine sends in bursts: wrk2's p95 of an answer of 200 ms is up to 257 ms.
     bursts = times(215, 257)
     found = judged(seen(*AT_THE_KNEE), **KNEE, corrected=bursts, raw=bursts)
+    assert (found.bottleneck, found.strength) == ("none", WEAK)
+    assert "in 215 ms on average, 200 ms expected, with worker pool full" in found.sentence
+    early = times(203, 257)
+    found = judged(seen(*AT_THE_KNEE), **KNEE, corrected=early, raw=early)
     assert (found.bottleneck, found.strength) == ("none", STRONG)
-    assert "982 measured, in 215 ms on average, 200 ms expected" in found.sentence
+
+
+def test_the_load_s_connections_are_a_rival_of_full_cpus_where_answers_are_in_time() -> None:
+    # 900 connections / 0.205 s = 4,390 of 4,950 req/s: no server could have had more of them.
+    found = judged(
+        seen(), rps=4390, concurrency=900, offered_rps=4950, usage=Usage(1, 1, 0.96, 0, 0.1, 9000),
+        corrected=times(2000, 3900), raw=times(205, 215),
+    )  # fmt: skip
+    assert (found.strength, "full as well" in found.sentence) == (WEAK, True)
 
 
 def test_what_waits_in_the_generator_counts() -> None:

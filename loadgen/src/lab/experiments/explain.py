@@ -85,7 +85,10 @@ class Inquiries(Design):
                 plan = self.planner.single(server, arm=ask.arm, condition=ask.condition)
                 # After the rate was chosen: it stays.
                 connections = ask.condition.connections or plan.concurrency
-                plan = dataclasses.replace(plan, concurrency=connections)
+                window = self.planner.single(server, connections)
+                plan = dataclasses.replace(
+                    plan, concurrency=connections, duration_s=window.duration_s
+                )
                 return self.planner.named(plan, len(done) + 1, digits=3)
         return None
 

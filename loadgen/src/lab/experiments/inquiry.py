@@ -329,6 +329,8 @@ def _tried(
     why = problem or "goodput cannot be told"
     if ratio is not None and change.takes:
         answer, why = answer_of_fall(ratio, dose, more)
+        if not_more and answer == "confirmed":
+            answer = "inconclusive"
         why += f"; {not_more}" if not_more else ""
     elif ratio is not None:
         answer, why = answer_of(ratio)

@@ -59,8 +59,8 @@ class Listed:
 
     `repeats`: a trial that is invalid by accident (`gates.by_accident`) is measured once more, and
     at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
-    more trials are repeated once REPEATS_IN_VAIN repeats in a row were invalid too: then it is no
-    accident, but the machine or the lab.
+    more trials of a launch are repeated once REPEATS_IN_VAIN of its repeats in a row were invalid
+    too: then it is no accident, but the machine or the lab.
     """
 
     plans: tuple[TrialPlan, ...]
@@ -82,18 +82,20 @@ class Listed:
 
     def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
         rows = {row.trial: row for row in done}
-        last = [row.valid for row in done if row.trial.endswith(AGAIN)][-REPEATS_IN_VAIN:]
-        repeats = self.repeats and (len(last) < REPEATS_IN_VAIN or any(last))
         for plan in self.plans:
             row, again = rows.get(plan.trial), f"{plan.trial}{AGAIN}"
             if row is None:
                 yield plan
-            elif repeats and again not in rows and _is_by_accident(row):
+            elif self.repeats and again not in rows and _may_repeat(row, done):
                 yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
 
 
-def _is_by_accident(row: Row) -> bool:
-    return by_accident(row.invalid_reasons.split(REASON_SEPARATOR))
+def _may_repeat(row: Row, done: Sequence[Row]) -> bool:
+    """Whether a trial was invalid by accident, and the last repeats of its launch were not all in
+    vain."""
+    repeats = [one.valid for one in done if one.launch == row.launch and one.trial.endswith(AGAIN)]
+    in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
+    return not in_vain and by_accident(row.invalid_reasons.split(REASON_SEPARATOR))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings
 from lab.experiments.order import STRAYED, Design, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, NOT_ITS_OWN, TOO_SHORT
+from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, NOT_ITS_OWN, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
-from lab.model import Finding, Row, TrialPlan, error_share, goodput
+from lab.model import NOT_BACK, Finding, Row, TrialPlan, error_share, goodput
 from lab.store.csv import REASON_SEPARATOR
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
 # So many trials of a load that do not hold it break it, and so many that say nothing of the server
-# leave it unknown. One that holds it is enough: noise may break a load, but it holds none.
+# leave it unknown. One that holds it is enough, so near its limit the search errs upwards.
 TRIES = 2
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
@@ -138,7 +138,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
         if row.valid:
             problem = failure(stress, row, valid)
         else:
-            problem = gave_way(row) or too_slow(stress, row)
+            problem = gave_way(row, after_miss=bool(misses)) or too_slow(stress, row)
         if row.valid:
             valid.append(row)
         if problem is not None:
@@ -158,22 +158,29 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     return Search(load, held, broken, why, stuck, strayed, len(misses))
 
 
-def gave_way(row: Row) -> str | None:
-    """The reason why an invalid trial shows that the server did not hold the load, else None."""
+def gave_way(row: Row, *, after_miss: bool) -> str | None:
+    """The reason why an invalid trial shows that the server did not hold the load, else None. A
+    server that was away before the load was sent shows that of the trial before (`after_miss`: it
+    had this load, and did not hold it), and else nothing."""
+    if NOT_BACK in row.invalid_reasons and not after_miss:
+        return None
     if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
         return None
     return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
 
 
 def too_slow(stress: Stress, row: Row) -> str | None:
-    """The p95 of a trial that is invalid only because its window is too short for its latencies,
-    where it is above the objective: that much its answers do show. Else None."""
+    """The p95 of a trial that is invalid only because its window is too short for its latencies, or
+    because goodput fell in it, where it is above the objective: that much its answers do show. Else
+    None."""
     p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
     if p95_ms is None or p95_ms <= stress.objective.p95_ms:
         return None
-    if not all(reason.startswith(TOO_SHORT) for reason in reasons):
+    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL)) for reason in reasons):
         return None
-    return f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short window"
+    return (
+        f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short or unsteady window"
+    )
 
 
 def _top(*loads: Row | None) -> int | None:

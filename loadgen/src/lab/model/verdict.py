@@ -25,7 +25,6 @@ RESOURCES = (
     "host CPU",
     "connections of the load",
     "generator",
-    "connections of the load",
 )
 # Verdicts that name no resource.
 NONE = "none"

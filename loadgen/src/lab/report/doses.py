@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import batched
 
-from lab.judge.compare import compare
-from lab.model import Row
+from lab.judge.compare import MARGIN, compare
+from lab.model import Row, goodput
 from lab.report.markdown import table
 from lab.report.truth import made, share
 from lab.store.manifest import Manifest
 
 ROUNDS = 6
-NOTHING = ("no difference", "inconclusive")
+UNTOLD = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,8 @@ def answers(a: Arm, b: Arm) -> list[str]:
                 ]
                 for side in zip(*rounds, strict=True)
             )
-            cells = compare(in_a, in_b, "a", "b").cells
-            # Of an open load the last one is that of p95.
-            found.append(cells[0 if in_a[0].mode == "closed" else -1].answer)
+            (cell,) = compare(in_a, in_b, "a", "b").cells
+            found.append(cell.answer)
     return found
 
 
@@ -67,14 +66,17 @@ def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
     )
     yield ""
     rows, same, large = [], Counter[bool](), Counter[bool]()
+    untold = every = 0
     for load in dict.fromkeys(arm.load for arm in arms):
         first, *others = (arm for arm in arms if arm.load == load)
         for arm in others:
             said = answers(first, arm)
             if not arm.dose:
-                same.update(answer not in NOTHING for answer in said)
-            elif arm.dose >= 2 * 0.05:
-                large.update(answer == "slower" for answer in said)
+                same.update(answer != "no difference" for answer in said if answer != UNTOLD)
+            elif arm.dose >= 2 * MARGIN:
+                large.update(answer == "slower" for answer in said if answer != UNTOLD)
+            untold += said.count(UNTOLD)
+            every += len(said)
             counts = ", ".join(f"{name} {n}×" for name, n in sorted(Counter(said).items()))
             rows.append((load, f"{arm.dose:.0%}", _ratio(first, arm), counts))
     header = ("load", "dose", "median ratio of goodput, of p95", "answers")
@@ -82,6 +84,7 @@ def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
     yield ""
     yield f"- A difference where there is none: {share(same[True], same.total())}."
     yield f"- A dose of 10 % called slower: {share(large[True], large.total())}."
+    yield f"- Not counted above, because inconclusive: {share(untold, every)}."
 
 
 def _ratio(a: Arm, b: Arm) -> str:
@@ -92,6 +95,6 @@ def _ratio(a: Arm, b: Arm) -> str:
         ratios = [y / x for x, y in values if x and y and math.isfinite(y / x)]
         return f"{statistics.median(ratios):.3f}" if ratios else "–"
 
-    goodputs = median([(x.achieved_rps, y.achieved_rps) for x, y in pairs])
+    goodputs = median([(goodput(x), goodput(y)) for x, y in pairs])
     p95s = median([(x.p95_ms or x.raw_p95_ms, y.p95_ms or y.raw_p95_ms) for x, y in pairs])
     return f"{goodputs}, {p95s}"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.errors import LabError
+from lab.errors import LabError, LabUnreachable
 from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST
 from lab.store.records import write_text
 from lab.system.host import Clock
@@ -55,7 +55,7 @@ class HostChanges:
             if clock.monotonic() >= until:
                 # Too late is not done later, behind the driver's back.
                 request.unlink(missing_ok=True)
-                raise LabError(
+                raise LabUnreachable(
                     f"the host did not answer within {DEADLINE_S:.0f} s: {_text(server, settings)}"
                 )
             clock.sleep(POLL_S)

@@ -38,6 +38,7 @@ SILENT = 0.1
 # the one between.
 LONG_STEP_S = 2.0
 UNSTEADY = "not steady"
+GOODPUT_FELL = f"{UNSTEADY}: goodput fell"
 STOPPED = "the server stopped answering"
 
 

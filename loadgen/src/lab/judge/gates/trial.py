@@ -25,6 +25,7 @@ from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
     CLOCK_SET,
     NOT_BACK,
+    NOT_BEGUN,
     Judgement,
     Measurement,
     Observation,
@@ -56,6 +57,7 @@ ACCIDENTS = (
     BACKLOG,
     LATE_DOWNSTREAM,
     CLOCK_SET,
+    NOT_BEGUN,
     "wrk2 calibrated ",
 )
 

@@ -42,8 +42,15 @@ def answered(seen: SeenTrial) -> bool:
 
 
 def at_knee(seen: SeenTrial) -> bool:
-    """Whether a closed load that got its rate lost enough of it for something full to matter."""
-    return seen.record.plan.mode == "closed" and seen.at_load_bound < CLEAR_OF_KNEE
+    """Whether a load that got its rate waited enough for something full to matter. A closed load
+    shows waits in its rate, an open load in its mean latency. True where nobody knows what to
+    expect of that."""
+    if seen.record.plan.mode == "closed":
+        return seen.at_load_bound < CLEAR_OF_KNEE
+    latency, expected_ms = seen.reading.corrected or seen.reading.raw, seen.expected_ms
+    if latency is None or expected_ms is None:
+        return True
+    return latency.mean_ms * CLEAR_OF_KNEE > expected_ms
 
 
 def held_up(seen: SeenTrial) -> Iterator[str]:

@@ -155,6 +155,7 @@ def _verdict(seen: SeenTrial) -> Verdict:
         full = any(one.strength == STRONG for one in ranked)
         doubted = doubted or (full if name == NONE else bool(unseen))
         missing += unseen
+    # Only listed: runs from before these queues were looked at have none of it.
     missing += set_up.missing(seen)
     if name == UNKNOWN:
         return _unknown(sentence, ranked, tuple(missing))
@@ -176,10 +177,16 @@ def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, bool, st
         full = [one for one in full if one.resource in _OF_THE_LOAD]
     if full:
         first = _inner(full)
+        # The connections of the load score so high only where the answers are in time: then nothing
+        # that is full keeps them busy.
         rivals = [
             one.resource
             for one in full
-            if one is not first and one.resource not in _explained_by(first)
+            if one is not first
+            and (
+                one.resource == "connections of the load"
+                or one.resource not in _explained_by(first)
+            )
         ]
         also = f" (full as well: {', '.join(rivals)})" if rivals else ""
         return first.resource, not rivals, _with(first.sentence + also, held_up)
