@@ -22,6 +22,7 @@ from lab.judge.compare import (
 from lab.judge.grouping import Cell, lane_of, loads, most_errors, per_launch, per_round
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import Mode, Row
+from lab.report.comparison import beside
 from support import planned
 from support.fakes import judged_row, measurement, plan
 
@@ -289,6 +290,8 @@ def test_loads_of_other_lengths_are_other_loads(length: str) -> None:
     longer = [dataclasses.replace(one, **{length: 77}) for one in side(STEADY)]
     found = compare(side(STEADY), longer, "a", "b")
     assert (found.cells, len(found.only_a), len(found.only_b)) == ((), 1, 1)
+    said = any("both sides need the same DURATION" in line for line in beside(found))
+    assert said == (length == "duration_s")
 
 
 def test_cells_of_one_side_only_are_listed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -111,6 +112,16 @@ def beside(of: Comparison) -> list[str]:
             )
     if not of.cells:
         lines.append("A and B have no load in common")
+    windows = {
+        (a.duration_s, b.duration_s)
+        for a in of.only_a
+        for b in of.only_b
+        if a.duration_s != b.duration_s and a == replace(b, duration_s=a.duration_s)
+    }
+    lines += [
+        f"the same loads have windows of {a} and {b} s: both sides need the same DURATION"
+        for a, b in sorted(windows)
+    ]
     return lines
 
 
