@@ -34,7 +34,9 @@ planted() {
       plant restarts faults "$faulty"
   } || status=1
   docker unpause "$(container_of "$faulty")" 2>/dev/null
-  wait "$bench" && return "$status"
+  # No trial is valid, and the bench says so.
+  if wait "$bench"; then return 1; fi
+  return "$status"
 }
 
 # Two servers with unlike limits, of which a JVM knows one and its container the other. Each row of
@@ -43,7 +45,7 @@ unequal() {
   local status=0
   plant ask PATCH "$faulty" /settings '{"downstream_timeout_ms": 9000}' &&
     docker update --cpus 0.9 "$(container_of "$faulty")" || return 1
-  drive bench SERVER=fixed-pool,"$faulty" CONC=60 MODE=closed DURATION=2s WARMUP=1s ENGINE=oha NAME=unequal || status=1
+  drive bench SERVER=fixed-pool,"$faulty" CONC=60 MODE=closed DURATION=2s WARMUP=1s ENGINE=oha NAME=unequal && status=1
   docker update --cpus "$(docker info --format '{{.NCPU}}')" "$(container_of "$faulty")" &&
     plant ask PATCH "$faulty" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.stored import excused
+from support.stored import excused, last_tries
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,8 @@ from support.stored import excused
 )
 def test_every_reason_must_be_an_allowed_one(reasons: list[str], expected: bool) -> None:
     assert excused(reasons, ("late: ", "cold: ")) == expected
+
+
+def test_of_a_trial_that_was_measured_again_the_last_try_counts() -> None:
+    rows = [{"trial": name} for name in ("01-a", "01-a-again", "02-b")]
+    assert [row["trial"] for row in last_tries(rows)] == ["01-a-again", "02-b"]

@@ -3,9 +3,11 @@
 import csv
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from lab.model import AGAIN
 
 # Fixtures of the smoke tests: whether a trial is valid but for a busy machine (valid, reasons, and
 # beginnings of reasons that are allowed too), an instant query of Prometheus, and a wait of so many
@@ -31,9 +33,18 @@ def run_of(name: str) -> Path:
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
+    """The rows of a run, without those that a busy machine made invalid and that were repeated."""
     with (run_of(name) / "trials.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+        return last_tries(list(csv.DictReader(file)))
 
 
 def trials_of(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run_of(name) / "trials.jsonl").read_text().splitlines()]
+    """As `rows_of`, from trials.jsonl."""
+    lines = (run_of(name) / "trials.jsonl").read_text().splitlines()
+    return last_tries([json.loads(line) for line in lines])
+
+
+def last_tries[T: Mapping[str, Any]](rows: Sequence[T]) -> list[T]:
+    """The rows of trials that were not measured again."""
+    names = {row["trial"] for row in rows}
+    return [row for row in rows if f"{row['trial']}{AGAIN}" not in names]
