@@ -23,6 +23,8 @@ if "LAB_SMOKE_RESULTS" not in os.environ:
 BUSY = (
     "the window began with a backlog: ",
     "cold JVM: the JIT compiler ran for ",
+    "not steady: ",
+    "the downstream was late by ",
     "the generator sent late, by ",
     "the generator was starved: its threads waited ",
 )
