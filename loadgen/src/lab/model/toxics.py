@@ -85,7 +85,9 @@ class Toxic:
     @property
     def added_latency_ms(self) -> float | None:
         """Mean milliseconds this toxic adds to a small message; None where that depends on
-        the traffic (bandwidth, slicer) or where the message is lost.
+        the traffic (bandwidth, slicer), where the message is lost, or where the toxic is on some
+        connections only: a closed load gets the sum of what each connection can have (N / mean R
+        is less), and the quick ones answer more often.
 
         A latency toxic waits L + U(-J, J), never less than 0, once per message and
         direction. Its mean is L for J <= L, else the mean of the uniform distribution cut
@@ -93,11 +95,10 @@ class Toxic:
         """
         if self.type == "slow_close" or self.toxicity == 0:
             return 0.0
-        if self.type != "latency":
+        if self.type != "latency" or self.toxicity < 1:
             return None
         latency, jitter = self.attribute("latency"), self.attribute("jitter")
-        mean = float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
-        return self.toxicity * mean
+        return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,9 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if record.plan.offered_rps is not None and bound >= record.plan.offered_rps:
         return
     # Connections that began at once answer in bursts, of which the window may have one too many.
-    burst = record.plan.concurrency if record.plan.mode == "closed" else 1
     # An error can come faster than the bound's response time.
     good_rps = goodput(reading)
-    if good_rps > bound * (1 + BOUND_SLACK) + burst / reading.window_s:
+    if good_rps > bound * (1 + BOUND_SLACK) + record.plan.concurrency / reading.window_s:
         yield (
             f"faster than the bound: {good_rps:.0f} req/s, and at most {bound:.0f} are possible "
             "(another server or a cache may have answered)"
