@@ -168,7 +168,7 @@ def test_littles_law_holds_within_its_tolerance(rps: float, holds: bool) -> None
 
 @pytest.mark.parametrize(("rps", "bursts"), [(545.5, 6), (637.0, 7)])
 def test_a_bound_leaves_room_for_one_burst_of_all_connections(rps: float, bursts: int) -> None:
-    # 1,000 connections that began at once and wait 2 s: 5 or 6 bursts in 11 s, 500 req/s on average.
+    # 1,000 connections that began at once and wait 2 s: 5 or 6 bursts in 11 s, 500 req/s in all.
     of = record(plan("closed", concurrency=1000, predicted_rps=500.0))
     said = reading(rps, window_s=11.0, corrected=None, raw=latency(1_000_000 / rps))
     found = [one for one in judge(measurement(of, said)).reasons if one.startswith("faster than")]
