@@ -52,7 +52,8 @@ def test_a_full_machine_does_not_limit_a_load_that_got_all_it_can_have() -> None
 
 
 @pytest.mark.parametrize(
-    ("rps", "busy", "strength"), [(940, 0.99, WEAK), (985, 0.99, STRONG), (940, 0.5, STRONG)]
+    ("rps", "busy", "strength"),
+    [(940, 0.99, WEAK), (940, 0.93, WEAK), (985, 0.99, STRONG), (940, 0.5, STRONG)],
 )
 def test_at_the_knee_of_a_full_machine_none_is_weak(rps: float, busy: float, strength: str) -> None:
     found = judged(seen(), rps=rps, usage=Usage(1, 1, busy, 0, 5, 9))

@@ -172,8 +172,8 @@ def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, bool, st
     beside: list[str] = []
     if had_all:
         # The load had all it can have: a full resource takes nothing away from it, or, at the knee,
-        # not yet much.
-        beside = [one.resource for one in full] if load.at_knee(seen) else []
+        # not yet much. There, what is nearly full may be what the rest was lost to.
+        beside = [one.resource for one in ranked if one.strength] if load.at_knee(seen) else []
         full = [one for one in full if one.resource in _OF_THE_LOAD]
     if full:
         first = _inner(full)
@@ -191,7 +191,7 @@ def _named(seen: SeenTrial, ranked: tuple[Standing, ...]) -> tuple[str, bool, st
         also = f" (full as well: {', '.join(rivals)})" if rivals else ""
         return first.resource, not rivals, _with(first.sentence + also, held_up)
     if had_all:
-        also = f", with {', '.join(beside)} full" if beside else ""
+        also = f", with {', '.join(beside)} full or nearly so" if beside else ""
         return NONE, not beside, _none(seen) + also
     if ranked and seen.reading.samples and ranked[0].strength:
         return ranked[0].resource, False, _with(ranked[0].sentence, held_up)
