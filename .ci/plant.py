@@ -88,8 +88,9 @@ def restarts(run: str, server: str) -> None:
         time.sleep(FIRST_CYCLE_S)
         ask("POST", server, "/restart")
         # The next one may begin between two looks; a JVM is back sooner than this.
-        over = time.monotonic() + BACK_S
-        until(lambda: not warms_up() or time.monotonic() > over, "the end of that warm-up")
+        back = time.monotonic() + BACK_S
+        while warms_up() and time.monotonic() < back:
+            time.sleep(LOOK_S)
 
 
 DO = {"trial": trial, "over": over, "toxic": toxic, "restarts": restarts, "ask": ask}

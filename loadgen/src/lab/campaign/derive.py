@@ -267,8 +267,8 @@ def _draw(folder: Path, figures: Mapping[str, str]) -> bool:
 
 
 def write_derived(path: Path, text: str, *, keep: bool) -> tuple[bool, str | None]:
-    """Write a derived file. Whether it was not there with this text; and, with `keep`, where what
-    was there is kept, if that was more than its beginning."""
+    """Write a derived file. Returns whether its text is new, and, with `keep`, the name of the
+    backup. There is no backup where the old text was the beginning of the new."""
     try:
         before = path.read_bytes()
     except FileNotFoundError:

@@ -13,7 +13,7 @@ from lab.model import AS_IT_IS, Demand, Experiment, TrialPlan, Warmth
 from lab.report.progress import Trials
 from lab.system.conditions import at_start
 
-# A JVM is warmed up with the load it will have, as far as a warm-up needs that many.
+# A JVM is warmed up with the load it will have, but with at most this many connections.
 WARM_CONNECTIONS = 1000
 # How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
 # trial: on a busy machine the compiler takes longer.
@@ -65,8 +65,8 @@ class MeasuredOnce:
         return self._warm[key]
 
     def demand(self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth) -> Demand | None:
-        """What a request costs; None of a cold JVM. Where it could not be told it is measured again
-        under another condition."""
+        """The cost of a request; None if the JVM is cold. A failed measurement is repeated under
+        another condition."""
         if warmth.cold:
             return None
         tried = (*key, plan.condition.text)

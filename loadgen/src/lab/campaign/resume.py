@@ -92,7 +92,7 @@ def check_same_lab(
 
 
 def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Difference]]:
-    """Each with what it is called."""
+    """Each difference, with a name for the user."""
     servers = (name for name, one in record.servers.items() if not one.foreign)
     images = (*PARTS, *servers, *image_ids(record), *image_ids(now))
     before = {"host": "the host's ", "images": "the image of ", "engine": "the load "}
@@ -105,7 +105,7 @@ def _differences(record: Manifest, now: Manifest) -> Iterator[tuple[str, Differe
 
 
 def unsure(record: Manifest, snapshots: Mapping[str, Snapshot]) -> Iterator[str]:
-    """What nothing tells of a run on a service that is not the lab's, for its notes."""
+    """Notes on facts that nobody can check of a service that is not the lab's."""
     for server, now in snapshots.items():
         if not now.foreign:
             continue
@@ -123,8 +123,8 @@ def _short(value: object) -> str:
 def still_running(
     run_dir: Path, rows: Sequence[Row], snapshots: Mapping[str, Snapshot]
 ) -> dict[str, tuple[int, str | None]]:
-    """Launch and arm of the fresh JVMs that still run, by server: those that the server's last
-    trial began on. A launch goes on with them, as if there had been no interruption. Raises
+    """The launch and arm of each fresh JVM that still runs, by server. It runs if the server's last
+    trial began on it. A launch goes on with them, as if there had been no interruption. Raises
     RawDataError without a trial.json."""
     found = {}
     for server, now in snapshots.items():

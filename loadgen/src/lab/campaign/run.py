@@ -1,4 +1,4 @@
-"""Begin a run of trials: what is there is read back, recorded and said, then the loop begins."""
+"""Begins a run of trials: reads the servers back, records and prints them, then starts the loop."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _notes(
 
 
 def _common(experiment: Experiment, snapshots: Mapping[str, Snapshot]) -> Fairness:
-    """What the servers have in common; where each is for itself nothing is unequal."""
+    """The settings that the servers share. If trials change the lab, servers are not compared."""
     common = compare(snapshots)
     if kind_of(experiment).changes_lab:
         common = dataclasses.replace(common, unequal={})

@@ -34,8 +34,8 @@ def begin(
     versions: Mapping[str, Json] | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Path, Manifest[Of]]:
-    """The folder of a new run, and its manifest, which is written. `versions` are those besides
-    the code's. Raises LabError."""
+    """The folder of a new run, and its manifest, which is written. `versions` are further versions,
+    such as the engine's. Raises LabError."""
     started_at = system.now()
     host = read_object(place.host_file)
     run_dir = new_run_dir(place.results, started_at, name)

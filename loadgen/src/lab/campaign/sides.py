@@ -262,7 +262,7 @@ def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
 def unlike(
     a: Run, b: Run, servers_a: Sequence[str], servers_b: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """In what two runs differ, as far as it touches these servers: (word, text) in the order of
+    """The differences of two runs that affect these servers: (word, text) in the order of
     WORD_OF. A run does not differ from itself in host, images and commit."""
     found = list(_servers(a, b, servers_a, servers_b))
     if a.name != b.name:

@@ -254,7 +254,7 @@ def _raised(
     condition: Callable[[int], Condition],
     bounds: bool,
 ) -> Lever | str:
-    """A whole number raised to `step`, and lifted to what is `enough`, both to `most` at most."""
+    """A whole number raised to `step`, and lifted to `enough`. Neither exceeds `most`."""
     step = min(most, step)
     if step <= value:
         return f"{name} is {value} already, the most there is"

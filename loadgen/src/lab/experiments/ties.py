@@ -44,10 +44,8 @@ def behind(resources: tuple[str, ...], after: Sequence[Row], now: Present) -> Ti
     name, count = Counter(row.bottleneck or UNKNOWN for row in after).most_common(1)[0]
     if name in resources or 2 * count <= len(after) or not _can_rise(name, now):
         return None
-    return (
-        *resources,
-        name,
-    ), f"together, for {name} was named with {' and '.join(resources)} changed"
+    why = f"together, for {name} was named with {' and '.join(resources)} changed"
+    return (*resources, name), why
 
 
 def no_room(

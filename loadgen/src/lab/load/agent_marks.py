@@ -13,7 +13,7 @@ from lab.system.stack import Stack
 
 class AgentMarks:
     """The trials of one run. A trial goes on without the agent, unseen live: after the first call
-    that it does not answer it is told nothing more of this trial, as every such call takes seconds.
+    that it does not answer, later calls of this trial are skipped, as each takes seconds.
     The next trial tries again. A warning says when the agent is lost, once until it is back."""
 
     def __init__(self, run: str, stack: Stack, warn: Callable[[str], None]) -> None:

@@ -214,32 +214,32 @@ def _targets(trials: Sequence[Planted]) -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "recall at every severity above 1",
-        "told",
+        "no target",
         count(lambda one: one.limiting, lambda one: one.right),
     )
     yield (
         "right of the strong names",
-        "told",
+        "no target",
         count(lambda one: one.strong and one.named != NONE, lambda one: one.right),
     )
     yield (
         "right of the strong *none*",
-        "told",
+        "no target",
         count(lambda one: one.strong and one.named == NONE, lambda one: one.right),
     )
     yield (
         "nothing planted: *none*",
-        "told",
+        "no target",
         count(lambda one: one.resource == NOTHING, lambda one: one.right),
     )
     yield (
         "novel fault: *unknown*, or another right answer",
-        "told",
+        "no target",
         count(lambda one: NOVEL in one.resource and one.expected != (NONE,), lambda one: one.right),
     )
     yield (
         "resource below its limit: *none*",
-        "told",
+        "no target",
         count(lambda one: (one.severity or 2) < 1, lambda one: one.right),
     )
 

@@ -23,7 +23,7 @@ from lab.system.jvm import another_jvm
 from lab.system.stack import Stack
 from lab.system.undo_log import UndoLog
 
-# The start time of no JVM.
+# Stands for "no JVM was running".
 NONE_RAN = -1
 
 
@@ -133,7 +133,7 @@ class Conditions:
             return
         fresh = _starting(state.host) != _starting(wanted)
         before = self._start_time(server) if fresh else NONE_RAN
-        # Before it is done: half of it may be when it fails.
+        # Set first, because a failed change may be half done.
         state.host = {**wanted}
         self._host_changes.change(server, wanted, clock)
         if fresh:
