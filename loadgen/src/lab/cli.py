@@ -107,7 +107,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
     # Per lab, as the lock is: labs beside each other may share a folder.
-    undo_log = home / "results" / f".changed.{environ.get('LAB_PROJECT') or 'lab'}.json"
+    lab = environ.get("LAB_PROJECT") or "lab"
     settings = given_settings(environ)
     with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
         place = Place(
@@ -117,9 +117,10 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             cores(),
             home / "grafana/dashboards",
             home / "results/.host-changes" / changes if changes else None,
-            undo_log if held else None,
-            settings,
-            source_ports(),
+            undo_log=home / "results" / f".changed.{lab}.json" if held else None,
+            warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
+            settings=settings,
+            ports=source_ports(),
         )
         system = System(held=held)
         system.catch_signals()

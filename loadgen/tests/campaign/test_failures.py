@@ -43,7 +43,8 @@ def again(ready: Bench, name: str) -> Bench:
     ready.lab.system.elapsed_s = 0.0
     ready.lab.system.processes.clear()
     ready.lab.system.started.clear()
-    return Bench(dataclasses.replace(ready.place, results=results), ready.lab)
+    place = dataclasses.replace(ready.place, results=results, warm_jvms=results / ".warm-jvms.json")
+    return Bench(place, ready.lab)
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
