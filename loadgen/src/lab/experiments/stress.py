@@ -13,7 +13,7 @@ from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings
 from lab.experiments.order import STRAYED, Design, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, NOT_ITS_OWN, TOO_SHORT
+from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, LATENCY_ROSE, NOT_ITS_OWN, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
 from lab.model import NOT_BACK, Finding, Row, TrialPlan, error_share, goodput
@@ -171,12 +171,12 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
 
 def too_slow(stress: Stress, row: Row) -> str | None:
     """The p95 of a trial that is invalid only because its window is too short for its latencies, or
-    because goodput fell in it, where it is above the objective: that much its answers do show. Else
-    None."""
+    because goodput fell or the latency rose in it, where it is above the objective: that much its
+    answers do show. Else None."""
     p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
     if p95_ms is None or p95_ms <= stress.objective.p95_ms:
         return None
-    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL)) for reason in reasons):
+    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for reason in reasons):
         return None
     return (
         f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short or unsteady window"
