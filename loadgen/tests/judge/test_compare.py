@@ -279,6 +279,24 @@ def test_it_is_said_what_each_side_lost_and_measured_again() -> None:
     )
 
 
+def test_a_window_that_was_made_longer_is_one_load() -> None:
+    """The window was too short for A in the first launch: both sides were measured again."""
+    sides = []
+    for values, first_is_valid in (((*STEADY, 101.0), False), ((101.0, *STEADY), True)):
+        rows = [
+            dataclasses.replace(one, trial=f"{one.launch:02d}", duration_s=34)
+            for one in side(values)
+        ]
+        short = dataclasses.replace(rows[0], duration_s=15, valid=first_is_valid)
+        sides.append([short, dataclasses.replace(rows[0], trial="01-again"), *rows[1:]])
+    comparison = compare(*sides, "a", "b")
+    [cell] = comparison.cells
+    assert (cell.cell.duration_s, cell.answer) == (34, "no difference")
+    assert comparison.family == compare_all([(("a", sides[0]), ("b", sides[1]))])[0].family == ALONE
+    assert (comparison.only_a, comparison.only_b, comparison.invalid_a) == ((), (), 1)
+    assert (cell.tries_a.again, cell.tries_b.again) == (1, 1)
+
+
 def test_a_cell_without_a_valid_trial_has_no_answer() -> None:
     a = [dataclasses.replace(one, valid=False) for one in side(STEADY)]
     [rps] = compare(a, side(STEADY), "a", "b").cells

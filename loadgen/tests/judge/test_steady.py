@@ -102,8 +102,8 @@ def test_latency_of_an_open_load_that_changes_is_a_reason_either_way() -> None:
 
 @pytest.mark.parametrize(("length", "seen"), [(2, False), (4, True), (6, True)])
 def test_when_a_burst_fell_decides_nothing(length: int, seen: bool) -> None:
-    # Late answers for some seconds: at the start of the window, or at its end. Two seconds of 15 are
-    # no trend, and in the percentiles.
+    # Late answers for some seconds, at the start of the window or at its end. Two seconds of 15 are
+    # no trend.
     times = [400.0 + at % 2 for at in range(length)] + [200.0 + at % 3 for at in range(15 - length)]
     early, late = judged(*opened(times)), judged(*opened(times[::-1]))
     assert (early.valid, late.valid) == (not seen, not seen)

@@ -41,9 +41,7 @@ def now_and_then(rng: Generator, size: tuple[int, ...]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("latencies", [even, long_tailed, now_and_then])
 # 14 req/s are the least that give p95 its samples in 15 s.
 @pytest.mark.parametrize(("rps", "window_s"), [(14, 15), (100, 4), (100, 28), (450, 15), (2000, 5)])
-def test_independent_latencies_are_one_state(
-    latencies: Latencies, rps: int, window_s: int
-) -> None:
+def test_independent_latencies_are_one_state(latencies: Latencies, rps: int, window_s: int) -> None:
     rng = np.random.default_rng([rps, window_s])
     of = record(plan("open", offered_rps=rps, predicted_rps=None))
     alarms = 0

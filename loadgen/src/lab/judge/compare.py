@@ -48,6 +48,7 @@ from lab.judge.grouping import (
     most_errors,
     per_launch,
     per_round,
+    without_shorter,
 )
 from lab.judge.intervals import (
     CONFIDENCE,
@@ -147,7 +148,8 @@ class Comparison:
 
 def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
-    family = Family(sum(len(_shared(a, b)) for (_, a), (_, b) in pairs), looks)
+    shared = (_shared(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
+    family = Family(sum(map(len, shared)), looks)
     return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
 
 
@@ -156,6 +158,8 @@ def compare(
 ) -> Comparison:
     """Every cell that both sides have, in A's order. `a` and `b` are the names of the sides; see
     `Side`. Without a family this comparison is one."""
+    invalid_a, invalid_b = (sum(not row.valid for row in rows) for rows in (rows_a, rows_b))
+    rows_a, rows_b = without_shorter(rows_a), without_shorter(rows_b)
     shared = _shared(rows_a, rows_b)
     family = family or Family(len(shared))
     compared = (
@@ -174,8 +178,8 @@ def compare(
         cells=tuple(compared),
         only_a=tuple(cell for cell in _cells(rows_a) if cell not in shared),
         only_b=tuple(cell for cell in _cells(rows_b) if cell not in shared),
-        invalid_a=sum(not row.valid for row in rows_a),
-        invalid_b=sum(not row.valid for row in rows_b),
+        invalid_a=invalid_a,
+        invalid_b=invalid_b,
     )
 
 
@@ -225,12 +229,11 @@ def compare_cell(
         )
     tries_a, tries_b = Tries.of(rows_a), Tries.of(rows_b)
     if answer != "inconclusive" and abs(tries_a.share - tries_b.share) > UNEVEN:
-        answer, why = "inconclusive", (
-            f"{tries_text(tries_a, tries_b)}: which launches were left out may decide the answer"
+        answer, why = (
+            "inconclusive",
+            (f"{tries_text(tries_a, tries_b)}: which launches were left out may decide the answer"),
         )
-    return CellComparison(
-        cell, metric, a, b, paired, ratio, answer, why, no_p95, tries_a, tries_b
-    )
+    return CellComparison(cell, metric, a, b, paired, ratio, answer, why, no_p95, tries_a, tries_b)
 
 
 def tries_text(a: Tries, b: Tries) -> str:

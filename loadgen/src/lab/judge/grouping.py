@@ -33,6 +33,18 @@ class Cell:
         return cls(*load, row.duration_s, row.warmup_s)
 
 
+def without_shorter(rows: Sequence[Row]) -> list[Row]:
+    """The rows without those in whose place their load was measured again in a longer window."""
+    again = {
+        (row.run, row.trial.removesuffix(AGAIN)): row.duration_s
+        for row in rows
+        if row.trial.endswith(AGAIN)
+    }
+    return [
+        row for row in rows if again.get((row.run, row.trial), row.duration_s) == row.duration_s
+    ]
+
+
 def lane_of(row: Row | TrialPlan) -> str:
     """The lane of a trial: its server, or server@arm where the server is in arms (of an A/A
     comparison, or of conditions that were changed on purpose)."""

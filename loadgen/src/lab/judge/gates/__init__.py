@@ -3,7 +3,13 @@
 `trial` judges a whole trial. The other modules hold its checks.
 """
 
-from lab.judge.gates.figures import NO_ANSWER, NO_SUCCESS, TOO_SHORT, needed_window_s
+from lab.judge.gates.figures import (
+    NO_ANSWER,
+    NO_SUCCESS,
+    TOO_SHORT,
+    needed_window_s,
+    wanted_window_s,
+)
 from lab.judge.gates.server import NOT_ITS_OWN
 from lab.judge.gates.steady import GOODPUT_FELL, LATENCY_ROSE, UNSTEADY
 from lab.judge.gates.trial import GAVE_WAY, by_accident, judge
@@ -20,4 +26,5 @@ __all__ = [
     "by_accident",
     "judge",
     "needed_window_s",
+    "wanted_window_s",
 ]

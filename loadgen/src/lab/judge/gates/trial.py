@@ -24,6 +24,7 @@ from lab.judge.gates.server import (
 from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
     CLOCK_SET,
+    DAMAGED,
     NOT_BACK,
     NOT_BEGUN,
     Judgement,
@@ -58,6 +59,7 @@ ACCIDENTS = (
     LATE_DOWNSTREAM,
     CLOCK_SET,
     NOT_BEGUN,
+    DAMAGED,
     "wrk2 calibrated ",
 )
 
