@@ -172,7 +172,7 @@ def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
     assert "series are missing" in str(read_trial(of, raw, [Jittery()]).judgement.notes)
     (raw / "series.jsonl.gz").write_bytes(b"not gzip")
     [reason] = read_trial(of, raw, [Jittery()]).judgement.reasons
-    assert reason.startswith("series.jsonl.gz: cannot be read: Not a gzipped file")
+    assert reason.startswith("damaged: series.jsonl.gz: cannot be read: Not a gzipped file")
 
 
 def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path: Path) -> None:

@@ -335,7 +335,7 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
 
 def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
     said = json.loads((results / NAME / "comparison.json").read_text())
-    assert (said["format_version"], said["margin"], said["confidence"]) == (3, 0.05, 0.95)
+    assert (said["format_version"], said["margin"], said["confidence"]) == (4, 0.05, 0.95)
     [of] = said["comparisons"]
     assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 2)
     # 7 rounds have 128 signs, of which k = 1 leaves out 2.

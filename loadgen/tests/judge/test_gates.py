@@ -183,7 +183,7 @@ def test_a_window_is_at_least_five_latencies_long(mode: Mode, rps: float) -> Non
     corrected = latency(9000) if mode == "open" else None
     valid(of, reading(rps, window_s=25.0, raw=latency(5400), corrected=corrected))
     assert invalid(of, reading(rps, window_s=15.0, raw=latency(5050), corrected=corrected)) == (
-        "the window is too short: 15 s for a mean latency of 5.05 s, and it must be 5 times as "
+        "the window is too short: 15 s for a mean latency of 5.05 s, and it must be 4.5 times as "
         "long (DURATION=28s would do)"
     )
 

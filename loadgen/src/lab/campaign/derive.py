@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
-from lab.errors import RawDataError
+from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, TrialKind
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
@@ -22,6 +22,7 @@ from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
+    DAMAGED,
     NOT_BACK,
     Curves,
     Experiment,
@@ -86,13 +87,14 @@ def read_trial(
     try:
         measurement = _own(measure(raw, engines), raw)
     except RawDataError as failure:
-        measurement = lost(raw, failure.said, measured.started_at, measured.servers)
+        problem = f"{DAMAGED}: {failure.said}"
+        measurement = lost(raw, problem, measured.started_at, measured.servers)
     observation = None
     try:
         observation = load_or_none(raw)
     except RawDataError as failure:
         if measurement.reading is not None:
-            problems = (*measurement.reading.problems, failure.said)
+            problems = (*measurement.reading.problems, f"{DAMAGED}: {failure.said}")
             reading = replace(measurement.reading, problems=problems)
             measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan.server)
@@ -123,6 +125,21 @@ def read_trials(
         except RawDataError:
             unreadable.append(raw.name)
     return trials, unreadable
+
+
+def judged_again(
+    run_dir: Path, engines: Sequence[Engine]
+) -> tuple[manifest.Manifest[Experiment], tuple[Row, ...]]:
+    """A run as it was measured, and its rows by the rules of this version, whatever version
+    measured them. Raises LabError where a trial of it has no raw data that can be read."""
+    record = manifest.read(run_dir)
+    trials, _ = folders(run_dir / "raw")
+    gone = sorted({*csv.trials(run_dir / csv.NAME)} - {raw.name for raw in trials})
+    if gone or not trials:
+        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
+        raise LabError(f"{run_dir.name} has {missing}: it cannot be judged again")
+    measured = as_measured(record, run_dir)
+    return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
 def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import Row, TrialPlan, error_share, goodput
+from lab.model import AGAIN, Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p95_ms", "raw_p95_ms"]
 
@@ -31,6 +31,18 @@ class Cell:
         """The cell of a trial."""
         load = row.route, row.engine, row.mode, row.concurrency, row.offered_rps
         return cls(*load, row.duration_s, row.warmup_s)
+
+
+def without_shorter(rows: Sequence[Row]) -> list[Row]:
+    """The rows without those in whose place their load was measured again in a longer window."""
+    again = {
+        (row.run, row.trial.removesuffix(AGAIN)): row.duration_s
+        for row in rows
+        if row.trial.endswith(AGAIN)
+    }
+    return [
+        row for row in rows if again.get((row.run, row.trial), row.duration_s) == row.duration_s
+    ]
 
 
 def lane_of(row: Row | TrialPlan) -> str:
@@ -76,6 +88,33 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
     """The median over launches; None where no valid row has a value."""
     values = per_launch(rows, metric)
     return median_of(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """The launches of one side at one load: `lost` have no valid trial, and `again` have none that
+    was valid at its first try."""
+
+    launches: int
+    again: int
+    lost: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Tries:
+        """Those of one side's rows at one load."""
+        at_first: dict[tuple[str, str | None, int], list[bool]] = {}
+        for row in rows:
+            tries = at_first.setdefault((row.run, row.arm, row.launch), [])
+            if row.valid:
+                tries.append(not row.trial.endswith(AGAIN))
+        found = at_first.values()
+        lost = sum(not tries for tries in found)
+        return cls(len(found), sum(not any(tries) for tries in found) - lost, lost)
+
+    @property
+    def share(self) -> float:
+        """The share of the launches that did not count at their first try."""
+        return (self.again + self.lost) / self.launches if self.launches else 0.0
 
 
 def bound_of(bounds: Iterable[float | None]) -> float | None:

@@ -41,6 +41,7 @@ from lab.model.result import (
 )
 from lab.model.trial import (
     CLOCK_SET,
+    DAMAGED,
     NOT_BACK,
     NOT_BEGUN,
     Exported,

@@ -12,6 +12,8 @@ from lab.model.verdict import Bound, Demand
 # How the problem of a trial begins that could not begin: its server was away, or another part.
 NOT_BACK = "the server did not come back"
 NOT_BEGUN = "the trial could not begin"
+# How the reason begins where a file of the trial is missing, cut off, or not in its format.
+DAMAGED = "damaged"
 # How the reason begins where the window's place in time is not known.
 CLOCK_SET = "the clock of the machine was set during the trial"
 
