@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -79,6 +79,22 @@ class Observation:
         known = [rise for rise in rises if rise is not None]
         return sum(known) if found and len(known) == len(rises) else None
 
+    def rate(self, name: str, **labels: str) -> float | None:
+        """By how much the counters with these labels rose per second, in sum, from the window's
+        opening to their last sample in it.
+
+        What comes after that sample is left out: the load ends with the window, so the next sample
+        already tells of rest. None where that is less than half of the window, where there is no
+        such counter in the window, and where one of them began, ended or started again in it.
+        """
+        rates = [
+            self._rate(series)
+            for series in self._matching(name, labels)
+            if series.times[0] < self.window[1] and series.times[-1] > self.window[0]
+        ]
+        known = [rate for rate in rates if rate is not None]
+        return sum(known) if rates and len(known) == len(rates) else None
+
     def steps(self, name: str, **labels: str) -> tuple[tuple[float, float, float], ...]:
         """(from, to, rise) between every two samples in the window, for the counters with these
         labels in sum. They are of one target, so they were scraped at the same times."""
@@ -138,6 +154,19 @@ class Observation:
             times, risen = (times[0] - 1e-3, *times), (0.0, *risen)
             opens = max(opens, times[0])
         return max(0.0, _at(times, risen, closes) - _at(times, risen, opens))
+
+    def _rate(self, series: Series) -> float | None:
+        opens, closes = self.window
+        times, values = series.times, series.values
+        if times[0] > opens or times[-1] < closes:
+            return None
+        last = bisect_right(times, closes) - 1
+        if times[last] - opens < (closes - opens) / 2:
+            return None
+        around = values[bisect_right(times, opens) - 1 : last + 2]
+        if any(now < before for before, now in pairwise(around)):
+            return None
+        return (values[last] - _at(times, values, opens)) / (times[last] - opens)
 
 
 def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float | None:
