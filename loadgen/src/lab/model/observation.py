@@ -84,8 +84,8 @@ class Observation:
         opening to their last sample in it.
 
         What comes after that sample is left out: the load ends with the window, so the next sample
-        already tells of rest. None where that is less than half of the window, where there is no
-        such counter in the window, and where one of them began, ended or started again in it.
+        already tells of rest. None where that is less than a quarter of the window, where there is
+        no such counter in the window, and where one of them began, ended or began again in it.
         """
         rates = [
             self._rate(series)
@@ -161,7 +161,7 @@ class Observation:
         if times[0] > opens or times[-1] < closes:
             return None
         last = bisect_right(times, closes) - 1
-        if times[last] - opens < (closes - opens) / 2:
+        if times[last] - opens < (closes - opens) / 4:
             return None
         around = values[bisect_right(times, opens) - 1 : last + 2]
         if any(now < before for before, now in pairwise(around)):
