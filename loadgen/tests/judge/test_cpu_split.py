@@ -136,11 +136,22 @@ def test_the_rest_after_the_load_is_not_in_its_rate() -> None:
     assert server(times, values) == pytest.approx(100)
 
 
+@pytest.mark.parametrize(
+    ("rise", "us"),
+    [
+        (0.1, 60 + 10),  # The load ended early: all of the rise was in the window.
+        (0.4, 60 + 40),  # As before.
+        (1.0, 60 + 40),  # As before; what came after the window is other work.
+    ],
+)
+def test_the_end_of_the_window_is_what_the_next_sample_allows(rise: float, us: float) -> None:
+    times, values = (1000.0, 1006.0, 1011.0), (0.0, 0.6, 0.6 + rise)
+    assert server(times, values) == pytest.approx(us)
+
+
 def test_the_load_before_the_window_is_not_in_its_rate() -> None:
     assert server((998.0, 1000.0, 1004.0, 1010.0), (0.0, 5.0, 5.4, 6.0)) == pytest.approx(100)
     assert server((996.0, 1004.0, 1010.0), (0.0, 0.8, 1.4)) == pytest.approx(100)
-    # A quarter of the window was seen: cAdvisor is read every two seconds, a window may have four.
-    assert server((999.5, 1002.5, 1010.5), (0.0, 0.3, 0.4)) == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +162,7 @@ def test_the_load_before_the_window_is_not_in_its_rate() -> None:
         ((999.0, 1005.0, 1011.0), (5.0, 0.4, 0.8)),  # or before the first.
         ((1001.0, 1003.0, 1007.0, 1011.0), (0.0, 0.4, 0.8, 1.2)),  # Began in it.
         ((997.0, 999.0, 1003.0, 1009.0), (0.0, 0.4, 0.8, 1.2)),  # Ended in it.
-        ((999.0, 1002.0, 1011.0), (0.0, 0.3, 1.2)),  # Less than a quarter of it was seen.
+        ((998.0, 1000.0, 1012.0), (0.0, 0.2, 1.4)),  # Has no sample in it.
     ],
 )
 def test_a_window_that_was_not_seen_whole_is_unknown(

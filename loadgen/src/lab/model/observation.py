@@ -80,12 +80,13 @@ class Observation:
         return sum(known) if found and len(known) == len(rises) else None
 
     def rate(self, name: str, **labels: str) -> float | None:
-        """By how much the counters with these labels rose per second, in sum, from the window's
-        opening to their last sample in it.
+        """By how much the counters with these labels rose per second of the window, in sum, under a
+        load that ends with the window.
 
-        What comes after that sample is left out: the load ends with the window, so the next sample
-        already tells of rest. None where that is less than a quarter of the window, where there is
-        no such counter in the window, and where one of them began, ended or began again in it.
+        The first sample after the window already tells of other work. So the rate up to the last
+        sample in the window is taken to hold until its end, but for no more than that next sample
+        has. None where there is no such counter in the window, where one of them began, ended or
+        began again in it, and where one has no sample in it.
         """
         rates = [
             self._rate(series)
@@ -158,15 +159,17 @@ class Observation:
     def _rate(self, series: Series) -> float | None:
         opens, closes = self.window
         times, values = series.times, series.values
-        if times[0] > opens or times[-1] < closes:
-            return None
         last = bisect_right(times, closes) - 1
-        if times[last] - opens < (closes - opens) / 4:
+        if times[0] > opens or times[-1] < closes or times[last] <= opens:
             return None
         around = values[bisect_right(times, opens) - 1 : last + 2]
         if any(now < before for before, now in pairwise(around)):
             return None
-        return (values[last] - _at(times, values, opens)) / (times[last] - opens)
+        seen_s, left_s = times[last] - opens, closes - times[last]
+        risen = values[last] - _at(times, values, opens)
+        if left_s > 0:
+            risen += min(risen * left_s / seen_s, values[last + 1] - values[last])
+        return risen / (closes - opens)
 
 
 def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float | None:
