@@ -348,9 +348,13 @@ at_rest "$parent"
 
 # --- lab.sh ready -----------------------------------------------------------------------
 # readied NAME=VALUE…: what `lab.sh ready` makes of these settings. The driver's image is there, and
-# answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on).
+# answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on). The engine
+# has FAKE_NCPU CPUs. With FAKE_CPUS (as `lscpu -p=CPU,CORE` tells them) it is a process of this machine.
 readied() {
   fresh
+  fake pidof <<<'[[ -n ${FAKE_CPUS-} ]] && echo 4194305'
+  fake taskset <<<'echo "pid 4194305'"'"'s current affinity list: $FAKE_ALLOWED"'
+  fake lscpu <<<'printf "# CPU,Core\n%s\n" "$FAKE_CPUS"'
   printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
   mkdir -p "$lab/prometheus" "$state/servers"
   cp -R prometheus/servers "$lab/prometheus/"
@@ -360,6 +364,7 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" >>"$lab/calls"
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
+  "info "*) [[ $* != *NCPU* ]] || echo "${FAKE_NCPU-}" ;;
   "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
@@ -415,10 +420,65 @@ if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo 
 FAKE
 LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
 check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
-  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \nimage some/image:1'"'* ]]'
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
 printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
 COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
 check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
+
+# --- CPU sets -----------------------------------------------------------------------------
+# sets: what Compose is told of them: servers, generator, all others.
+# shellcheck disable=SC2034 # used by checks, as text
+sets() (
+  unset "${!SERVER_@}" "${!LOADGEN_@}"
+  . "$state/env"
+  [[ $DOWNSTREAM_CPUSET$OBSERVATION_CPUSET == "$TOXIPROXY_CPUSET$TOXIPROXY_CPUSET" ]] && echo "$SERVER_CPUSET $LOADGEN_CPUSET $TOXIPROXY_CPUSET"
+)
+unpinned() { [[ $status == 0 && $(<"$state/env") != *CPUSET* ]]; }
+for machine in "8=4-7 2-3 0-1" "9=4-8 2-3 0-1" "16=8-15 4-7 0-3" "64=32-63 16-31 0-15"; do
+  readied FAKE_NCPU="${machine%%=*}"
+  check "CPU sets: of ${machine%%=*} CPUs the servers get half" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
+done
+for count in 2 4 7 ""; do
+  readied FAKE_NCPU="$count"
+  check "CPU sets: none of '$count' CPUs" unpinned
+done
+cores=$(for cpu in 0 1 2 3 4 5 6 7; do echo "$cpu,$((cpu % 4))"; done)
+readied FAKE_NCPU=8 FAKE_CPUS="$cores" FAKE_ALLOWED=0-7
+check "CPU sets: no core is shared by two parts" '[[ $(sets) == "2-3,6-7 1,5 0,4" ]]'
+cores=$(for cpu in {0..15}; do echo "$cpu,$cpu"; done)
+readied FAKE_NCPU=9 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+check "CPU sets: only of CPUs that the engine may use" '[[ $(sets) == "7-10,15 5-6 1,4" ]]'
+readied FAKE_NCPU=10 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+check "CPU sets: none where the engine tells another number" unpinned
+readied FAKE_NCPU=8 FAKE_CPUS=none FAKE_ALLOWED=0-7
+check "CPU sets: none where nobody tells the CPUs" unpinned
+for word in CPU_SETS=off SERVER_CPUSET=0-3 SERVER_CPUSET= OBSERVATION_CPUSET=0; do
+  readied FAKE_NCPU=8 "$word"
+  check "CPU sets: none but the user's own after $word" unpinned
+done
+readied FAKE_NCPU=8 CPU_SETS=on
+check "CPU sets: auto or off" '[[ $status == 1 && $out == "lab: CPU_SETS=on: allowed are auto and off" && ! -e $state/env ]]'
+readied FAKE_NCPU=8
+printf 'TOXIPROXY_CPUSET=7\n' >>"$lab/.env"
+FAKE_NCPU=8 run "$lab/host/lab.sh" ready
+check "CPU sets: none but the user's own after one in .env" unpinned
+
+readied FAKE_NCPU=8
+run "$lab/host/lab.sh" where
+# shellcheck disable=SC2034 # used by checks, as text
+said="CPU sets: servers 4-7, generator and agent 2-3, all others 0-1 (CPU_SETS=off undoes it)"
+check "CPU sets: make up says them" '[[ $status == 0 && $(tail -n 1 <<<"$out") == "lab: $said" ]]'
+FAKE_NCPU=8 run "$lab/host/lab.sh" doctor
+check "CPU sets: so does the doctor" '[[ $out == *"ok    $said"* ]]'
+fake docker <<'FAKE'
+if [[ $1 == run ]]; then cat; fi
+FAKE
+run "$lab/host/lab.sh" facts
+check "CPU sets: a run records them" \
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 2-3\ncpuset TOXIPROXY 0-1\ncpuset DOWNSTREAM 0-1\ncpuset OBSERVATION 0-1\ncpu_sets auto'"'* ]]'
+readied FAKE_NCPU=2
+run "$lab/host/lab.sh" where
+check "CPU sets: without any nothing is said of them" '[[ $status == 0 && $out != *"CPU sets"* ]]'
 
 # --- Grafana's password -------------------------------------------------------------------
 # guarded WORD…: `lab.sh ready`, grafana-password.sh and `lab.sh where`, with Grafana's image there.

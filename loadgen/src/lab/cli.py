@@ -41,7 +41,7 @@ from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
 from lab.system.executors import Launcher
-from lab.system.host import System, interrupt_at_once
+from lab.system.host import System, interrupt_at_once, pin
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
 
@@ -64,6 +64,7 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         if not argv or argv[0] not in VERBS:
             given = f"'{argv[0]}' is not a verb" if argv else "no verb"
             raise WordError(f"{given}; allowed: {', '.join(VERBS)}")
+        pin(environ.get("LAB_CPUSET", ""))
         return VERBS[argv[0]](argv[1:], environ)
     except LabError as failure:
         print(f"lab: {failure}", file=sys.stderr)

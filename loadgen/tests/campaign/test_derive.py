@@ -12,7 +12,7 @@ from lab.load.engines import ENGINES
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import to_json, write_json
-from support.fakes import IDENTITY, FakeEngine, plan, record, snapshot
+from support.fakes import IDENTITY, FakeEngine, plan, record, rounded, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
 FILES = (
@@ -74,15 +74,6 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
     derived = derive(run_dir, [Jittery()])
     assert derived.changed == FILES[1:]
     assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
-
-
-def rounded(row: Row) -> Row:
-    """A row as a CSV of three decimals holds it."""
-    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
-
-
-def _rounded(value: object) -> object:
-    return round(value, 3) if isinstance(value, float) else value
 
 
 def test_a_table_cut_short_by_a_kill_is_completed_and_nothing_is_kept(run_dir: Path) -> None:

@@ -156,7 +156,16 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
     assert (seen.step, seen.at_most) == (host(SERVER_CPUS="2"), None)
     assert pulled("server CPU", host(SERVER_CPUS="3")).step == host(SERVER_CPUS="4")
     for full in ({"cpus": 4}, {"condition": host(SERVER_CPUS="4")}):
-        assert refused("server CPU", **full).endswith("it is the machine's")
+        assert refused("server CPU", **full).endswith("4 CPUs: those of the machine or of its set")
+
+
+def test_a_server_can_have_the_cpus_of_its_set_whatever_the_driver_has() -> None:
+    kept = {"cpuset": "8-15", "virtual_thread_parallelism": 2}
+    found = pulled("server CPU", settings={**kept, "cpu_quota": 3}, cpus=3)
+    assert (found.step, found.lift) == (host(SERVER_CPUS="6"), host(SERVER_CPUS="8"))
+    assert pulled("carrier threads", settings=kept).lift.knobs == {"virtual_thread_parallelism": 8}
+    told = refused("server CPU", settings=kept, cpus=8)
+    assert told == "the server may use all 8 CPUs: those of the machine or of its set"
 
 
 def test_a_heap_is_doubled_with_its_container_and_the_other_flags_of_its_setting() -> None:

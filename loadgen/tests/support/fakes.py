@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import httpx
 
 from lab.errors import RawDataError
+from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
@@ -442,4 +443,13 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
     judgement = judge(whole)
-    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))
+    return row_of(run, whole, judgement, verdict_of(whole, judgement, None), cpu_split(whole, None))
+
+
+def rounded(row: Row) -> Row:
+    """A row as a CSV of three decimals holds it."""
+    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value

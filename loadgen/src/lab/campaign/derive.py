@@ -16,6 +16,7 @@ from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, TrialKind
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
+from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.verdict import verdict_of
@@ -45,12 +46,13 @@ FINDINGS = "findings.json"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, measured and judged, and what limited it."""
+    """One trial, measured and judged, and what limited it. `other_us` is that of its `CpuSplit`."""
 
     measurement: Measurement
     judgement: Judgement
     verdict: Verdict
     row: Row
+    other_us: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,9 @@ def read_trial(
     start = start_of(measured, measurement.record.plan.server)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
-    row = csv.row_of(measured.run, measurement, judgement, verdict)
-    return Trial(measurement, judgement, verdict, row)
+    split = cpu_split(measurement, observation)
+    row = csv.row_of(measured.run, measurement, judgement, verdict, split)
+    return Trial(measurement, judgement, verdict, row, split.other_us)
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:
@@ -256,6 +259,7 @@ def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | No
         curves=curves,
         panels=seen,
         verdict=trial.verdict,
+        other_us=trial.other_us,
     )
 
 

@@ -82,7 +82,7 @@ class Lever:
 @dataclass(frozen=True, slots=True)
 class Present:
     """What a lever needs to know: the server as it was before the run, the condition in force now,
-    the load, the number of CPUs, and how many connections this machine holds."""
+    the load, the driver's CPUs (`cores`), and how many connections this machine holds."""
 
     snapshot: Snapshot
     condition: Condition
@@ -91,6 +91,12 @@ class Present:
     cores: int
     offered_rps: int | None = None
     most_connections: int = MOST_CONNECTIONS
+
+    @property
+    def cpus(self) -> int:
+        """The most CPUs that the server can have: those of its set, which may be all of the
+        machine, or as many as the driver where nothing tells its set."""
+        return self.snapshot.cpu_set or self.cores
 
     @property
     def connections(self) -> int:
@@ -194,7 +200,7 @@ def _downstream_timeout(now: Present) -> Lever | str:
 
 def _carriers(now: Present) -> Lever | str:
     return (
-        _knob(now, "virtual_thread_parallelism", now.cores)
+        _knob(now, "virtual_thread_parallelism", now.cpus)
         or "this server does not tell its carrier threads"
     )
 
@@ -222,7 +228,7 @@ def _event_loop(now: Present) -> Lever | str:
     ):
         free = _host(now, BLOCK_THE_LOOP="false")
         return Lever(free, free, "BLOCK_THE_LOOP true → false", "BLOCK_THE_LOOP=false")
-    return _setting(now, "LOOPS", "loops", 2, now.cores) or "this model has no event loops"
+    return _setting(now, "LOOPS", "loops", 2, now.cpus) or "this model has no event loops"
 
 
 def _accept_queue(now: Present) -> Lever | str:
@@ -269,14 +275,14 @@ def _server_cpu(now: Present) -> Lever | str:
     quota = float(given) if given is not None else now.snapshot.cpu_quota
     # A JVM sees whole CPUs: a quota that is not told may be up to one less.
     cpus = quota if quota is not None else float(now.snapshot.own_identity.cpus)
-    if not 0 < cpus < now.cores:
-        return f"the server may use all {now.cores} CPUs: it is the machine's"
-    step = min(float(now.cores), 2 * cpus)
+    if not 0 < cpus < now.cpus:
+        return f"the server may use all {now.cpus} CPUs: those of the machine or of its set"
+    step = min(float(now.cpus), 2 * cpus)
     return Lever(
         _host(now, SERVER_CPUS=f"{step:g}"),
-        _host(now, SERVER_CPUS=f"{now.cores:g}"),
+        _host(now, SERVER_CPUS=f"{now.cpus:g}"),
         f"SERVER_CPUS {cpus:g} → {step:g}",
-        f"SERVER_CPUS={now.cores:g}",
+        f"SERVER_CPUS={now.cpus:g}",
         None if quota is None else step / cpus,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import AGAIN, Row, TrialPlan, error_share, goodput
+from lab.model import AGAIN, CpuSplit, Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p95_ms", "raw_p95_ms"]
 
@@ -138,7 +138,8 @@ class Load:
     Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
     Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
-    runs, None where no trial could tell. `valid` of `trials` are valid."""
+    runs, None where no trial could tell. `cpu` are medians of the valid trials of both modes: CPU
+    time per answered request by part. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -153,6 +154,7 @@ class Load:
     open_raw_p95_ms: MedianOf | None
     errors: int | None
     error_share: float
+    cpu: CpuSplit
     valid: int
     trials: int
 
@@ -199,6 +201,16 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
         errors=sum(errors) if errors else None,
         error_share=most_errors(both),
+        cpu=_cpu([row for row in both if row.valid]),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
+
+
+def _cpu(rows: Sequence[Row]) -> CpuSplit:
+    """The medians of the trials in which a part is known."""
+    medians = {}
+    for name in CpuSplit.columns():
+        known = [value for row in rows if (value := getattr(row, name)) is not None]
+        medians[name] = statistics.median(known) if known else None
+    return CpuSplit(**medians)

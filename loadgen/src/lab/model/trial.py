@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
 from lab.model.verdict import Bound, Demand
 
@@ -104,6 +105,12 @@ class Snapshot:
     def cpus(self) -> int | None:
         """The number of CPUs its JVM sees; None for a foreign service."""
         return self.identity.cpus if self.identity else None
+
+    @property
+    def cpu_set(self) -> int | None:
+        """How many CPUs are in the CPU set of the server's container; None where nothing tells."""
+        value = self.settings.get("cpuset")
+        return len(cpus_of(value)) or None if isinstance(value, str) else None
 
     @property
     def cpu_quota(self) -> float | None:
