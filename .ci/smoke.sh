@@ -217,6 +217,8 @@ part_faults() {
   step smoke-faults one planted
   step smoke-unequal one unequal
   step smoke-wrong-server one wrong_server
+  step smoke-way-back one way_back
+  step smoke-crowd pytest inside test_crowd.py
   step smoke-faults-caught pytest inside test_faults.py
 }
 part_own() {

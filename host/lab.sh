@@ -142,6 +142,19 @@ wrk2_source() {
   printf '%s' "$given"
 }
 
+# toxiproxy_cpus SETS: on how many CPUs Toxiproxy runs at a time; empty: on all that it may use, as with a
+# CPU set of its own. Beside a server that does next to nothing it needs about a third of the machine.
+toxiproxy_cpus() {
+  local given cpus
+  given=$(setting TOXIPROXY_GOMAXPROCS)
+  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]]; then
+    cpus=$(docker info --format '{{.NCPU}}')
+    given=${cpus:+$(((cpus + 1) / 2))}
+  fi
+  if ! [[ $given =~ ^([1-9][0-9]{0,3})?$ ]]; then fail "TOXIPROXY_GOMAXPROCS=$given is not a number of CPUs"; fi
+  printf '%s' "$given"
+}
+
 # driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
 driver() {
   docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
@@ -186,7 +199,7 @@ write_servers() {
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
 # is there already: it stays as it is.
 write_env() {
-  local uid gid profiles password results sets
+  local uid gid profiles password results sets cpus
   if [[ -s $state/env ]] && measuring; then return 0; fi
   sets=$(auto_cpu_sets)
   results=$(setting LAB_RESULTS_DIR)
@@ -209,11 +222,12 @@ write_env() {
     password=$(<"$state/grafana-password")
   fi
 
+  cpus=$(toxiproxy_cpus "$sets")
   [[ -e $state/host.json ]] || printf '{}\n' >"$state/host.json"
   (
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
-      LAB_GID "$gid" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+      LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"
   )

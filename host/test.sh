@@ -406,6 +406,18 @@ readied FAKE_PLANNED="9 2"
 check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
 readied NOFILE='300;x'
 check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
+for cpus in 1:1 2:1 3:2 4:2 64:32; do
+  readied FAKE_NCPU="${cpus%:*}" CPU_SETS=off
+  check "ready: of ${cpus%:*} CPUs Toxiproxy runs on ${cpus#*:}" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS=${cpus#*:}" ]]'
+done
+readied TOXIPROXY_CPUSET=0-1 FAKE_NCPU=64
+check "ready: of a CPU set of its own Toxiproxy uses all" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" ]]'
+readied FAKE_NCPU=64
+check "ready: so it does of one that the lab chose" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" && $(grep -c TOXIPROXY_CPUSET=0-15 "$state/env") == 1 ]]'
+readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
+check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
+readied TOXIPROXY_GOMAXPROCS=many
+check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied COMPOSE_PROJECT_NAME=other
 check "ready: another lab of this checkout has its own state" \
   '[[ $status == 0 && -s $lab/.lab/other/env && -e $lab/.lab/other/servers/core.json && ! -e $state/env && $(count "project=other") -ge 1 ]]'

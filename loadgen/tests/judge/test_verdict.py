@@ -19,6 +19,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
+from lab.model.knobs import DIRECT
 from support.series import counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
 
@@ -243,6 +244,17 @@ def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
     found = judged(seen(), rps=198, toxics=slow)
     assert (found.bottleneck, found.strength == STRONG) == ("downstream", True)
     assert "toxics add 0.8 s" in found.sentence
+
+
+def test_toxiproxy_is_no_suspect_where_calls_go_past_it() -> None:
+    busy = (
+        counter("process_cpu_seconds_total", 1.0, job="toxiproxy"),
+        gauge("go_sched_gomaxprocs_threads", 1, job="toxiproxy"),
+    )
+    assert judged(seen(*busy), rps=500).bottleneck == "Toxiproxy"
+    past = judged(seen(*busy), rps=500, settings={"downstream_url": DIRECT})
+    assert past.bottleneck == "unknown"
+    assert not [one for one in past.ranked if one.resource == "Toxiproxy"]
 
 
 def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:

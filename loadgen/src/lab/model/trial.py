@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
+from lab.model.knobs import DIRECT
 from lab.model.verdict import Bound, Demand
 
 # How the problem of a trial begins that could not begin: its server was away, or another part.
@@ -65,7 +66,8 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of one server as it was read back, before or after its trial.
+    """The state of one server as it was read back, before or after its trial. Of one that is
+    `direct` there are no toxics: none reaches it.
 
     `identity` None: a service that is not the lab's (foreign), which has no management port. Its
     only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
@@ -125,6 +127,11 @@ class Snapshot:
         tells."""
         first, _, last = str(self.settings.get("local_ports", "")).partition(" ")
         return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else None
+
+    @property
+    def direct(self) -> bool:
+        """Whether the server says that it calls the downstream without Toxiproxy."""
+        return self.settings.get("downstream_url") == DIRECT
 
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has no such setting, or no value for it."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from lab.model import Json, Snapshot
 from lab.model.cpu_sets import AUTO, cpus_of
+from lab.model.knobs import PROXIED
 from lab.store.manifest import Manifest
 
 # Settings as a server shows them, and the names and defaults that they have in .env
@@ -19,6 +20,7 @@ DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
         "backlog": ("SERVER_BACKLOG", 4096),
         "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
         "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
+        "downstream_url": ("SERVER_DOWNSTREAM_URL", PROXIED),
         "block_the_loop": ("BLOCK_THE_LOOP", False),
         "local_ports": ("SERVER_PORTS", "10000 65535"),
     }

@@ -78,7 +78,8 @@ def judge(
     changed = list(server.as_begun(record, start))
     reasons = [*server.same_server(record)]
     notes = [*_repeats(record), *record.notes]
-    notes += [*server.unwatched(record, long=False), *server.not_asked(record)]
+    notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
+    notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
     reasons += [*record.unequal, *server.warm(record)]
     if reading is None:
