@@ -98,20 +98,22 @@ replace() {
   if ! cmp -s "$1" "$2"; then cp "$1" "$2.part" && mv "$2.part" "$2"; fi
 }
 
-# The lists of the servers that are to be up, for Prometheus.
-write_servers() {
-  local list name own=${LAB_OWN_SERVERS:-prometheus/own.json}
-  # own/: services of the user's own. They are no servers of the lab.
-  mkdir -p "$state/servers/own"
-  for list in prometheus/servers/*.json; do
-    name=$(basename "$list" .json)
-    if [[ ,core,$1, == *",$name,"* ]]; then
-      replace "$list" "$state/servers/$name.json"
-    else
-      rm -f "$state/servers/$name.json"
-    fi
-  done
-  if [[ -f $own ]]; then replace "$own" "$state/servers/own/own.json"; else rm -f "$state/servers/own/own.json"; fi
+# Services of the user's own, for Prometheus.
+write_own_servers() {
+  local own=${LAB_OWN_SERVERS:-prometheus/own.json}
+  mkdir -p "$state/own"
+  if [[ -f $own ]]; then replace "$own" "$state/own/own.json"; else rm -f "$state/own/own.json"; fi
+}
+
+# How often health is checked. Engines before 25 check no more often while a container starts.
+health_interval() {
+  local given engine
+  given=$(setting HEALTH_INTERVAL)
+  if [[ -z $given ]]; then
+    engine=$(docker version --format '{{.Server.Version}}')
+    if at_least "$engine" 25 0; then given=60s; else given=5s; fi
+  fi
+  printf '%s' "$given"
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
@@ -128,7 +130,7 @@ write_env() {
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
-  write_servers "$profiles"
+  write_own_servers
   sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
@@ -144,7 +146,8 @@ write_env() {
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
       LAB_GID "$gid" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
-      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false >"$state/env.part"
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
+      HEALTH_INTERVAL "$(health_interval)" >"$state/env.part"
   )
   mv "$state/env.part" "$state/env"
 }
