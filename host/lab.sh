@@ -180,26 +180,34 @@ replace() {
   if ! cmp -s "$1" "$2"; then cp "$1" "$2.part" && mv "$2.part" "$2"; fi
 }
 
-# The lists of the servers that are to be up, for Prometheus.
-write_servers() {
-  local list name own=${LAB_OWN_SERVERS:-prometheus/own.json}
-  # own/: services of the user's own. They are no servers of the lab.
-  mkdir -p "$state/servers/own"
-  for list in prometheus/servers/*.json; do
-    name=$(basename "$list" .json)
-    if [[ ,core,$1, == *",$name,"* ]]; then
-      replace "$list" "$state/servers/$name.json"
-    else
-      rm -f "$state/servers/$name.json"
-    fi
-  done
-  if [[ -f $own ]]; then replace "$own" "$state/servers/own/own.json"; else rm -f "$state/servers/own/own.json"; fi
+# Services of the user's own, for Prometheus.
+write_own_servers() {
+  local own=${LAB_OWN_SERVERS:-prometheus/own.json}
+  mkdir -p "$state/own"
+  if [[ -f $own ]]; then replace "$own" "$state/own/own.json"; else rm -f "$state/own/own.json"; fi
+}
+
+# Health checks: often while a container starts, and rarely after that. Engines from 25 on can, if
+# Compose from 2.24 on tells them; for others Compose refuses the word, so it is in a file of its own.
+# Sets $health_interval and $compose_file.
+write_health() {
+  local services often=$state/start-interval.yaml
+  health_interval=$(setting HEALTH_INTERVAL) compose_file=${COMPOSE_FILE:-compose.yaml}
+  if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
+  if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
+    at_least "$(docker compose version --short)" 2 24; then
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors')
+    { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
+    compose_file+=:$often
+    : "${health_interval:=2m}"
+  fi
+  : "${health_interval:=5s}"
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
 # is there already: it stays as it is.
 write_env() {
-  local uid gid profiles password results sets cpus
+  local uid gid profiles password results sets cpus health_interval compose_file
   if [[ -s $state/env ]] && measuring; then return 0; fi
   sets=$(auto_cpu_sets)
   results=$(setting LAB_RESULTS_DIR)
@@ -211,7 +219,8 @@ write_env() {
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
-  write_servers "$profiles"
+  write_own_servers
+  write_health
   sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
@@ -228,7 +237,8 @@ write_env() {
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
       LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
-      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false >"$state/env.part"
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
+      HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"
   )
   mv "$state/env.part" "$state/env"

@@ -38,7 +38,9 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
-  "image inspect") shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
+  "image inspect")
+    if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
+    shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
       ok) echo "Pulling from somewhere"; touch "$(file "$2")" ;;
@@ -122,6 +124,8 @@ check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
   '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+check "no registry: an image that is not what its tag says tells what it is" \
+  '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
@@ -356,7 +360,7 @@ readied() {
   fake taskset <<<'echo "pid 4194305'"'"'s current affinity list: $FAKE_ALLOWED"'
   fake lscpu <<<'printf "# CPU,Core\n%s\n" "$FAKE_CPUS"'
   printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
-  mkdir -p "$lab/prometheus" "$state/servers"
+  mkdir -p "$lab/prometheus"
   cp -R prometheus/servers "$lab/prometheus/"
   printf 'LAB_RESULTS_DIR=./results\nGRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
   fake docker <<'FAKE'
@@ -365,6 +369,9 @@ printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_P
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
   "info "*) [[ $* != *NCPU* ]] || echo "${FAKE_NCPU-}" ;;
+  "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
+  "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
+  "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
   "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
@@ -378,19 +385,26 @@ case "$1 ${2-}" in
   "compose exec") exit "${FAKE_EXEC:-0}" ;;
 esac
 FAKE
-  cp "$lab/prometheus/servers/frameworks.json" "$state/servers/"
   run env "$@" "$lab/host/lab.sh" ready
 }
-up_lists() { (cd "$state/servers" && echo ./*.json | sed 's|\./||g'); }
 readied
 check "ready: without a profile only the core, whatever was up before; no Grafana without its image" \
-  '[[ $status == 0 && $(up_lists) == core.json && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
 check "ready: what may be changed is written down before a driver starts" \
   '[[ $(<"$state/allowed-changes") == $'"'SERVER netty\nNOFILE [0-9]+'"' ]]'
 readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VERB=bench
 check "ready: the driver says which profiles, from what is set and what runs" \
-  '[[ $status == 0 && $(up_lists) == "core.json frameworks.json" && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
 check "ready: the driver asked has no network and no socket" '[[ $(count "^docker run --rm .*--network none") == 1 && $(count docker.sock) == 0 ]]'
+check "ready: health is rarely checked where the engine looks often at what starts" \
+  '[[ $(<"$state/env") == *"HEALTH_INTERVAL=2m"*"COMPOSE_FILE=compose.yaml:.lab/concurrency-lab/start-interval.yaml"* && $(<"$state/start-interval.yaml") == services:*"  netty: {healthcheck: {start_interval: 2s}}"*toxiproxy* && $(<"$state/start-interval.yaml") != *driver* ]]'
+for old in FAKE_ENGINE=24.0.9 FAKE_COMPOSE=2.23.3; do
+  readied "$old"
+  check "ready: with $old as often as make up needs it" \
+    '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* && $(<"$state/env") != *start-interval* && ! -e $state/start-interval.yaml ]]'
+done
+readied HEALTH_INTERVAL=7s
+check "ready: but as the user says, where the user says it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=7s"* ]]'
 readied FAKE_PLANNED=2
 check "ready: wrong words are one line, before anything is done" \
   '[[ $status == 2 && $out == "lab: the words are wrong" && ! -e $state/env && $(count "docker compose") == 0 ]]'
@@ -401,7 +415,7 @@ check "ready: an image too old to answer is built first" \
   '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 2 && -s $state/allowed-changes ]]'
 readied FAKE_IMAGES=none FAKE_PROFILES=frameworks
 check "ready: on the first run the driver's image is built, then asked" \
-  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(up_lists) == "core.json frameworks.json" ]]'
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* ]]'
 readied FAKE_PLANNED="9 2"
 check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
 readied NOFILE='300;x'
@@ -420,7 +434,7 @@ readied TOXIPROXY_GOMAXPROCS=many
 check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied COMPOSE_PROJECT_NAME=other
 check "ready: another lab of this checkout has its own state" \
-  '[[ $status == 0 && -s $lab/.lab/other/env && -e $lab/.lab/other/servers/core.json && ! -e $state/env && $(count "project=other") -ge 1 ]]'
+  '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'
 readied COMPOSE_PROJECT_NAME=../other
 check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
 
@@ -515,12 +529,12 @@ check "password: without Grafana nothing is asked or said of one" \
 # --- services of the user's own -------------------------------------------------------------
 readied
 # shellcheck disable=SC2034 # used by checks, as text
-own=$state/servers/own/own.json
+own=$state/own/own.json
 check "own services: none listed, none read" '[[ $status == 0 && ! -e $own ]]'
 printf '[{"targets": ["mine"]}]' >"$lab/prometheus/own.json"
 run "$lab/host/lab.sh" ready
-check "own services: listed in prometheus/own.json, read by Prometheus and no server of the lab" \
-  '[[ $status == 0 && $(<"$own") == *mine* && ! -e $state/servers/own.json ]]'
+check "own services: listed in prometheus/own.json, read by Prometheus" \
+  '[[ $status == 0 && $(<"$own") == *mine* ]]'
 rm "$lab/prometheus/own.json"
 run "$lab/host/lab.sh" ready
 check "own services: no longer listed, no longer read" '[[ $status == 0 && ! -e $own ]]'

@@ -90,6 +90,7 @@ class FakeLab:
     first_look_s: float | None = -3600.0
     blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    attended: list[str] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
@@ -249,7 +250,9 @@ class FakeLab:
     def _agent(self, request: httpx.Request) -> httpx.Response:
         if not self.agent_up:
             raise httpx.ConnectError("refused", request=request)
-        if request.method == "PUT":
+        if request.url.path == "/attention":
+            self.attended.append(json.loads(request.content)["server"])
+        elif request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))
             self.probe_rates.add(mark["probe_rps"])
