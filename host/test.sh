@@ -19,7 +19,7 @@ fresh() {
 DEBIAN_IMAGE=debian:trixie-slim
 JRE_IMAGE=eclipse-temurin:25-jre
 MAVEN_IMAGE=maven:3.9-eclipse-temurin-25
-GOLANG_IMAGE=golang:1.24-trixie
+GOLANG_IMAGE=golang:1.27.4-trixie
 PROMETHEUS_IMAGE=prom/prometheus:v2.53.3
 TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.12.0
 CADVISOR_IMAGE=ghcr.io/google/cadvisor:0.55.1
@@ -70,7 +70,7 @@ there() {
 }
 
 everything() {
-  there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie \
+  there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie \
     prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 \
     ghcr.io/hatoo/oha:1.12.0 grafana/grafana:12.3.1 nixos/nix:2.28.2
 }
@@ -121,7 +121,7 @@ run "$lab/images/present.sh"
 check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
@@ -152,7 +152,7 @@ check "a registry that lacks one image is asked for the next" '[[ $status == 0 &
 fresh; debian_host
 run "$lab/images/present.sh" cadvisor
 check "an image by name: what it builds on comes first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.24-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
 
 fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=broken
 run "$lab/images/present.sh" jre
