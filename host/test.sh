@@ -24,8 +24,8 @@ PROMETHEUS_IMAGE=prom/prometheus:v2.53.3
 TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.12.0
 CADVISOR_IMAGE=ghcr.io/google/cadvisor:0.55.1
 OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0
-GRAFANA_IMAGE=grafana/grafana:12.3.1
-NIX_IMAGE=nixos/nix:2.28.2
+GRAFANA_IMAGE=grafana/grafana:13.2.0
+NIX_IMAGE=nixos/nix:2.28.7
 WRK2_IMAGE=
 COMPOSE_PROFILES=grafana
 ENV
@@ -72,7 +72,7 @@ there() {
 everything() {
   there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie \
     prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 \
-    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:12.3.1 nixos/nix:2.28.2
+    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:13.2.0 nixos/nix:2.28.7
 }
 
 # A root Debian machine whose mmdebstrap makes nothing.
@@ -125,7 +125,7 @@ check "no registry: everything that can be is built, bases first" \
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
-  '[[ $(grep -c "grafana/grafana:12.3.1 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.2 .*oha is used instead" <<<"$out") == 1 ]]'
+  '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*oha is used instead" <<<"$out") == 1 ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"
 run "$lab/images/present.sh"
@@ -163,7 +163,7 @@ fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
 run "$lab/images/present.sh" debian
 check "not root: one clear line" '[[ $status == 1 && $out == *"debian:trixie-slim can only be built by root"* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2" "$lab/there/grafana_grafana_12.3.1"
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7" "$lab/there/grafana_grafana_13.2.0"
 there my/wrk2:1
 WRK2_IMAGE=my/wrk2:1 COMPOSE_PROFILES=none run "$lab/images/present.sh"
 check "neither Nix nor Grafana is asked for where the settings do without them" \
@@ -171,7 +171,7 @@ check "neither Nix nor Grafana is asked for where the settings do without them" 
 WRK2_IMAGE=my/wrk2:2 run "$lab/images/present.sh"
 check "a wrk2 image of the user's that cannot be had is an error" '[[ $status == 1 && $out == *"my/wrk2:2 "*ABSENT* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
 run "$lab/images/present.sh"
 check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 9 there" ]]'
 
