@@ -32,7 +32,7 @@ ENV
   calls=$lab/calls
   : >"$calls"
   # FAKE_PULL: ok, refused (no registry), missing (registry without the image) or silent.
-  # FAKE_BUILD: ok or broken. An image is there when there/<name> is.
+  # FAKE_BUILD: ok, broken, or meet: that of jre and that of prometheus wait for each other. An image is there when there/<name> is.
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
@@ -48,7 +48,12 @@ case "$1 ${2-}" in
     esac ;;
   "build "*)
     while [[ $1 != --tag ]]; do shift; done
-    [[ $FAKE_BUILD == ok ]] || { echo "the last thing the build said"; exit 1; }
+    if [[ $FAKE_BUILD == meet && $2 == *[jp]r[eo]* ]]; then
+      mkdir -p "$lab/met" && touch "$(sed 's|/there/|/met/|' <<<"$(file "$2")")"
+      for _ in {1..200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
+      [[ $(ls "$lab/met" | wc -l) == 2 ]] || { echo "nobody came"; exit 1; }
+    fi
+    [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
     touch "$(file "$2")" ;;
   "import "*) touch "$(file "${*: -1}")" ;;
   "version "*)
@@ -104,6 +109,8 @@ check() {
 
 count() { grep -c -- "$1" "$calls" || true; }
 built() { sed -n 's/^docker build .*--tag \([^ ]*\).*/\1/p' "$calls" | paste -sd' ' -; }
+# before A B: the image A was built before the image B.
+before() { [[ " $(built) " == *" $1 "*"$2 "* ]]; }
 
 # --- present.sh -----------------------------------------------------------------------
 fresh; everything; debian_host
@@ -121,7 +128,9 @@ run "$lab/images/present.sh"
 check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c "built from packages" <<<"$out") == 8 ]] \
+    && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
+    && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
@@ -158,6 +167,15 @@ fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=broken
 run "$lab/images/present.sh" jre
 check "a broken build fails and shows the end of its log" \
   '[[ $status == 1 && $out == *"neither pulled (docker.io cannot be reached) nor built"*"the last thing the build said"* ]]'
+
+fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=meet
+run "$lab/images/present.sh" jre prometheus
+check "images are built side by side" '[[ $status == 0 && $(built | wc -w) == 2 ]]'
+
+fresh; debian_host; fake mmdebstrap <<<'exit 1'
+run "$lab/images/present.sh"
+check "a base that cannot be built is tried once, and told once" \
+  '[[ $status == 1 && $(count "^apt-get indextargets.*Label: Debian$") == 2 && $(grep -c ABSENT <<<"$out") == 1 && -z $(built) ]]'
 
 fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
 run "$lab/images/present.sh" debian
