@@ -19,20 +19,20 @@ fresh() {
 DEBIAN_IMAGE=debian:trixie-slim
 JRE_IMAGE=eclipse-temurin:25-jre
 MAVEN_IMAGE=maven:3.9-eclipse-temurin-25
-GOLANG_IMAGE=golang:1.24-trixie
+GOLANG_IMAGE=golang:1.27.4-trixie
 PROMETHEUS_IMAGE=prom/prometheus:v2.53.3
 TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.12.0
 CADVISOR_IMAGE=ghcr.io/google/cadvisor:0.55.1
 OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0
-GRAFANA_IMAGE=grafana/grafana:12.3.1
-NIX_IMAGE=nixos/nix:2.28.2
+GRAFANA_IMAGE=grafana/grafana:13.2.0
+NIX_IMAGE=nixos/nix:2.28.7
 WRK2_IMAGE=
 COMPOSE_PROFILES=grafana
 ENV
   calls=$lab/calls
   : >"$calls"
   # FAKE_PULL: ok, refused (no registry), missing (registry without the image) or silent.
-  # FAKE_BUILD: ok or broken. An image is there when there/<name> is.
+  # FAKE_BUILD: ok, broken, or meet: that of jre and that of prometheus wait for each other. An image is there when there/<name> is.
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
@@ -50,7 +50,12 @@ case "$1 ${2-}" in
     esac ;;
   "build "*)
     while [[ $1 != --tag ]]; do shift; done
-    [[ $FAKE_BUILD == ok ]] || { echo "the last thing the build said"; exit 1; }
+    if [[ $FAKE_BUILD == meet && $2 == *[jp]r[eo]* ]]; then
+      mkdir -p "$lab/met" && touch "$(sed 's|/there/|/met/|' <<<"$(file "$2")")"
+      for _ in {1..200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
+      [[ $(ls "$lab/met" | wc -l) == 2 ]] || { echo "nobody came"; exit 1; }
+    fi
+    [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
     touch "$(file "$2")" ;;
   "import "*) touch "$(file "${*: -1}")" ;;
   "version "*)
@@ -72,9 +77,9 @@ there() {
 }
 
 everything() {
-  there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie \
+  there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie \
     prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 \
-    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:12.3.1 nixos/nix:2.28.2
+    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:13.2.0 nixos/nix:2.28.7
 }
 
 # A root Debian machine whose mmdebstrap makes nothing.
@@ -106,6 +111,8 @@ check() {
 
 count() { grep -c -- "$1" "$calls" || true; }
 built() { sed -n 's/^docker build .*--tag \([^ ]*\).*/\1/p' "$calls" | paste -sd' ' -; }
+# before A B: the image A was built before the image B.
+before() { [[ " $(built) " == *" $1 "*"$2 "* ]]; }
 
 # --- present.sh -----------------------------------------------------------------------
 fresh; everything; debian_host
@@ -123,13 +130,15 @@ run "$lab/images/present.sh"
 check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c " built from packages, " <<<"$out") == 7 ]] \
+    && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
+    && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
 check "no registry: an image that is not what its tag says tells what it is" \
   '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
-  '[[ $(grep -c "grafana/grafana:12.3.1 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.2 .*oha is used instead" <<<"$out") == 1 ]]'
+  '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*oha is used instead" <<<"$out") == 1 ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"
 run "$lab/images/present.sh"
@@ -156,18 +165,27 @@ check "a registry that lacks one image is asked for the next" '[[ $status == 0 &
 fresh; debian_host
 run "$lab/images/present.sh" cadvisor
 check "an image by name: what it builds on comes first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.24-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
 
 fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=broken
 run "$lab/images/present.sh" jre
 check "a broken build fails and shows the end of its log" \
   '[[ $status == 1 && $out == *"neither pulled (docker.io cannot be reached) nor built"*"the last thing the build said"* ]]'
 
+fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=meet
+run "$lab/images/present.sh" jre prometheus
+check "images are built side by side" '[[ $status == 0 && $(built | wc -w) == 2 ]]'
+
+fresh; debian_host; fake mmdebstrap <<<'exit 1'
+run "$lab/images/present.sh"
+check "a base that cannot be built is tried once, and told once" \
+  '[[ $status == 1 && $(count "^apt-get indextargets.*Label: Debian$") == 2 && $(grep -c ABSENT <<<"$out") == 1 && -z $(built) ]]'
+
 fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
 run "$lab/images/present.sh" debian
 check "not root: one clear line" '[[ $status == 1 && $out == *"debian:trixie-slim can only be built by root"* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2" "$lab/there/grafana_grafana_12.3.1"
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7" "$lab/there/grafana_grafana_13.2.0"
 there my/wrk2:1
 WRK2_IMAGE=my/wrk2:1 COMPOSE_PROFILES=none run "$lab/images/present.sh"
 check "neither Nix nor Grafana is asked for where the settings do without them" \
@@ -175,7 +193,7 @@ check "neither Nix nor Grafana is asked for where the settings do without them" 
 WRK2_IMAGE=my/wrk2:2 run "$lab/images/present.sh"
 check "a wrk2 image of the user's that cannot be had is an error" '[[ $status == 1 && $out == *"my/wrk2:2 "*ABSENT* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.2"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
 run "$lab/images/present.sh"
 check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 9 there" ]]'
 

@@ -66,35 +66,56 @@ is_unreachable() {
       '$2 == host && $1 > since {found = 1} END {exit !found}' "$UNREACHABLE"
 }
 
-# pull IMAGE LOG: 0 when pulled; otherwise `why_not` says why.
+# One process at a time does what has a NAME; the others wait for its end. Folders, as macOS has no flock.
+take() { while ! mkdir "$locks/$1" 2>/dev/null; do sleep 0.1; done; }
+give_back() { rmdir "$locks/$1"; }
+
+# pull IMAGE LOG: 0 when pulled; otherwise `why_not` says why. Of those who want something of a registry the
+# first waits for its first word; downloads themselves go on side by side.
 why_not=""
 pull() {
-  local image=$1 log=$2 host pid started=$SECONDS
+  local image=$1 log=$2 host status=0
   host=$(registry_of "$image")
+  take "registry-$host"
   if is_unreachable "$host"; then
     why_not="$host cannot be reached"
-    return 1
+    status=1
+  else
+    start_pull "$image" "$log" "$host" || status=$?
   fi
-  docker pull "$image" >"$log" 2>&1 &
+  give_back "registry-$host"
+  if ((status != 0)) || wait "$pid"; then return "$status"; fi
+  no_pull "$log" "$host"
+}
+
+# start_pull IMAGE LOG HOST: until the registry's first word; from then on the download, process `pid`, has
+# all the time it needs.
+start_pull() {
+  local started=$SECONDS
+  docker pull "$1" >"$2" 2>&1 &
   pid=$!
   while kill -0 "$pid" 2>/dev/null; do
-    # The first word of the registry; from then on the download has all the time it needs.
-    if [[ -s $log ]]; then break; fi
+    if grep -qv '^Error' "$2"; then return 0; fi
     if ((SECONDS - started >= PULL_DEADLINE_S)); then
       kill "$pid" 2>/dev/null || true
       wait "$pid" 2>/dev/null || true
-      printf 'no answer from %s within %s s\n' "$host" "$PULL_DEADLINE_S" >>"$log"
-      remember_unreachable "$host"
+      printf 'no answer from %s within %s s\n' "$3" "$PULL_DEADLINE_S" >>"$2"
+      remember_unreachable "$3"
       return 1
     fi
     sleep 0.1
   done
   if wait "$pid"; then return 0; fi
-  if grep -qiE 'manifest unknown|not found|no matching manifest|denied|unauthorized|toomanyrequests|rate limit' "$log"; then
+  no_pull "$2" "$3"
+}
+
+# no_pull LOG HOST: 1, and why.
+no_pull() {
+  if grep -qiE 'manifest unknown|not found|no matching manifest|denied|unauthorized|toomanyrequests|rate limit' "$1"; then
     # This registry answers, only not with this image.
-    why_not=$(tail -n 1 "$log" | cut -c 1-160)
+    why_not=$(tail -n 1 "$1" | cut -c 1-160)
   else
-    remember_unreachable "$host"
+    remember_unreachable "$2"
   fi
   return 1
 }
@@ -124,9 +145,20 @@ built_from() {
 
 line() { printf '  %-42s %s\n' "$1" "$2"; }
 
-# ensure NAME IMAGE: makes one image present, those it builds on first.
+# ensure NAME: makes one image present, those it builds on first. A waiter for one that failed fails silently.
 ensure() {
-  local name=$1 image=$2 log needed started=$SECONDS
+  local failed=$locks/$1.failed
+  take "$1"
+  if [[ -e $failed ]] || ! make_present "$1" "$(pin "$1")"; then
+    : >"$failed"
+    give_back "$1"
+    return 1
+  fi
+  give_back "$1"
+}
+
+make_present() {
+  local name=$1 image=$2 log needed reason started=$SECONDS pid
   if has_image "$image"; then return 0; fi
   log=$LOGS/$name.log
   if pull "$image" "$log"; then
@@ -136,23 +168,23 @@ ensure() {
   if [[ ! -d images/$name ]]; then
     if [[ -z $(without "$name") ]]; then
       line "$image" "ABSENT: it cannot be pulled ($why_not)"
-      exit 1
+      return 1
     fi
     line "$image" "absent ($why_not): $(without "$name")"
     return 0
   fi
   if [[ $image == *@* ]]; then
     line "$image" "ABSENT: it cannot be pulled ($why_not), and what is pinned by digest cannot be built"
-    exit 1
+    return 1
   fi
-  local reason=$why_not
-  for needed in $(needs "$name"); do ensure "$needed" "$(pin "$needed")"; done
+  reason=$why_not
+  for needed in $(needs "$name"); do ensure "$needed" || return 1; done
   started=$SECONDS
-  if [[ -t 1 ]]; then printf '  %-42s building …\r' "$image"; fi
+  if [[ -t 1 ]]; then line "$image" "is built from packages …"; fi
   if ! build "$name" "$image" "$log"; then
     line "$image" "ABSENT: it can be neither pulled ($reason) nor built; the end of $log:"
     tail -n 15 "$log" >&2
-    exit 1
+    return 1
   fi
   line "$image" "built from $(built_from "$image"), $((SECONDS - started)) s"
 }
@@ -174,7 +206,7 @@ needed_names() {
 }
 
 main() {
-  local name image names images=() absent=0
+  local name image names images=() absent=0 pids=() pid status=0
   mkdir -p "$LOGS"
   if (($# > 0)); then
     for name in "$@"; do
@@ -200,10 +232,15 @@ main() {
     if ! has_image "$image"; then absent=$((absent + 1)); fi
   done
   printf 'images: %s of %s there\n' "$((${#images[@]} - absent))" "${#images[@]}"
+  # Side by side: one downloads or unpacks while another compiles.
+  locks=$(mktemp -d)
+  trap 'rm -rf "$locks"' EXIT
   for name in $names; do
-    image=$(pin "$name")
-    ensure "$name" "$image"
+    ensure "$name" &
+    pids+=($!)
   done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  return "$status"
 }
 
 main "$@"

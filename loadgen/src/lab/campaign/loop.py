@@ -79,7 +79,7 @@ class Loop:
                 if not rows:
                     point_latest(self.run_dir)
                 rows.append(row)
-                progress.finished(order.left(rows))
+                progress.finished(row, order.left(rows))
                 if not row.valid:
                     progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
 

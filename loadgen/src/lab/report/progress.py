@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from lab.model import TrialPlan
+from lab.model import NONE, UNKNOWN, Row, TrialPlan, goodput, strength_text
+from lab.report.table import NOTHING, lane, with_unit
 
 EVERY_S = 5.0
 
@@ -68,14 +69,16 @@ class Trials:
         """A step before the trial itself."""
         self._show(plan, phase, 0.0, None)
 
-    def finished(self, left: int) -> None:
-        """One more trial is done; `left` are still to do (at most so many without a total)."""
+    def finished(self, row: Row, left: int) -> None:
+        """One more trial is done, with its figures and what limited it in one line; `left` are still
+        to do (at most so many without a total)."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now
         self._done += 1
         self._trials_left = left
         self._here += 1
+        self.say(_ended(row))
 
     def warn(self, text: str) -> None:
         """See `load.Watcher`."""
@@ -124,6 +127,27 @@ class Trials:
             return f"{left} left"
         trials = "trial" if self._trials_left == 1 else "trials"
         return f"at most {self._trials_left} {trials} and {left} left"
+
+
+def _ended(row: Row) -> str:
+    rate = goodput(row)
+    rates = f"{NOTHING if rate is None else f'{rate:.0f}'} req/s"
+    if row.predicted_rps is not None:
+        rates += f" of at most {row.predicted_rps:.0f}"
+    # Of an open load what its clients wait, of a closed one the only one there is.
+    p95 = f"raw p95 {with_unit(row.raw_p95_ms)}"
+    if row.mode == "open":
+        p95 = f"p95 {with_unit(row.p95_ms)}"
+    if not row.valid:
+        end = "invalid"
+    elif row.bottleneck in (None, UNKNOWN):
+        end = "what limits is unknown"
+    elif row.bottleneck == NONE:
+        end = "nothing limits but the load"
+    else:
+        evidence = strength_text(row.strength or "")
+        end = f"limit: {row.bottleneck}{f' ({evidence})' if evidence else ''}"
+    return f"{lane(row)} {row.mode} CONC={row.concurrency}: {rates}, {p95}, {end}"
 
 
 def _time(seconds: float) -> str:

@@ -1,0 +1,54 @@
+"""What a user sees while a run is under way."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lab.model import NONE, STRONG, UNKNOWN
+from lab.report.progress import Trials
+from support.fakes import plan
+from support.planned import row
+
+
+@pytest.mark.parametrize(
+    ("mode", "figures", "said"),
+    [
+        (
+            "closed",
+            {"bottleneck": "worker pool", "strength": STRONG},
+            "fixed-pool closed CONC=100: 981 req/s of at most 1000, raw p95 2142 ms, "
+            "limit: worker pool (strong evidence)",
+        ),
+        (
+            "open",
+            {"p95_ms": 24_000.0, "bottleneck": NONE, "strength": STRONG},
+            "fixed-pool open CONC=100: 981 req/s of at most 1000, p95 24.0s, "
+            "nothing limits but the load",
+        ),
+        (
+            "closed",
+            {"predicted_rps": None, "bottleneck": UNKNOWN, "strength": ""},
+            "fixed-pool closed CONC=100: 981 req/s, raw p95 2142 ms, what limits is unknown",
+        ),
+        (
+            "closed",
+            {"achieved_rps": None, "raw_p95_ms": None, "valid": False},
+            "fixed-pool closed CONC=100: – req/s of at most 1000, raw p95 –, invalid",
+        ),
+    ],
+)
+def test_a_trial_s_figures_are_said_when_it_ends(
+    mode: str, figures: dict[str, Any], said: str
+) -> None:
+    text = io.StringIO()
+    of = plan(mode, server="fixed-pool")
+    ended = row(
+        of, **{"achieved_rps": 981.0, "predicted_rps": 1000.0, "raw_p95_ms": 2142.0, **figures}
+    )
+    with Trials(Console(file=text, width=80), 2, 0, 2, lambda: 0.0) as progress:
+        progress.finished(ended, 1)
+        assert text.getvalue().splitlines() == [said]
