@@ -105,21 +105,27 @@ write_own_servers() {
   if [[ -f $own ]]; then replace "$own" "$state/own/own.json"; else rm -f "$state/own/own.json"; fi
 }
 
-# How often health is checked. Engines before 25 check no more often while a container starts.
-health_interval() {
-  local given engine
-  given=$(setting HEALTH_INTERVAL)
-  if [[ -z $given ]]; then
-    engine=$(docker version --format '{{.Server.Version}}')
-    if at_least "$engine" 25 0; then given=60s; else given=5s; fi
+# Health checks: often while a container starts, and rarely after that. Engines from 25 on can, if
+# Compose from 2.24 on tells them; for others Compose refuses the word, so it is in a file of its own.
+# Sets $health_interval and $compose_file.
+write_health() {
+  local services often=$state/start-interval.yaml
+  health_interval=$(setting HEALTH_INTERVAL) compose_file=${COMPOSE_FILE:-compose.yaml}
+  if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
+  if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
+    at_least "$(docker compose version --short)" 2 24; then
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors')
+    { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
+    compose_file+=:$often
+    : "${health_interval:=2m}"
   fi
-  printf '%s' "$given"
+  : "${health_interval:=5s}"
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
 # is there already: it stays as it is.
 write_env() {
-  local uid gid profiles password results
+  local uid gid profiles password results health_interval compose_file
   if [[ -s $state/env ]] && measuring; then return 0; fi
   results=$(setting LAB_RESULTS_DIR)
   mkdir -p "$state" "$results"
@@ -131,6 +137,7 @@ write_env() {
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
   write_own_servers
+  write_health
   sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
@@ -147,7 +154,7 @@ write_env() {
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
       LAB_GID "$gid" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
-      HEALTH_INTERVAL "$(health_interval)" >"$state/env.part"
+      HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
   )
   mv "$state/env.part" "$state/env"
 }

@@ -38,7 +38,9 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
-  "image inspect") shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
+  "image inspect")
+    if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
+    shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
       ok) echo "Pulling from somewhere"; touch "$(file "$2")" ;;
@@ -122,6 +124,8 @@ check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
   '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.24-trixie prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 ghcr.io/hatoo/oha:1.12.0" ]]'
+check "no registry: an image that is not what its tag says tells what it is" \
+  '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
@@ -361,6 +365,8 @@ printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_P
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
   "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
+  "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
+  "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
   "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
@@ -385,9 +391,13 @@ readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VE
 check "ready: the driver says which profiles, from what is set and what runs" \
   '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
 check "ready: the driver asked has no network and no socket" '[[ $(count "^docker run --rm .*--network none") == 1 && $(count docker.sock) == 0 ]]'
-check "ready: health is rarely checked where the engine looks often at what starts" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=60s"* ]]'
-readied FAKE_ENGINE=24.0.9
-check "ready: an older engine goes on as often as make up needs it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* ]]'
+check "ready: health is rarely checked where the engine looks often at what starts" \
+  '[[ $(<"$state/env") == *"HEALTH_INTERVAL=2m"*"COMPOSE_FILE=compose.yaml:.lab/concurrency-lab/start-interval.yaml"* && $(<"$state/start-interval.yaml") == services:*"  netty: {healthcheck: {start_interval: 2s}}"*toxiproxy* && $(<"$state/start-interval.yaml") != *driver* ]]'
+for old in FAKE_ENGINE=24.0.9 FAKE_COMPOSE=2.23.3; do
+  readied "$old"
+  check "ready: with $old as often as make up needs it" \
+    '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* && $(<"$state/env") != *start-interval* && ! -e $state/start-interval.yaml ]]'
+done
 readied HEALTH_INTERVAL=7s
 check "ready: but as the user says, where the user says it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=7s"* ]]'
 readied FAKE_PLANNED=2

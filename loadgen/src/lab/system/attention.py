@@ -1,7 +1,7 @@
 """Has Prometheus look closely at the server that is measured, and rarely at the others.
 
-A scrape costs the server as well as Prometheus, and a server that is not measured shares the machine
-with the one that is. The agent tells Prometheus which are idle (`lab.live.agent.service`), and
+A scrape costs the server as well as Prometheus, and a server that is not measured shares the
+machine with the one that is. The agent tells Prometheus which are idle (`lab.live.agent.service`).
 Prometheus asks it every second, but heeds what changed only every five.
 """
 

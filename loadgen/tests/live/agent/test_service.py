@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from lab.errors import WordError
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
-from lab.live.agent.probe import Probe, ProbeSettings, new_client
+from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
@@ -56,9 +56,7 @@ class Scene:
         registry = CollectorRegistry()
         down = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
         watch = ToxicsWatch("http://toxiproxy:8474", self.clock, down)
-        self.probe = Probe(
-            ProbeSettings(20), self.clock, ProbeMetrics(registry), lambda: new_client(down)
-        )
+        self.probe = Probe(ProbeSettings(20), self.clock, ProbeMetrics(registry))
         self.agent = Agent(self.clock, self.probe, watch)
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
@@ -236,7 +234,9 @@ async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene
     assert await idle(scene) == ["fixed-pool", "netty"]
 
 
-@pytest.mark.parametrize("wrong", [{}, {"server": ""}, {"server": 1}, {"server": "netty", "expires_s": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{}, {"server": ""}, {"server": 1}, {"server": "netty", "expires_s": 0}]
+)
 async def test_attention_to_nothing_is_refused(scene: Scene, wrong: dict[str, Any]) -> None:
     assert (await scene.client.put("/attention", json=wrong)).status_code == 400
     assert await idle(scene) == []
