@@ -4,9 +4,9 @@ package lab.contract;
  * The one list of histogram buckets of the lab, in seconds: servers and probe use the same.
  *
  * <p>A percentile read from a histogram is interpolated within a bucket, so a bucket's width is the
- * error it may have: 5 % from 0.1 to 1 s, where the models differ first, 20 % outside. (With 0.5 and
- * 0.6 as neighbours, a p95 of 507 ms was shown as 595.) Every bound is a series per route and phase
- * that is written and scraped every second beside the load, so there are no more.
+ * error it may have: 5 % from 0.1 to 1 s, where the models differ first, 20 % outside. (With 0.5
+ * and 0.6 as neighbours, a p95 of 507 ms was shown as 595.) Every bound is a series per route and
+ * phase that is written and scraped every second beside the load, so there are no more.
  */
 final class Buckets {
   private Buckets() {}
