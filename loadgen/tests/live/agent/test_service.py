@@ -60,7 +60,8 @@ class Scene:
         self.agent = Agent(self.clock, self.probe, watch)
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
-        self.app = new_app(self.agent, watch, registry, "other-lab", ("fixed-pool", "netty"))
+        self.up = ("fixed-pool", "netty")
+        self.app = new_app(self.agent, watch, registry, "other-lab", lambda: self.up)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -227,6 +228,12 @@ async def test_prometheus_looks_rarely_at_servers_that_are_not_measured(scene: S
     assert await idle(scene) == ["fixed-pool"]
     scene.clock.now = 300
     assert await idle(scene) == []
+
+
+async def test_a_server_that_is_new_is_told_of_without_a_new_agent(scene: Scene) -> None:
+    scene.up = ("netty", "thread-per-request")
+    told = (await scene.client.get("/targets/servers")).json()
+    assert [one["targets"] for one in told] == [["netty"], ["thread-per-request"]]
 
 
 async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene) -> None:

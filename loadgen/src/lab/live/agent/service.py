@@ -27,7 +27,7 @@ import asyncio
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -185,10 +185,10 @@ def new_app(
     watch: ToxicsWatch,
     registry: CollectorRegistry,
     project: str,
-    names: Sequence[str],
+    up: Callable[[], Sequence[str]],
     control: Control | None = None,
 ) -> Starlette:
-    """The HTTP side of an agent, and its control page. `names` are the servers that are up."""
+    """The HTTP side of an agent, and its control page. `up` tells the servers that are up now."""
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -229,7 +229,7 @@ def new_app(
         return JSONResponse(
             [
                 {"targets": [name], "labels": {"__idle": "yes"} if agent.idle(name) else {}}
-                for name in names
+                for name in up()
             ]
         )
 
@@ -278,7 +278,11 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         )
 
     home = Path(environ.get("LAB_HOME", "/lab"))
-    names = read_servers(home / "servers", environ)
+
+    def up() -> tuple[str, ...]:
+        # A new model is scraped without a new agent.
+        return read_servers(home / "servers", environ)
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     control = Control(
         ControlSettings(
@@ -291,11 +295,11 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         Toxiproxy(Http(), urls.toxiproxy),
         Bench(LAB, environ, clock),
         Live(urls.prometheus, clock),
-        Servers(names),
+        Servers(up()),
         clock,
     )
     project = environ.get("LAB_PROJECT") or "concurrency-lab"
-    app = new_app(agent, watch, registry, project, names, control)
+    app = new_app(agent, watch, registry, project, up, control)
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
 
 
