@@ -45,7 +45,7 @@ func main() {
 }
 
 func serve(stopped context.Context, settings service.Settings) error {
-	running, err := service.Start(settings, service.WallClock{})
+	running, err := service.Start(settings, service.NewClock())
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,7 @@
 package service
 
 import (
-	"bufio"
 	"context"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,10 +14,6 @@ const (
 	lookInterval = 100 * time.Millisecond
 	// longestOf is over how long the longest length is told: Prometheus' scrape interval.
 	longestOf = 2 * time.Second
-	// lineBytes is about one line of the kernel's table, which writes no more of it than is asked for.
-	lineBytes = 256
-	// listening is a socket's state in the kernel's table.
-	listening = "0A"
 )
 
 var (
@@ -41,8 +32,8 @@ var (
 // namespace. It looks at them all the time, for a queue may come and go between two scrapes. What the
 // kernel does not tell has no series: it is never 0 instead. It is safe for use by many goroutines.
 type AcceptQueues struct {
-	proc  string
-	names map[int]string
+	length func(port int) (int, bool)
+	names  map[int]string
 
 	mu     sync.Mutex
 	looked time.Time
@@ -64,9 +55,10 @@ type pastLength struct {
 	length int
 }
 
-// NewAcceptQueues takes where proc(5) is mounted, and the listeners' names by their ports.
-func NewAcceptQueues(proc string, names map[int]string) *AcceptQueues {
-	return &AcceptQueues{proc: proc, names: names, queues: map[string]*acceptQueue{}}
+// NewAcceptQueues takes what tells a queue's length (ListenerQueue, but for tests), and the listeners'
+// names by their ports.
+func NewAcceptQueues(length func(port int) (int, bool), names map[int]string) *AcceptQueues {
+	return &AcceptQueues{length: length, names: names, queues: map[string]*acceptQueue{}}
 }
 
 // Run looks at the queues until the context ends.
@@ -86,9 +78,10 @@ func (q *AcceptQueues) Run(ctx context.Context) {
 // Look reads the queues. Each counts as long as it is now until the next look.
 func (q *AcceptQueues) Look(now time.Time) {
 	lengths := map[string]int{}
-	// A port is bound for IPv4, or for both families at once, which is listed as IPv6.
-	for _, table := range []string{"tcp", "tcp6"} {
-		q.read(filepath.Join(q.proc, "self", "net", table), lengths)
+	for port, name := range q.names {
+		if length, known := q.length(port); known {
+			lengths[name] = length
+		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,42 +107,6 @@ func (q *AcceptQueues) Look(now time.Time) {
 	}
 }
 
-// read adds the lengths of a table: a line per socket, "sl local remote st tx_queue:rx_queue …". Those
-// that listen come first, and their rx_queue is the length of the accept queue. It stops at the first
-// other one, of which there may be thousands.
-func (q *AcceptQueues) read(path string, lengths map[string]int) {
-	file, err := os.Open(path)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	lines := bufio.NewReaderSize(file, lineBytes)
-	if _, err := lines.ReadString('\n'); err != nil {
-		return
-	}
-	for {
-		line, err := lines.ReadString('\n')
-		fields := strings.Fields(line)
-		if err != nil || len(fields) < 5 || fields[3] != listening {
-			return
-		}
-		_, port, _ := strings.Cut(fields[1], ":")
-		_, length, _ := strings.Cut(fields[4], ":")
-		if name, known := q.names[int(hexadecimal(port))]; known {
-			lengths[name] += int(hexadecimal(length))
-		}
-	}
-}
-
-// hexadecimal is -1 for what is no such number, which the kernel does not write.
-func hexadecimal(text string) int64 {
-	number, err := strconv.ParseInt(text, 16, 64)
-	if err != nil {
-		return -1
-	}
-	return number
-}
-
 // Describe names the metrics.
 func (q *AcceptQueues) Describe(out chan<- *prometheus.Desc) {
 	for _, one := range []*prometheus.Desc{queueLength, queuedSeconds, occupiedSeconds, overflows} {
@@ -159,7 +116,7 @@ func (q *AcceptQueues) Describe(out chan<- *prometheus.Desc) {
 
 // Collect tells them.
 func (q *AcceptQueues) Collect(out chan<- prometheus.Metric) {
-	if total := q.overflowed(); total != nil {
+	if total := overflowed("/proc"); total != nil {
 		out <- prometheus.MustNewConstMetric(overflows, prometheus.CounterValue, *total)
 	}
 	q.mu.Lock()
@@ -178,8 +135,8 @@ func (q *AcceptQueues) Collect(out chan<- prometheus.Metric) {
 }
 
 // overflowed is the kernel's count for this network namespace, nil where it tells none.
-func (q *AcceptQueues) overflowed() *float64 {
-	fs, err := procfs.NewFS(q.proc)
+func overflowed(proc string) *float64 {
+	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"fmt"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -14,45 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The tables of proc(5), as Linux 6.18 wrote them; fewer fields at the end.
-const (
-	tableHeader = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-	socketLine  = "%4d: %s:%04X 00000000:0000 %s 00000000:%08X 00:00000000 00000000     0        0 23011 1 0000000000000000 100 0 0 10 0\n"
-	netstat     = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 7 9\nIpExt: InNoRoutes\nIpExt: 0\n"
-)
+// kernel is queues made by hand: what is not in it does not listen.
+type kernel map[int]int
 
-// kernel is a proc(5) made by hand.
-type kernel struct {
-	t    *testing.T
-	root string
-}
-
-func newKernel(t *testing.T) kernel {
-	t.Helper()
-	k := kernel{t, t.TempDir()}
-	if err := os.MkdirAll(filepath.Join(k.root, "1", "net"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("1", filepath.Join(k.root, "self")); err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func (k kernel) write(name, text string) {
-	k.t.Helper()
-	if err := os.WriteFile(filepath.Join(k.root, "1", "net", name), []byte(text), 0o644); err != nil {
-		k.t.Fatal(err)
-	}
-}
-
-// queued is the proxy's queue, bound for both families, and the downstream's.
-func (k kernel) queued(proxy, downstream int) {
-	k.write("tcp", tableHeader+fmt.Sprintf(socketLine, 0, "00000000", 8081, "0A", 99)+
-		fmt.Sprintf(socketLine, 1, "00000000", 8080, "0A", downstream)+
-		// Established: what stands in its receive queue are bytes.
-		fmt.Sprintf(socketLine, 2, "0100007F", 8080, "01", 500))
-	k.write("tcp6", tableHeader+fmt.Sprintf(socketLine, 0, strings.Repeat("0", 32), 8666, "0A", proxy))
+func (k kernel) length(port int) (int, bool) {
+	length, known := k[port]
+	return length, known
 }
 
 func told(q *AcceptQueues) string {
@@ -66,24 +32,22 @@ func told(q *AcceptQueues) string {
 var listenersByPort = map[int]string{8666: "toxiproxy", 8080: "downstream"}
 
 func TestWhatStandsInAcceptQueuesIsToldBetweenScrapesToo(t *testing.T) {
-	k := newKernel(t)
-	q := NewAcceptQueues(k.root, listenersByPort)
+	k := kernel{8080: 3}
+	q := NewAcceptQueues(k.length, listenersByPort)
 	start := time.Unix(1_000_000, 0)
 	// A burst of half a second: 2,774 connections, then 26.
 	for at, queue := range []int{0, 2774, 26, 0, 0} {
-		k.queued(queue, 3)
+		k[8666] = queue
 		q.Look(start.Add(time.Duration(at) * 250 * time.Millisecond))
 	}
-	k.write("netstat", netstat)
 	wantLines(t, told(q),
 		`lab_path_accept_queue_length{listener="toxiproxy"} 2774`,
 		`lab_path_accept_queue_connection_seconds_total{listener="toxiproxy"} 700`,
 		`lab_path_accept_queue_occupied_seconds_total{listener="toxiproxy"} 0.5`,
 		`lab_path_accept_queue_length{listener="downstream"} 3`,
-		`lab_path_listen_overflows_total 7`,
 	)
 	// Two seconds later nobody remembers the burst, but the counters.
-	k.queued(0, 0)
+	k[8666], k[8080] = 0, 0
 	q.Look(start.Add(3 * time.Second))
 	wantLines(t, told(q),
 		`lab_path_accept_queue_length{listener="toxiproxy"} 0`,
@@ -92,35 +56,62 @@ func TestWhatStandsInAcceptQueuesIsToldBetweenScrapesToo(t *testing.T) {
 }
 
 func TestAListenerThatIsNotThereHasNoLength(t *testing.T) {
-	k := newKernel(t)
-	q := NewAcceptQueues(k.root, listenersByPort)
-	if text := told(q); text != "" {
-		t.Fatalf("before a look, and without netstat: %s", text)
+	k := kernel{}
+	q := NewAcceptQueues(k.length, listenersByPort)
+	if text := told(q); strings.Contains(text, "listener=") {
+		t.Fatalf("before a look: %s", text)
 	}
 	start := time.Unix(1_000_000, 0)
-	k.queued(5, 0)
+	k[8666], k[8080] = 5, 0
 	q.Look(start)
 	// The proxy is taken down: it does not listen.
-	k.write("tcp6", tableHeader)
+	delete(k, 8666)
 	q.Look(start.Add(time.Second))
 	q.Look(start.Add(2 * time.Second))
 	text := told(q)
 	wantLines(t, text, `lab_path_accept_queue_connection_seconds_total{listener="toxiproxy"} 5`)
-	if strings.Contains(text, `lab_path_accept_queue_length{listener="toxiproxy"}`) || strings.Contains(text, "overflows") {
+	if strings.Contains(text, `lab_path_accept_queue_length{listener="toxiproxy"}`) {
 		t.Errorf("tells what the kernel does not:\n%s", text)
 	}
 }
 
-func TestTheKernelsOwnTableIsRead(t *testing.T) {
-	listener, err := net.Listen("tcp", ":0")
-	if err != nil {
+func TestOverflowsAreTheKernelsCountAndNothingWithoutIt(t *testing.T) {
+	proc := t.TempDir()
+	if told := overflowed(proc); told != nil {
+		t.Fatalf("told %v without a kernel", *told)
+	}
+	if err := os.MkdirAll(filepath.Join(proc, "1", "net"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	for range 2 { // Nobody accepts them.
-		connect(t, port(listener))
+	if err := os.Symlink("1", filepath.Join(proc, "self")); err != nil {
+		t.Fatal(err)
 	}
-	q := NewAcceptQueues("/proc", map[int]string{port(listener): "toxiproxy"})
-	q.Look(time.Now())
-	wantLines(t, told(q), `lab_path_accept_queue_length{listener="toxiproxy"} 2`)
+	// As Linux 6.18 wrote it, with fewer fields.
+	netstat := "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 7 9\nIpExt: InNoRoutes\nIpExt: 0\n"
+	if err := os.WriteFile(filepath.Join(proc, "1", "net", "netstat"), []byte(netstat), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if told := overflowed(proc); told == nil || *told != 7 {
+		t.Fatalf("told %v", told)
+	}
+}
+
+func TestTheKernelTellsTheQueueOfAListener(t *testing.T) {
+	// Toxiproxy's listener is bound for both families, the downstream's for IPv4.
+	for _, network := range []string{"tcp", "tcp4"} {
+		listener, err := net.Listen(network, ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want := range 3 { // Nobody accepts them.
+			if length, known := ListenerQueue(port(listener)); !known || length != want {
+				t.Fatalf("%s: %d connections, the kernel tells %d, %v", network, want, length, known)
+			}
+			connect(t, port(listener))
+		}
+		_ = listener.Close()
+		if length, known := ListenerQueue(port(listener)); known {
+			t.Errorf("%s: tells %d of a port where nobody listens", network, length)
+		}
+	}
 }

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Delay is what every request waits, and the body that says so. It is safe for use by many
+// Delay is what every request waits, and the answer that says so. It is safe for use by many
 // goroutines; a change holds for requests that arrive after it.
 type Delay struct {
-	current atomic.Pointer[answer]
+	current atomic.Pointer[setting]
 }
 
-// answer is made once per setting, not once per request.
-type answer struct {
-	delay time.Duration
-	body  []byte
+// setting is made once per change, not once per request.
+type setting struct {
+	delay  time.Duration
+	body   string
+	answer []byte
 }
 
 // NewDelay starts with the given delay.
@@ -27,10 +28,8 @@ func NewDelay(delay time.Duration) *Delay {
 
 // Set changes the delay.
 func (d *Delay) Set(delay time.Duration) {
-	d.current.Store(&answer{
-		delay: delay,
-		body:  fmt.Appendf(nil, `{"service":"downstream","delay_ms":%d}`, delay.Milliseconds()),
-	})
+	body := fmt.Sprintf(`{"service":"downstream","delay_ms":%d}`, delay.Milliseconds())
+	d.current.Store(&setting{delay, body, rendered(200, "application/json", "", body)})
 }
 
 // Get is the delay in force.

@@ -1,83 +1,86 @@
 package service
 
 import (
-	"net"
-	"sync/atomic"
+	"sort"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics count what the traffic port does. Methods are safe for use by many goroutines and
-// cost some tens of nanoseconds each.
+var (
+	requestsTotal = prometheus.NewDesc("lab_downstream_requests_total",
+		"Requests answered after the delay; health checks are not counted.", nil, nil)
+	inFlight = prometheus.NewDesc("lab_downstream_in_flight",
+		"Requests that wait for their delay to pass.", nil, nil)
+	delaySeconds  = prometheus.NewDesc("lab_downstream_delay_seconds", "The delay that is set.", nil, nil)
+	acceptedTotal = prometheus.NewDesc("lab_downstream_accepted_connections_total",
+		"Connections of the traffic port that were accepted, those of health checks included.", nil, nil)
+	lagSeconds = prometheus.NewDesc("lab_downstream_lag_seconds",
+		"Time by which answers were later than their request's arrival plus the delay.", nil, nil)
+)
+
+// lagBuckets are finer than the lab's latency buckets: a lag of a few milliseconds already says that
+// this service is short of CPU.
+var lagBuckets = [...]float64{.0001, .00025, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
+
+// lags is a histogram. A loop fills it under its lock, so its counts are plain.
+type lags struct {
+	// buckets count what is at most the bound and above the one before; the last, what is above all.
+	buckets [len(lagBuckets) + 1]uint64
+	sum     time.Duration
+}
+
+func (l *lags) add(late time.Duration) {
+	l.buckets[sort.SearchFloat64s(lagBuckets[:], late.Seconds())]++
+	l.sum += late
+}
+
+func (c *counted) add(other *counted) {
+	c.accepted += other.accepted
+	c.answered += other.answered
+	c.inFlight += other.inFlight
+	c.lag.sum += other.lag.sum
+	for i, count := range other.lag.buckets {
+		c.lag.buckets[i] += count
+	}
+}
+
+// Metrics are what GET /metrics exports. Traffic counts for itself, and is asked at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
-	arrived  atomic.Int64
-	answered atomic.Int64
-	accepted atomic.Int64
-	lag      prometheus.Histogram
+	delay    *Delay
+	traffic  *Traffic
 }
 
 // NewMetrics registers everything that GET /metrics exports.
-func NewMetrics(delay *Delay, queues *AcceptQueues) *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		// Finer than the lab's latency buckets: a lag of a few milliseconds already says
-		// that this service is short of CPU.
-		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lab_downstream_lag_seconds",
-			Help:    "Time by which answers were later than their request's arrival plus the delay.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5},
-		}),
-	}
-	m.registry.MustRegister(
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lab_downstream_requests_total",
-			Help: "Requests answered after the delay; health checks are not counted.",
-		}, func() float64 { return float64(m.answered.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lab_downstream_in_flight",
-			Help: "Requests that wait for their delay to pass.",
-		}, func() float64 { return float64(m.arrived.Load() - m.answered.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lab_downstream_delay_seconds",
-			Help: "The delay that is set.",
-		}, func() float64 { return delay.Get().Seconds() }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lab_downstream_accepted_connections_total",
-			Help: "Connections of the traffic port that were accepted, those of health checks included.",
-		}, func() float64 { return float64(m.accepted.Load()) }),
-		m.lag,
-		queues,
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+func NewMetrics(delay *Delay, traffic *Traffic, queues *AcceptQueues) *Metrics {
+	m := &Metrics{prometheus.NewRegistry(), delay, traffic}
+	m.registry.MustRegister(m, queues, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Counted is the listener; what it accepts is counted.
-func (m *Metrics) Counted(listener net.Listener) net.Listener {
-	return countedListener{listener, &m.accepted}
-}
-
-type countedListener struct {
-	net.Listener
-	accepted *atomic.Int64
-}
-
-// Accept is the listener's own.
-func (l countedListener) Accept() (net.Conn, error) {
-	connection, err := l.Listener.Accept()
-	if err == nil {
-		l.accepted.Add(1)
+// Describe names the metrics.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, delaySeconds, acceptedTotal, lagSeconds} {
+		out <- one
 	}
-	return connection, err
 }
 
-func (m *Metrics) arrive() { m.arrived.Add(1) }
-
-func (m *Metrics) answer(lag time.Duration) {
-	m.lag.Observe(lag.Seconds())
-	m.answered.Add(1)
+// Collect tells them.
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	told := m.traffic.counted()
+	upTo, all := map[float64]uint64{}, uint64(0)
+	for i, count := range told.lag.buckets {
+		all += count
+		if i < len(lagBuckets) {
+			upTo[lagBuckets[i]] = all
+		}
+	}
+	out <- prometheus.MustNewConstMetric(requestsTotal, prometheus.CounterValue, float64(told.answered))
+	out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(told.inFlight))
+	out <- prometheus.MustNewConstMetric(delaySeconds, prometheus.GaugeValue, m.delay.Get().Seconds())
+	out <- prometheus.MustNewConstMetric(acceptedTotal, prometheus.CounterValue, float64(told.accepted))
+	out <- prometheus.MustNewConstHistogram(lagSeconds, all, told.lag.sum.Seconds(), upTo)
 }

@@ -14,6 +14,7 @@ type Service struct {
 	// HTTPPort and ManagementPort are the ports in use, also when 0 was asked for.
 	HTTPPort, ManagementPort int
 	failed                   chan error
+	traffic                  *Traffic
 	stop                     func(context.Context) error
 }
 
@@ -27,31 +28,35 @@ func Start(set Settings, clock Clock) (*Service, error) {
 	if err != nil {
 		return nil, errors.Join(err, traffic.Close())
 	}
-	s := &Service{HTTPPort: port(traffic), ManagementPort: port(management), failed: make(chan error, 2)}
+	s := &Service{HTTPPort: port(traffic), ManagementPort: port(management), failed: make(chan error, 1)}
 
 	delay := NewDelay(set.Delay)
-	queues := NewAcceptQueues("/proc", map[int]string{set.ProxyPort: "toxiproxy", s.HTTPPort: "downstream"})
-	metrics := NewMetrics(delay, queues)
-	trafficServer := NewTraffic(delay, metrics, clock)
+	queues := NewAcceptQueues(ListenerQueue, map[int]string{set.ProxyPort: "toxiproxy", s.HTTPPort: "downstream"})
+	served, err := NewTraffic(traffic.(*net.TCPListener), delay, clock)
+	if err != nil {
+		return nil, errors.Join(err, management.Close())
+	}
+	metrics := NewMetrics(delay, served, queues)
 	managementServer := &http.Server{
 		Handler:           NewManagement(delay, metrics, fmt.Sprintf("http://127.0.0.1:%d", s.HTTPPort)),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	looking, stopLooking := context.WithCancel(context.Background())
 	go queues.Run(looking)
-	go func() { s.failed <- trafficServer.Serve(metrics.Counted(traffic)) }()
+	served.Start()
+	s.traffic = served
 	go func() { s.failed <- managementServer.Serve(management) }()
 	s.stop = func(deadline context.Context) error {
 		stopLooking()
-		err := errors.Join(managementServer.Shutdown(deadline), trafficServer.ShutdownWithContext(deadline))
+		err := errors.Join(managementServer.Shutdown(deadline), served.Stop(deadline))
 		// A server told to stop before it began to serve does not know its listener yet.
-		_, _ = traffic.Close(), management.Close()
+		_ = management.Close()
 		return err
 	}
 	return s, nil
 }
 
-// Failed yields what a port ended with, should one end by itself.
+// Failed yields what the management port ended with, should it end by itself.
 func (s *Service) Failed() <-chan error { return s.failed }
 
 // Stop closes both ports and lets requests end until the deadline.

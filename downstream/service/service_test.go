@@ -9,34 +9,30 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// heldClock is a clock whose sleepers wait until the test lets them go, each later than it
-// asked by the lag the test names.
-type heldClock struct {
-	sleeping chan time.Duration
-	release  chan time.Duration
-	now      chan time.Time
+// heldClock is a clock that stands still until the test lets time pass.
+type heldClock struct{ now atomic.Int64 }
+
+func (c *heldClock) told() time.Duration { return time.Duration(c.now.Load()) }
+
+// pass lets time pass, and has the service look at the clock.
+func (c *heldClock) pass(s *Service, time time.Duration) {
+	c.now.Add(int64(time))
+	s.traffic.wake()
 }
 
-func newHeldClock() *heldClock {
-	c := &heldClock{make(chan time.Duration), make(chan time.Duration), make(chan time.Time, 1)}
-	c.now <- time.Unix(1_000_000, 0)
-	return c
-}
-
-func (c *heldClock) Now() time.Time {
-	now := <-c.now
-	c.now <- now
-	return now
-}
-
-func (c *heldClock) Sleep(wait time.Duration) {
-	c.sleeping <- wait
-	lag := <-c.release
-	c.now <- (<-c.now).Add(wait + lag)
+// waits returns when so many requests wait for their answers.
+func waits(t *testing.T, s *Service, count int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); s.traffic.counted().inFlight != count; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests wait, not %d", s.traffic.counted().inFlight, count)
+		}
+	}
 }
 
 // started is a service on free ports that ends with the test.
@@ -54,31 +50,31 @@ func started(t *testing.T, delay time.Duration, clock Clock) *Service {
 	return s
 }
 
-// connection speaks raw HTTP to a port.
-type connection struct {
+// client speaks raw HTTP to a port.
+type client struct {
 	t      *testing.T
 	socket net.Conn
 	reader *bufio.Reader
 }
 
-func connect(t *testing.T, port int) *connection {
+func connect(t *testing.T, port int) *client {
 	t.Helper()
 	socket, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = socket.Close() })
-	return &connection{t, socket, bufio.NewReader(socket)}
+	return &client{t, socket, bufio.NewReader(socket)}
 }
 
-func (c *connection) send(request string) {
+func (c *client) send(request string) {
 	c.t.Helper()
 	if _, err := fmt.Fprintf(c.socket, "%s HTTP/1.1\r\nHost: downstream\r\n\r\n", request); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *connection) read() (status int, header http.Header, body string) {
+func (c *client) read() (status int, header http.Header, body string) {
 	c.t.Helper()
 	_ = c.socket.SetReadDeadline(time.Now().Add(10 * time.Second))
 	response, err := http.ReadResponse(c.reader, nil)
@@ -118,14 +114,19 @@ func wantLines(t *testing.T, text string, lines ...string) {
 }
 
 func TestEveryRequestWaitsForTheDelayAndKeepsItsConnection(t *testing.T) {
-	clock := newHeldClock()
-	c := connect(t, started(t, 200*time.Millisecond, clock).HTTPPort)
+	clock := &heldClock{}
+	s := started(t, 200*time.Millisecond, clock.told)
+	c, other := connect(t, s.HTTPPort), connect(t, s.HTTPPort)
 	for range 3 {
 		c.send("GET /")
-		if wait := <-clock.sleeping; wait != 200*time.Millisecond {
-			t.Fatalf("waits %v", wait)
+		waits(t, s, 1)
+		clock.pass(s, 200*time.Millisecond-1)
+		for range 2 { // The loop has looked at the clock before it answers the second.
+			other.send("GET /health")
+			other.read()
 		}
-		clock.release <- 0
+		waits(t, s, 1)
+		clock.pass(s, 1)
 		status, header, body := c.read()
 		if status != 200 || body != `{"service":"downstream","delay_ms":200}` || header.Get("Content-Type") != "application/json" {
 			t.Fatalf("got %d %v %s", status, header, body)
@@ -135,7 +136,7 @@ func TestEveryRequestWaitsForTheDelayAndKeepsItsConnection(t *testing.T) {
 
 // The planted case connection-set-up (experiments/bottlenecks.toml) cuts connections after so many bytes.
 func TestAnAnswerHas110Bytes(t *testing.T) {
-	c := connect(t, started(t, 0, WallClock{}).HTTPPort)
+	c := connect(t, started(t, 0, NewClock()).HTTPPort)
 	c.send("GET /")
 	_ = c.socket.SetReadDeadline(time.Now().Add(10 * time.Second))
 	want := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n" + `{"service":"downstream","delay_ms":0}`
@@ -150,40 +151,64 @@ func TestAnAnswerHas110Bytes(t *testing.T) {
 }
 
 func TestAChangedDelayHoldsForRequestsThatArriveAfterIt(t *testing.T) {
-	clock := newHeldClock()
-	s := started(t, 200*time.Millisecond, clock)
+	clock := &heldClock{}
+	s := started(t, 200*time.Millisecond, clock.told)
 	before, after := connect(t, s.HTTPPort), connect(t, s.HTTPPort)
 
 	before.send("GET /")
-	<-clock.sleeping
+	waits(t, s, 1)
 	if status, body := manage(t, s, "PATCH", "/settings", `{"delay_ms": 300}`); status != 200 || body != `{"delay_ms":300}` {
 		t.Fatalf("got %d %s", status, body)
 	}
 	after.send("GET /")
-	if wait := <-clock.sleeping; wait != 300*time.Millisecond {
-		t.Fatalf("waits %v", wait)
-	}
-	clock.release <- 0
-	clock.release <- 0
+	waits(t, s, 2)
+	clock.pass(s, 200*time.Millisecond)
 	if _, _, body := before.read(); !strings.Contains(body, `"delay_ms":200`) {
 		t.Errorf("the earlier request got %s", body)
 	}
+	waits(t, s, 1)
+	clock.pass(s, 100*time.Millisecond)
 	if _, _, body := after.read(); !strings.Contains(body, `"delay_ms":300`) {
 		t.Errorf("the later request got %s", body)
 	}
 }
 
+// A delay that is made shorter overtakes: the next answer is not always the one that waits longest.
+func TestAnswersComeInTheOrderOfTheirTimes(t *testing.T) {
+	clock := &heldClock{}
+	s := started(t, 0, clock.told)
+	delays := []int{500, 100, 400, 200, 300, 100, 600}
+	connections := map[*client]int{}
+	for i, delay := range delays {
+		manage(t, s, "PATCH", "/settings", fmt.Sprintf(`{"delay_ms": %d}`, delay))
+		c := connect(t, s.HTTPPort)
+		connections[c] = delay
+		c.send("GET /")
+		waits(t, s, i+1)
+	}
+	for now := 100; now <= 600; now += 100 {
+		clock.pass(s, 100*time.Millisecond)
+		for c, delay := range connections {
+			if delay == now {
+				c.read()
+				delete(connections, c)
+			}
+		}
+		waits(t, s, len(connections))
+	}
+}
+
 func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
-	clock := newHeldClock()
-	s := started(t, 250*time.Millisecond, clock)
+	clock := &heldClock{}
+	s := started(t, 250*time.Millisecond, clock.told)
 	c := connect(t, s.HTTPPort)
 	c.send("GET /")
-	<-clock.sleeping
+	waits(t, s, 1)
 
 	_, text := manage(t, s, "GET", "/metrics", "")
 	wantLines(t, text, "lab_downstream_in_flight 1", "lab_downstream_requests_total 0", "lab_downstream_delay_seconds 0.25")
 
-	clock.release <- 7 * time.Millisecond
+	clock.pass(s, 257*time.Millisecond)
 	c.read()
 	_, text = manage(t, s, "GET", "/metrics", "")
 	wantLines(t, text, "lab_downstream_in_flight 0", "lab_downstream_requests_total 1",
@@ -192,7 +217,7 @@ func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
 }
 
 func TestAcceptedConnectionsAreCounted(t *testing.T) {
-	s := started(t, 0, WallClock{})
+	s := started(t, 0, NewClock())
 	for range 3 {
 		c := connect(t, s.HTTPPort)
 		for range 2 {
@@ -205,8 +230,8 @@ func TestAcceptedConnectionsAreCounted(t *testing.T) {
 }
 
 func TestHealthIsAnsweredAtOnceAndNotCounted(t *testing.T) {
-	// Nobody releases this clock: a health check that slept would never end.
-	s := started(t, time.Minute, newHeldClock())
+	// Nobody releases this clock: a health check that waited would never end.
+	s := started(t, time.Minute, (&heldClock{}).told)
 	if err := Check(s.ManagementPort, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -224,14 +249,14 @@ func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
 
 	delay := NewDelay(0)
 	answer := httptest.NewRecorder()
-	NewManagement(delay, NewMetrics(delay, NewAcceptQueues("/proc", nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
+	NewManagement(delay, NewMetrics(delay, &Traffic{}, NewAcceptQueues(ListenerQueue, nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
 		t.Fatalf("got %d %s", answer.Code, answer.Body)
 	}
 }
 
 func TestOtherPathsAndMethodsAreRefusedAtOnce(t *testing.T) {
-	c := connect(t, started(t, time.Minute, newHeldClock()).HTTPPort)
+	c := connect(t, started(t, time.Minute, (&heldClock{}).told).HTTPPort)
 	c.send("GET /nothing")
 	if status, _, _ := c.read(); status != 404 {
 		t.Errorf("another path: %d", status)
@@ -243,7 +268,7 @@ func TestOtherPathsAndMethodsAreRefusedAtOnce(t *testing.T) {
 }
 
 func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
-	s := started(t, 200*time.Millisecond, newHeldClock())
+	s := started(t, 200*time.Millisecond, (&heldClock{}).told)
 	for _, body := range []string{
 		"", "null", "{}", "[]", "300", `{"delay_ms": "300"}`, `{"delay_ms": -1}`, `{"delay_ms": 60001}`, `{"delay_ms": 1.5}`,
 		`{"delay_ms": null}`, `{"delay": 300}`, `{"delay_ms": 300, "more": 1}`, `{"delay_ms": 300} {"delay_ms": 400}`,
@@ -259,7 +284,7 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 }
 
 func TestAnswersAreNeverEarlyByTheRealClock(t *testing.T) {
-	c := connect(t, started(t, 30*time.Millisecond, WallClock{}).HTTPPort)
+	c := connect(t, started(t, 30*time.Millisecond, NewClock()).HTTPPort)
 	sent := time.Now()
 	c.send("GET /")
 	c.read()
@@ -269,13 +294,13 @@ func TestAnswersAreNeverEarlyByTheRealClock(t *testing.T) {
 }
 
 func TestStoppingReleasesBothPorts(t *testing.T) {
-	s := started(t, 0, WallClock{})
+	s := started(t, 0, NewClock())
 	deadline, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := s.Stop(deadline); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Start(Settings{HTTPPort: s.HTTPPort, ManagementPort: s.ManagementPort}, WallClock{})
+	again, err := Start(Settings{HTTPPort: s.HTTPPort, ManagementPort: s.ManagementPort}, NewClock())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,11 +308,11 @@ func TestStoppingReleasesBothPorts(t *testing.T) {
 }
 
 func TestAPortInUseIsAnError(t *testing.T) {
-	s := started(t, 0, WallClock{})
-	if _, err := Start(Settings{HTTPPort: s.HTTPPort}, WallClock{}); err == nil {
+	s := started(t, 0, NewClock())
+	if _, err := Start(Settings{HTTPPort: s.HTTPPort}, NewClock()); err == nil {
 		t.Fatal("started twice on one port")
 	}
-	if _, err := Start(Settings{ManagementPort: s.ManagementPort}, WallClock{}); err == nil {
+	if _, err := Start(Settings{ManagementPort: s.ManagementPort}, NewClock()); err == nil {
 		t.Fatal("started twice on one management port")
 	}
 }

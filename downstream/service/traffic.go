@@ -1,85 +1,145 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
 )
 
-// Clock is the time as the traffic port sees it. Sleep returns at once when there is nothing
-// to wait for.
-type Clock interface {
-	Now() time.Time
-	Sleep(time.Duration)
+// How a loop stops.
+const (
+	stopWhenAnswered = 1 + iota
+	stopAtOnce
+)
+
+// Clock is the time that has passed since a fixed moment. It is safe for use by many goroutines.
+type Clock func() time.Duration
+
+// NewClock is the real one, by the machine's monotonic clock.
+func NewClock() Clock {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
 }
 
-// WallClock is the real one.
-type WallClock struct{}
+// Traffic is the server of the traffic port: event loops that share its connections.
+type Traffic struct {
+	clock    Clock
+	listener int
+	loops    []*loop
+	turn     int
+	stop     atomic.Int32
+	running  sync.WaitGroup
+}
 
-// Now is the current time, with its monotonic reading.
-func (WallClock) Now() time.Time { return time.Now() }
+// NewTraffic serves what comes to the listener from Start on. It takes the listener over.
+func NewTraffic(listener *net.TCPListener, delay *Delay, clock Clock) (*Traffic, error) {
+	t := &Traffic{clock: clock, listener: -1}
+	err := t.takeOver(listener)
+	// Half of what Go may run at once: while one is idle, Go's watcher leaves a loop that sleeps alone.
+	for i := 0; err == nil && i < max(1, runtime.GOMAXPROCS(0)/2); i++ {
+		var l *loop
+		if l, err = newLoop(t, delay); err == nil {
+			t.loops = append(t.loops, l)
+		}
+	}
+	if err == nil {
+		err = t.loops[0].add(t.listener, unix.EPOLLIN)
+	}
+	if err != nil {
+		t.release()
+	}
+	return t, err
+}
 
-// Sleep blocks the calling goroutine.
-func (WallClock) Sleep(wait time.Duration) { time.Sleep(wait) }
+// takeOver takes the listener's socket away from Go's own poller.
+func (t *Traffic) takeOver(listener *net.TCPListener) error {
+	raw, err := listener.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if t.listener, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); failed == nil {
+			// What is accepted inherits it.
+			failed = unix.SetsockoptInt(t.listener, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		}
+	})
+	return errors.Join(err, failed, listener.Close())
+}
 
-// idleTimeout is how long a connection may wait for its next request.
-const idleTimeout = 75 * time.Second
-
-// NewTraffic is the server of the traffic port:
-//
-//	GET /        200 after the delay
-//	GET /health  200 at once
-//
-// Each connection has a goroutine of its own, so waiting requests cost memory, not CPU. The
-// due time counts from the moment the request was read; the lag is taken just before the
-// answer is handed to the connection.
-func NewTraffic(delay *Delay, metrics *Metrics, clock Clock) *fasthttp.Server {
-	return &fasthttp.Server{
-		Handler: func(request *fasthttp.RequestCtx) {
-			switch string(request.Path()) { // compared in place, not copied
-			case "/":
-				if !isGet(request) {
-					return
-				}
-				metrics.arrive()
-				setting := delay.current.Load()
-				due := clock.Now().Add(setting.delay)
-				clock.Sleep(setting.delay)
-				metrics.answer(clock.Now().Sub(due))
-				request.SetContentType("application/json")
-				request.SetBody(setting.body)
-			case "/health":
-				if isGet(request) {
-					request.SetContentType("application/json")
-					request.SetBodyString(`{"status":"up"}`)
-				}
-			default:
-				refuse(request, fasthttp.StatusNotFound, `{"error":"not found; there are / and /health"}`)
-			}
-		},
-		// Longer than the lab's own clients keep one (60 s), and shorter than some frameworks' do:
-		// what they leave would use up Toxiproxy's descriptors, two for each.
-		IdleTimeout: idleTimeout,
-		// What a caller does not read need not be written.
-		NoDefaultServerHeader: true,
-		NoDefaultDate:         true,
-		// A generator may open tens of thousands of connections; the limit on open files is
-		// what bounds them.
-		Concurrency: 1 << 20,
+// Start serves in the background.
+func (t *Traffic) Start() {
+	for _, l := range t.loops {
+		t.running.Add(1)
+		go func() {
+			defer t.running.Done()
+			l.run()
+		}()
 	}
 }
 
-func isGet(request *fasthttp.RequestCtx) bool {
-	if request.IsGet() {
-		return true
+// Stop closes the port, and the connections when all answers were given or the deadline has passed.
+func (t *Traffic) Stop(deadline context.Context) error {
+	// What comes from now on is refused; the loop that accepts still holds the closed socket's number.
+	_ = unix.Shutdown(t.listener, unix.SHUT_RDWR)
+	stopped := make(chan struct{})
+	go func() {
+		t.running.Wait()
+		close(stopped)
+	}()
+	t.end(stopWhenAnswered)
+	var err error
+	select {
+	case <-stopped:
+	case <-deadline.Done():
+		err = deadline.Err()
+		t.end(stopAtOnce)
+		<-stopped
 	}
-	request.Response.Header.Set("Allow", "GET")
-	refuse(request, fasthttp.StatusMethodNotAllowed, `{"error":"only GET is allowed"}`)
-	return false
+	_ = unix.Close(t.listener)
+	return err
 }
 
-func refuse(request *fasthttp.RequestCtx, status int, body string) {
-	request.SetStatusCode(status)
-	request.SetContentType("application/json")
-	request.SetBodyString(body)
+func (t *Traffic) end(how int32) {
+	t.stop.Store(how)
+	t.wake()
+}
+
+// wake has every loop look at the clock and at what it is told.
+func (t *Traffic) wake() {
+	for _, l := range t.loops {
+		_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+func (t *Traffic) release() {
+	for _, l := range t.loops {
+		l.close()
+	}
+	if t.listener >= 0 {
+		_ = unix.Close(t.listener)
+	}
+}
+
+// next is the loop that gets the next connection. Only the loop that accepts calls it.
+func (t *Traffic) next() *loop {
+	t.turn = (t.turn + 1) % len(t.loops)
+	return t.loops[t.turn]
+}
+
+// counted is what all loops have done so far.
+func (t *Traffic) counted() counted {
+	var sum counted
+	for _, l := range t.loops {
+		l.mu.Lock()
+		sum.add(&l.counted)
+		l.mu.Unlock()
+	}
+	return sum
 }

@@ -1,0 +1,355 @@
+package service
+
+import (
+	"container/heap"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// idleTimeout is how long a connection may go without a request. Longer than the lab's own clients
+	// keep one (60 s), and shorter than some frameworks' do: what they leave would use up Toxiproxy's
+	// descriptors, two for each.
+	idleTimeout = 75 * time.Second
+	// sweepInterval is the least time between two looks for idle connections.
+	sweepInterval = time.Second
+	// acceptPause is how long nothing is accepted after the limit on open files was met.
+	acceptPause = 100 * time.Millisecond
+	// turn is how many of a kind (events, due answers, new connections) are handled before the next
+	// kind gets its turn.
+	turn = 128
+	// longestNap is how long a loop with waiting requests sleeps at most. After 10 ms Go takes the
+	// loop's processor for others, and its watcher (sysmon) then looks 50,000 times a second for more.
+	longestNap = 9 * time.Millisecond
+	// readBytes is the most that is read at once.
+	readBytes = 64 << 10
+	// never is a time that does not come.
+	never = time.Duration(math.MaxInt64)
+)
+
+// loop serves connections in one thread. What its connections wait for is in one heap, so a request costs
+// one read and one write, and a waiting one costs nothing.
+type loop struct {
+	traffic    *Traffic
+	poll, wake int
+	events     [turn]unix.EpollEvent
+	buffer     [readBytes]byte
+	requests   *requests
+
+	// mu is held while the loop works, and while a scrape reads what is below.
+	mu      sync.Mutex
+	counted counted
+	// connections are found by their descriptors.
+	connections []*connection
+	waiting     waiting
+	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
+	sweepAt, acceptAt time.Duration
+}
+
+// counted is what a loop has done so far.
+type counted struct {
+	accepted, answered, inFlight int
+	lag                          lags
+}
+
+// connection is either read from, waits in the heap for the time of its answer, or waits for room to
+// write the rest of it.
+type connection struct {
+	fd int
+	// in was read and is not answered yet: part of a request, or requests after the one that waits.
+	in []byte
+	// out is the answer that waits, or the rest of it.
+	out []byte
+	// due is when out may be written, place where in the heap it stands: -1 is nowhere.
+	due   time.Duration
+	place int
+	// used is when something was last read or written.
+	used time.Duration
+	// readable is whether a read may find something, hungUp whether the end follows, ended whether it came.
+	readable, hungUp, ended bool
+	continued, closes       bool
+}
+
+func newLoop(traffic *Traffic, delay *Delay) (*loop, error) {
+	l := &loop{traffic: traffic, poll: -1, wake: -1, requests: newRequests(delay), sweepAt: never, acceptAt: never}
+	var err error
+	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		err = l.add(l.wake, unix.EPOLLIN)
+	}
+	if err != nil {
+		l.close()
+	}
+	return l, err
+}
+
+// add has the loop told of changes, once per change.
+func (l *loop) add(fd int, events uint32) error {
+	return unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events | unix.EPOLLET, Fd: int32(fd)})
+}
+
+// run serves until the traffic stops.
+func (l *loop) run() {
+	defer l.close()
+	for {
+		told := l.sleep()
+		l.mu.Lock()
+		for _, event := range l.events[:told] {
+			switch fd := int(event.Fd); fd {
+			case l.wake:
+			case l.traffic.listener:
+				l.acceptAt = 0
+			default:
+				l.happened(fd, event.Events)
+			}
+		}
+		l.answerDue()
+		now := l.traffic.clock()
+		if l.acceptAt <= now {
+			l.accept(now)
+		}
+		if l.sweepAt <= now {
+			l.sweep(now)
+		}
+		waits := l.waiting.Len() > 0
+		l.mu.Unlock()
+		if stop := l.traffic.stop.Load(); stop == stopAtOnce || stop == stopWhenAnswered && !waits {
+			return
+		}
+	}
+}
+
+// sleep waits for events, until the next time at which something is due, and returns how many came.
+func (l *loop) sleep() int {
+	next := min(l.sweepAt, l.acceptAt)
+	if next == never && l.waiting.Len() == 0 {
+		return wait(l.poll, l.events[:], nil)
+	}
+	now := l.traffic.clock()
+	if l.waiting.Len() > 0 {
+		next = min(next, l.waiting[0].due, now+longestNap)
+	}
+	left := max(0, next-now)
+	return wait(l.poll, l.events[:], &left)
+}
+
+func (l *loop) happened(fd int, events uint32) {
+	c := l.connection(fd)
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		// Nobody is there to read an answer.
+		l.end(c)
+		return
+	}
+	c.hungUp = c.hungUp || events&unix.EPOLLRDHUP != 0
+	c.readable = c.readable || events&(unix.EPOLLIN|unix.EPOLLRDHUP) != 0
+	if c.out != nil && c.place < 0 && !l.write(c) {
+		return
+	}
+	l.serve(c)
+}
+
+// connection is the state of a descriptor, made when it is first told of.
+func (l *loop) connection(fd int) *connection {
+	for fd >= len(l.connections) {
+		l.connections = append(l.connections, nil)
+	}
+	if l.connections[fd] == nil {
+		l.connections[fd] = &connection{fd: fd, place: -1, used: l.traffic.clock()}
+		if l.sweepAt == never {
+			l.sweepAt = l.connections[fd].used + idleTimeout
+		}
+	}
+	return l.connections[fd]
+}
+
+// serve answers what was read and reads on, until an answer has to wait or nothing more is there.
+func (l *loop) serve(c *connection) {
+	// What was just read stays in the loop's buffer unless it has to wait.
+	data := c.in
+	for c.out == nil {
+		given, used, complete := answer{}, 0, false
+		if len(data) > 0 {
+			given, used, complete = l.requests.next(data, c.ended, c.continued)
+		}
+		if !complete {
+			if c.ended {
+				l.end(c)
+				return
+			}
+			if !c.readable {
+				break
+			}
+			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
+			switch {
+			case err == unix.EINTR:
+			case err == unix.EAGAIN:
+				c.readable = false
+			case err != nil:
+				l.end(c)
+				return
+			case read == 0:
+				c.ended = true
+			default:
+				// Less than was asked for is all there is; the next byte is told again.
+				c.readable = read == len(l.buffer) || c.hungUp
+				c.used = l.traffic.clock()
+				if len(data) == 0 {
+					data = l.buffer[:read]
+				} else {
+					c.in = append(append(c.in[:0], data...), l.buffer[:read]...)
+					data = c.in
+				}
+			}
+			continue
+		}
+		data = data[used:]
+		c.out, c.closes, c.continued = given.bytes, given.closes, given.interim
+		if given.delayed {
+			l.counted.inFlight++
+			c.due = l.traffic.clock() + given.delay
+			heap.Push(&l.waiting, c)
+		} else if !l.write(c) {
+			return
+		}
+	}
+	if len(data) == 0 {
+		c.in = nil
+	} else {
+		c.in = append(c.in[:0], data...)
+	}
+}
+
+// answerDue writes the answers whose time has come.
+func (l *loop) answerDue() {
+	for range turn {
+		if l.waiting.Len() == 0 {
+			return
+		}
+		c := l.waiting[0]
+		late := l.traffic.clock() - c.due
+		if late < 0 {
+			return
+		}
+		heap.Pop(&l.waiting)
+		l.counted.inFlight--
+		l.counted.answered++
+		l.counted.lag.add(late)
+		if l.write(c) {
+			l.serve(c)
+		}
+	}
+}
+
+// write writes what is to be written, as far as there is room. It is false if the connection ended.
+func (l *loop) write(c *connection) bool {
+	for len(c.out) > 0 {
+		written, err := atOnce(unix.SYS_WRITE, c.fd, c.out)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return true
+		case err != nil:
+			l.end(c)
+			return false
+		default:
+			c.out = c.out[written:]
+		}
+	}
+	c.out, c.used = nil, l.traffic.clock()
+	if c.closes {
+		l.end(c)
+		return false
+	}
+	return true
+}
+
+// end closes a connection. What it waited for is forgotten, so nothing is written to the next connection
+// that has its descriptor.
+func (l *loop) end(c *connection) {
+	if c.place >= 0 {
+		heap.Remove(&l.waiting, c.place)
+		l.counted.inFlight--
+	}
+	l.connections[c.fd] = nil
+	_ = unix.Close(c.fd)
+}
+
+// accept takes new connections, and gives the loops one each in turn.
+func (l *loop) accept(now time.Duration) {
+	for range turn {
+		fd, _, err := unix.Accept4(l.traffic.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			l.counted.accepted++
+			// That it can be written to is told at once, so the loop learns of it without a request.
+			if l.traffic.next().add(fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP) != nil {
+				_ = unix.Close(fd)
+			}
+		case unix.EAGAIN:
+			l.acceptAt = never
+			return
+		case unix.ECONNABORTED, unix.EINTR:
+		default:
+			// No descriptor or no memory is left.
+			l.acceptAt = now + acceptPause
+			return
+		}
+	}
+}
+
+// sweep ends connections that were idle for too long.
+func (l *loop) sweep(now time.Duration) {
+	l.sweepAt = never
+	for _, c := range l.connections {
+		switch {
+		case c == nil:
+		case c.place < 0 && now-c.used >= idleTimeout:
+			l.end(c)
+		default:
+			l.sweepAt = min(l.sweepAt, max(c.used+idleTimeout, now+sweepInterval))
+		}
+	}
+}
+
+// close releases every descriptor of the loop.
+func (l *loop) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.connections {
+		if c != nil {
+			l.end(c)
+		}
+	}
+	for _, fd := range []int{l.poll, l.wake} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// waiting are the connections whose answer waits, the next first: a container/heap.
+type waiting []*connection
+
+func (w waiting) Len() int           { return len(w) }
+func (w waiting) Less(i, j int) bool { return w[i].due < w[j].due }
+func (w waiting) Swap(i, j int) {
+	w[i], w[j] = w[j], w[i]
+	w[i].place, w[j].place = i, j
+}
+
+func (w *waiting) Push(c any) {
+	c.(*connection).place = len(*w)
+	*w = append(*w, c.(*connection))
+}
+
+func (w *waiting) Pop() any {
+	last := len(*w) - 1
+	c := (*w)[last]
+	(*w)[last], *w, c.place = nil, (*w)[:last], -1
+	return c
+}
