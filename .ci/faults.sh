@@ -50,6 +50,21 @@ unequal() {
     plant ask PATCH "$faulty" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
 }
 
+# answers STATUS: to a client of a server that calls the downstream.
+answers() { [[ $(plant status "$faulty" /downstream) == "$1" ]]; }
+
+# The way to the downstream is cut, and comes back; so it does when one of its parts is restarted. The
+# network namespace that they share stays: a new one would leave the other part behind.
+way_back() {
+  local part shared
+  shared=$(docker inspect --format '{{.State.StartedAt}}' "$(container_of downstream-network)")
+  within 60 answers 200 && drive toxic TYPE=down && within 60 answers 502 && drive toxic TYPE=up && within 60 answers 200 || return 1
+  for part in toxiproxy downstream; do
+    docker restart "$(container_of "$part")" && within 60 answers 200 || return 1
+  done
+  [[ $(docker inspect --format '{{.State.StartedAt}}' "$(container_of downstream-network)") == "$shared" ]]
+}
+
 # Another server has the name: refused before there is any load.
 wrong_server() {
   local net=${COMPOSE_PROJECT_NAME}_lab right other status=0

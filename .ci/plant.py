@@ -5,6 +5,7 @@
     toxic NAME          in that window: adds a toxic, waits until the agent has seen it, removes it
     restarts RUN SERVER replaces the JVM in the middle of its warm-up, and once more when that is
                         begun again
+    status SERVER PATH  prints the status of an answer to a client
     ask METHOD SERVER PATH [JSON]  of a server's management port
 
 A program that is started at the moment itself would come late on a busy machine; this one is
@@ -77,6 +78,14 @@ def ask(method: str, server: str, path: str, body: str = "") -> None:
     print(answer.raise_for_status().text)
 
 
+def status(server: str, path: str) -> None:
+    """Print the status with which the traffic port answers; 0 where it does not."""
+    try:
+        print(client.get(f"http://{server}:8080{path}").status_code)
+    except httpx.HTTPError:
+        print(0)
+
+
 def restarts(run: str, server: str) -> None:
     """Replace the JVM in two warm-ups, one after the other."""
 
@@ -93,5 +102,12 @@ def restarts(run: str, server: str) -> None:
             time.sleep(LOOK_S)
 
 
-DO = {"trial": trial, "over": over, "toxic": toxic, "restarts": restarts, "ask": ask}
+DO = {
+    "trial": trial,
+    "over": over,
+    "toxic": toxic,
+    "restarts": restarts,
+    "ask": ask,
+    "status": status,
+}
 DO[sys.argv[1]](*sys.argv[2:])

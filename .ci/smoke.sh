@@ -134,7 +134,7 @@ frameworks() {
   local servers
   servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
   make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
-    [[ -f .lab/$COMPOSE_PROJECT_NAME/servers/frameworks.json ]] && make doctor
+    grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
 
 nothing_left() {
@@ -217,6 +217,8 @@ part_faults() {
   step smoke-faults one planted
   step smoke-unequal one unequal
   step smoke-wrong-server one wrong_server
+  step smoke-way-back one way_back
+  step smoke-crowd pytest inside test_crowd.py
   step smoke-faults-caught pytest inside test_faults.py
 }
 part_own() {

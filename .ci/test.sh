@@ -25,7 +25,7 @@ case $suite in
   quick) budget=600 ;;
   full) budget=1800 ;;
   long) logs=.lab/test/long state=$logs/passed ;;
-  mutations) exec .ci/mutations/run.sh ;;
+  mutations) ONLY=$only exec .ci/mutations/run.sh ;;
   *) printf 'SUITE=%s is not a suite; allowed: quick, full, long, mutations\n' "$suite" >&2; exit 2 ;;
 esac
 

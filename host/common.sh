@@ -9,6 +9,14 @@ setting() {
   if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
 }
 
+# at_least HAVE MAJOR MINOR: whether the version HAVE is that one or later.
+at_least() {
+  local major minor rest
+  IFS=. read -r major minor rest <<<"${1#v}."
+  minor=${minor%%[^0-9]*}
+  [[ $major =~ ^[0-9]+$ ]] && ((major > $2 || (major == $2 && ${minor:-0} >= $3)))
+}
+
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # A checkout can run several labs beside each other: each has its own state. compose.yaml builds the

@@ -15,14 +15,6 @@ LOG=.lab/logs/engine.log
 
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 
-# at_least HAVE MAJOR MINOR
-at_least() {
-  local major minor rest
-  IFS=. read -r major minor rest <<<"${1#v}."
-  minor=${minor%%[^0-9]*}
-  [[ $major =~ ^[0-9]+$ ]] && ((major > $2 || (major == $2 && ${minor:-0} >= $3)))
-}
-
 check_versions() {
   local engine client compose
   read -r engine client <<<"$(docker version --format '{{.Server.Version}} {{.Client.Version}}')"

@@ -18,12 +18,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
 driver_image=concurrency-lab/loadgen:local
+cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERVATION_CPUSET)
 
 # read_off NAME: what write_env wrote down of this machine.
 # shellcheck source=/dev/null
 read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
 
 results_folder() { mkdir -p "$(setting LAB_RESULTS_DIR)" && (cd "$(setting LAB_RESULTS_DIR)" && pwd -P); }
+
+dockerd_pid() { pidof dockerd 2>/dev/null | tr ' ' '\n' | head -n 1 || true; }
 
 # The open files a container may have: no more than the engine itself may hand on.
 max_open_files() {
@@ -34,7 +37,7 @@ max_open_files() {
     return
   fi
   if [[ $(uname -s) == Linux ]]; then
-    pid=$(pidof dockerd 2>/dev/null | tr ' ' '\n' | head -n 1 || true)
+    pid=$(dockerd_pid)
     if [[ -n $pid && -r /proc/$pid/limits ]]; then
       hard=$(awk '/^Max open files/ {print $5}' "/proc/$pid/limits")
     else
@@ -49,6 +52,72 @@ max_open_files() {
 containerd_socket() {
   local own=/run/docker/containerd/containerd.sock
   if [[ -S $own ]]; then printf '%s' "$own"; else printf /run/containerd/containerd.sock; fi
+}
+
+# engine_cpus COUNT: the CPUs that the engine may use, one a line, those of one core beside each other. An
+# engine that is no process of this machine (Docker Desktop) numbers its own from 0 on.
+engine_cpus() {
+  local pid allowed
+  pid=$(dockerd_pid)
+  if [[ -z $pid ]]; then
+    seq 0 $(($1 - 1))
+  elif allowed=$(taskset -cp "$pid" 2>/dev/null); then
+    lscpu -p=CPU,CORE 2>/dev/null | sort -t, -n -k2,2 -k1,1 | awk -F, -v allowed="${allowed##*: }" '
+      BEGIN {
+        count = split(allowed, parts, ",")
+        for (part = 1; part <= count; part++) {
+          ends = split(parts[part], range, "-")
+          for (cpu = range[1]; cpu <= range[ends]; cpu++) may[cpu + 0] = 1
+        }
+      }
+      !/^#/ && $1 + 0 in may {print $1}'
+  fi
+}
+
+# cpu_list CPU…: as Docker takes it: 0-3,8.
+cpu_list() {
+  printf '%s\n' "$@" | sort -n | awk '
+    NR > 1 && $1 == last + 1 {last = $1; next}
+    NR > 1 {printf "%s%s,", first, first == last ? "" : "-" last}
+    {first = last = $1}
+    END {printf "%s%s", first, first == last ? "" : "-" last}'
+}
+
+# The CPU sets that the lab chooses, "NAME=SET" a line: the servers get half of 8 CPUs or more, generator
+# and agent a quarter, all others the rest. These get the first CPUs, which serve most interrupts. Nothing
+# where the user named a set, and where nobody can tell which CPUs the engine may use.
+auto_cpu_sets() {
+  local name count quarter cpus=()
+  case $(setting CPU_SETS) in
+    off) return 0 ;;
+    auto | "") ;;
+    *) fail "CPU_SETS=$(setting CPU_SETS): allowed are auto and off" ;;
+  esac
+  for name in "${cpu_sets[@]}"; do
+    if [[ -n ${!name+given} || -n $(setting "$name") ]]; then return 0; fi
+  done
+  count=$(docker info --format '{{.NCPU}}' 2>/dev/null) || true
+  if ! [[ $count =~ ^[0-9]+$ ]] || ((count < 8)); then return 0; fi
+  # shellcheck disable=SC2207  # numbers
+  cpus=($(engine_cpus "$count"))
+  if ((${#cpus[@]} != count)); then return 0; fi
+  quarter=$((count / 4))
+  for name in TOXIPROXY DOWNSTREAM OBSERVATION; do
+    printf '%s_CPUSET=%s\n' "$name" "$(cpu_list "${cpus[@]:0:quarter}")"
+  done
+  printf 'LOADGEN_CPUSET=%s\n' "$(cpu_list "${cpus[@]:quarter:quarter}")"
+  printf 'SERVER_CPUSET=%s\n' "$(cpu_list "${cpus[@]:2*quarter}")"
+}
+
+# Whether the sets in force are those that the lab chose.
+own_cpu_sets() { grep -q '^SERVER_CPUSET=' "$state/env" 2>/dev/null; }
+
+# cpu_set NAME: what Compose is told: an empty word wins over .env, too.
+cpu_set() { if own_cpu_sets; then read_off "$1"; else printf '%s' "${!1-$(setting "$1")}"; fi; }
+
+cpu_sets_text() {
+  printf 'CPU sets: servers %s, generator and agent %s, all others %s (CPU_SETS=off undoes it)' \
+    "$(cpu_set SERVER_CPUSET)" "$(cpu_set LOADGEN_CPUSET)" "$(cpu_set TOXIPROXY_CPUSET)"
 }
 
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
@@ -70,6 +139,19 @@ wrk2_source() {
   if [[ -z $given ]]; then
     if has_image "$(setting NIX_IMAGE)"; then given='wrk2-nixpkgs'; else given='wrk2-none'; fi
   fi
+  printf '%s' "$given"
+}
+
+# toxiproxy_cpus SETS: on how many CPUs Toxiproxy runs at a time; empty: on all that it may use, as with a
+# CPU set of its own. Beside a server that does next to nothing it needs about a third of the machine.
+toxiproxy_cpus() {
+  local given cpus
+  given=$(setting TOXIPROXY_GOMAXPROCS)
+  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]]; then
+    cpus=$(docker info --format '{{.NCPU}}')
+    given=${cpus:+$(((cpus + 1) / 2))}
+  fi
+  if ! [[ $given =~ ^([1-9][0-9]{0,3})?$ ]]; then fail "TOXIPROXY_GOMAXPROCS=$given is not a number of CPUs"; fi
   printf '%s' "$given"
 }
 
@@ -98,27 +180,36 @@ replace() {
   if ! cmp -s "$1" "$2"; then cp "$1" "$2.part" && mv "$2.part" "$2"; fi
 }
 
-# The lists of the servers that are to be up, for Prometheus.
-write_servers() {
-  local list name own=${LAB_OWN_SERVERS:-prometheus/own.json}
-  # own/: services of the user's own. They are no servers of the lab.
-  mkdir -p "$state/servers/own"
-  for list in prometheus/servers/*.json; do
-    name=$(basename "$list" .json)
-    if [[ ,core,$1, == *",$name,"* ]]; then
-      replace "$list" "$state/servers/$name.json"
-    else
-      rm -f "$state/servers/$name.json"
-    fi
-  done
-  if [[ -f $own ]]; then replace "$own" "$state/servers/own/own.json"; else rm -f "$state/servers/own/own.json"; fi
+# Services of the user's own, for Prometheus.
+write_own_servers() {
+  local own=${LAB_OWN_SERVERS:-prometheus/own.json}
+  mkdir -p "$state/own"
+  if [[ -f $own ]]; then replace "$own" "$state/own/own.json"; else rm -f "$state/own/own.json"; fi
+}
+
+# Health checks: often while a container starts, and rarely after that. Engines from 25 on can, if
+# Compose from 2.24 on tells them; for others Compose refuses the word, so it is in a file of its own.
+# Sets $health_interval and $compose_file.
+write_health() {
+  local services often=$state/start-interval.yaml
+  health_interval=$(setting HEALTH_INTERVAL) compose_file=${COMPOSE_FILE:-compose.yaml}
+  if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
+  if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
+    at_least "$(docker compose version --short)" 2 24; then
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors')
+    { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
+    compose_file+=:$often
+    : "${health_interval:=2m}"
+  fi
+  : "${health_interval:=5s}"
 }
 
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
 # is there already: it stays as it is.
 write_env() {
-  local uid gid profiles password results
+  local uid gid profiles password results sets cpus health_interval compose_file
   if [[ -s $state/env ]] && measuring; then return 0; fi
+  sets=$(auto_cpu_sets)
   results=$(setting LAB_RESULTS_DIR)
   mkdir -p "$state" "$results"
   read -r uid gid <<<"$(owner)"
@@ -128,7 +219,8 @@ write_env() {
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
     profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
   fi
-  write_servers "$profiles"
+  write_own_servers
+  write_health
   sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
 
   password=$(setting GRAFANA_ADMIN_PASSWORD)
@@ -139,12 +231,15 @@ write_env() {
     password=$(<"$state/grafana-password")
   fi
 
+  cpus=$(toxiproxy_cpus "$sets")
   [[ -e $state/host.json ]] || printf '{}\n' >"$state/host.json"
   (
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
-      LAB_GID "$gid" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
-      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false >"$state/env.part"
+      LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
+      HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
+    printf '%s\n' "$sets" >>"$state/env.part"
   )
   mv "$state/env.part" "$state/env"
 }
@@ -222,11 +317,10 @@ tell_facts() {
     "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
     "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
   printf '\ncompose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
-  # As Compose sees them: an empty word wins over .env, too.
-  for name in LOADGEN TOXIPROXY DOWNSTREAM; do
-    image=${name}_CPUSET
-    printf 'cpuset %s %s\n' "$name" "${!image-$(setting "$image")}"
+  for name in LOADGEN TOXIPROXY DOWNSTREAM OBSERVATION; do
+    printf 'cpuset %s %s\n' "$name" "$(cpu_set "${name}_CPUSET")"
   done
+  if own_cpu_sets; then printf 'cpu_sets auto\n'; fi
   # Of the profiles that are up, and of one that only this verb is about to start.
   for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
     docker image inspect --format \
@@ -267,6 +361,7 @@ where() {
     if [[ -n $(setting GRAFANA_ADMIN_PASSWORD) ]]; then password=GRAFANA_ADMIN_PASSWORD; fi
     printf 'lab: who edits dashboards logs in to Grafana as admin, with the password in %s\n' "$password"
   fi
+  if own_cpu_sets; then printf 'lab: %s\n' "$(cpu_sets_text)"; fi
 }
 
 is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
@@ -393,6 +488,7 @@ doctor() {
   if [[ $(docker info --format '{{.NCPU}}') -lt 4 ]]; then
     warn "fewer than 4 CPUs: generator, proxy, downstream and server share them; compare ratios within one run"
   fi
+  if own_cpu_sets; then ok "$(cpu_sets_text)"; fi
   wrk2=$(wrk2_source)
   case $wrk2 in
     wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;

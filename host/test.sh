@@ -38,7 +38,9 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
-  "image inspect") shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
+  "image inspect")
+    if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
+    shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
       ok) echo "Pulling from somewhere"; touch "$(file "$2")" ;;
@@ -128,9 +130,11 @@ run "$lab/images/present.sh"
 check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c "built from packages" <<<"$out") == 8 ]] \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c " built from packages, " <<<"$out") == 7 ]] \
     && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
     && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
+check "no registry: an image that is not what its tag says tells what it is" \
+  '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
@@ -366,11 +370,15 @@ at_rest "$parent"
 
 # --- lab.sh ready -----------------------------------------------------------------------
 # readied NAME=VALUE…: what `lab.sh ready` makes of these settings. The driver's image is there, and
-# answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on).
+# answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on). The engine
+# has FAKE_NCPU CPUs. With FAKE_CPUS (as `lscpu -p=CPU,CORE` tells them) it is a process of this machine.
 readied() {
   fresh
+  fake pidof <<<'[[ -n ${FAKE_CPUS-} ]] && echo 4194305'
+  fake taskset <<<'echo "pid 4194305'"'"'s current affinity list: $FAKE_ALLOWED"'
+  fake lscpu <<<'printf "# CPU,Core\n%s\n" "$FAKE_CPUS"'
   printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
-  mkdir -p "$lab/prometheus" "$state/servers"
+  mkdir -p "$lab/prometheus"
   cp -R prometheus/servers "$lab/prometheus/"
   printf 'LAB_RESULTS_DIR=./results\nGRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
   fake docker <<'FAKE'
@@ -378,6 +386,10 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" >>"$lab/calls"
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
+  "info "*) [[ $* != *NCPU* ]] || echo "${FAKE_NCPU-}" ;;
+  "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
+  "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
+  "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
   "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
@@ -391,19 +403,26 @@ case "$1 ${2-}" in
   "compose exec") exit "${FAKE_EXEC:-0}" ;;
 esac
 FAKE
-  cp "$lab/prometheus/servers/frameworks.json" "$state/servers/"
   run env "$@" "$lab/host/lab.sh" ready
 }
-up_lists() { (cd "$state/servers" && echo ./*.json | sed 's|\./||g'); }
 readied
 check "ready: without a profile only the core, whatever was up before; no Grafana without its image" \
-  '[[ $status == 0 && $(up_lists) == core.json && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
 check "ready: what may be changed is written down before a driver starts" \
   '[[ $(<"$state/allowed-changes") == $'"'SERVER netty\nNOFILE [0-9]+'"' ]]'
 readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VERB=bench
 check "ready: the driver says which profiles, from what is set and what runs" \
-  '[[ $status == 0 && $(up_lists) == "core.json frameworks.json" && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
 check "ready: the driver asked has no network and no socket" '[[ $(count "^docker run --rm .*--network none") == 1 && $(count docker.sock) == 0 ]]'
+check "ready: health is rarely checked where the engine looks often at what starts" \
+  '[[ $(<"$state/env") == *"HEALTH_INTERVAL=2m"*"COMPOSE_FILE=compose.yaml:.lab/concurrency-lab/start-interval.yaml"* && $(<"$state/start-interval.yaml") == services:*"  netty: {healthcheck: {start_interval: 2s}}"*toxiproxy* && $(<"$state/start-interval.yaml") != *driver* ]]'
+for old in FAKE_ENGINE=24.0.9 FAKE_COMPOSE=2.23.3; do
+  readied "$old"
+  check "ready: with $old as often as make up needs it" \
+    '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* && $(<"$state/env") != *start-interval* && ! -e $state/start-interval.yaml ]]'
+done
+readied HEALTH_INTERVAL=7s
+check "ready: but as the user says, where the user says it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=7s"* ]]'
 readied FAKE_PLANNED=2
 check "ready: wrong words are one line, before anything is done" \
   '[[ $status == 2 && $out == "lab: the words are wrong" && ! -e $state/env && $(count "docker compose") == 0 ]]'
@@ -414,14 +433,26 @@ check "ready: an image too old to answer is built first" \
   '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 2 && -s $state/allowed-changes ]]'
 readied FAKE_IMAGES=none FAKE_PROFILES=frameworks
 check "ready: on the first run the driver's image is built, then asked" \
-  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(up_lists) == "core.json frameworks.json" ]]'
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* ]]'
 readied FAKE_PLANNED="9 2"
 check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
 readied NOFILE='300;x'
 check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
+for cpus in 1:1 2:1 3:2 4:2 64:32; do
+  readied FAKE_NCPU="${cpus%:*}" CPU_SETS=off
+  check "ready: of ${cpus%:*} CPUs Toxiproxy runs on ${cpus#*:}" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS=${cpus#*:}" ]]'
+done
+readied TOXIPROXY_CPUSET=0-1 FAKE_NCPU=64
+check "ready: of a CPU set of its own Toxiproxy uses all" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" ]]'
+readied FAKE_NCPU=64
+check "ready: so it does of one that the lab chose" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" && $(grep -c TOXIPROXY_CPUSET=0-15 "$state/env") == 1 ]]'
+readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
+check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
+readied TOXIPROXY_GOMAXPROCS=many
+check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
 readied COMPOSE_PROJECT_NAME=other
 check "ready: another lab of this checkout has its own state" \
-  '[[ $status == 0 && -s $lab/.lab/other/env && -e $lab/.lab/other/servers/core.json && ! -e $state/env && $(count "project=other") -ge 1 ]]'
+  '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'
 readied COMPOSE_PROJECT_NAME=../other
 check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
 
@@ -433,10 +464,65 @@ if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo 
 FAKE
 LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
 check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
-  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \nimage some/image:1'"'* ]]'
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
 printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
 COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
 check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
+
+# --- CPU sets -----------------------------------------------------------------------------
+# sets: what Compose is told of them: servers, generator, all others.
+# shellcheck disable=SC2034 # used by checks, as text
+sets() (
+  unset "${!SERVER_@}" "${!LOADGEN_@}"
+  . "$state/env"
+  [[ $DOWNSTREAM_CPUSET$OBSERVATION_CPUSET == "$TOXIPROXY_CPUSET$TOXIPROXY_CPUSET" ]] && echo "$SERVER_CPUSET $LOADGEN_CPUSET $TOXIPROXY_CPUSET"
+)
+unpinned() { [[ $status == 0 && $(<"$state/env") != *CPUSET* ]]; }
+for machine in "8=4-7 2-3 0-1" "9=4-8 2-3 0-1" "16=8-15 4-7 0-3" "64=32-63 16-31 0-15"; do
+  readied FAKE_NCPU="${machine%%=*}"
+  check "CPU sets: of ${machine%%=*} CPUs the servers get half" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
+done
+for count in 2 4 7 ""; do
+  readied FAKE_NCPU="$count"
+  check "CPU sets: none of '$count' CPUs" unpinned
+done
+cores=$(for cpu in 0 1 2 3 4 5 6 7; do echo "$cpu,$((cpu % 4))"; done)
+readied FAKE_NCPU=8 FAKE_CPUS="$cores" FAKE_ALLOWED=0-7
+check "CPU sets: no core is shared by two parts" '[[ $(sets) == "2-3,6-7 1,5 0,4" ]]'
+cores=$(for cpu in {0..15}; do echo "$cpu,$cpu"; done)
+readied FAKE_NCPU=9 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+check "CPU sets: only of CPUs that the engine may use" '[[ $(sets) == "7-10,15 5-6 1,4" ]]'
+readied FAKE_NCPU=10 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+check "CPU sets: none where the engine tells another number" unpinned
+readied FAKE_NCPU=8 FAKE_CPUS=none FAKE_ALLOWED=0-7
+check "CPU sets: none where nobody tells the CPUs" unpinned
+for word in CPU_SETS=off SERVER_CPUSET=0-3 SERVER_CPUSET= OBSERVATION_CPUSET=0; do
+  readied FAKE_NCPU=8 "$word"
+  check "CPU sets: none but the user's own after $word" unpinned
+done
+readied FAKE_NCPU=8 CPU_SETS=on
+check "CPU sets: auto or off" '[[ $status == 1 && $out == "lab: CPU_SETS=on: allowed are auto and off" && ! -e $state/env ]]'
+readied FAKE_NCPU=8
+printf 'TOXIPROXY_CPUSET=7\n' >>"$lab/.env"
+FAKE_NCPU=8 run "$lab/host/lab.sh" ready
+check "CPU sets: none but the user's own after one in .env" unpinned
+
+readied FAKE_NCPU=8
+run "$lab/host/lab.sh" where
+# shellcheck disable=SC2034 # used by checks, as text
+said="CPU sets: servers 4-7, generator and agent 2-3, all others 0-1 (CPU_SETS=off undoes it)"
+check "CPU sets: make up says them" '[[ $status == 0 && $(tail -n 1 <<<"$out") == "lab: $said" ]]'
+FAKE_NCPU=8 run "$lab/host/lab.sh" doctor
+check "CPU sets: so does the doctor" '[[ $out == *"ok    $said"* ]]'
+fake docker <<'FAKE'
+if [[ $1 == run ]]; then cat; fi
+FAKE
+run "$lab/host/lab.sh" facts
+check "CPU sets: a run records them" \
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 2-3\ncpuset TOXIPROXY 0-1\ncpuset DOWNSTREAM 0-1\ncpuset OBSERVATION 0-1\ncpu_sets auto'"'* ]]'
+readied FAKE_NCPU=2
+run "$lab/host/lab.sh" where
+check "CPU sets: without any nothing is said of them" '[[ $status == 0 && $out != *"CPU sets"* ]]'
 
 # --- Grafana's password -------------------------------------------------------------------
 # guarded WORD…: `lab.sh ready`, grafana-password.sh and `lab.sh where`, with Grafana's image there.
@@ -461,12 +547,12 @@ check "password: without Grafana nothing is asked or said of one" \
 # --- services of the user's own -------------------------------------------------------------
 readied
 # shellcheck disable=SC2034 # used by checks, as text
-own=$state/servers/own/own.json
+own=$state/own/own.json
 check "own services: none listed, none read" '[[ $status == 0 && ! -e $own ]]'
 printf '[{"targets": ["mine"]}]' >"$lab/prometheus/own.json"
 run "$lab/host/lab.sh" ready
-check "own services: listed in prometheus/own.json, read by Prometheus and no server of the lab" \
-  '[[ $status == 0 && $(<"$own") == *mine* && ! -e $state/servers/own.json ]]'
+check "own services: listed in prometheus/own.json, read by Prometheus" \
+  '[[ $status == 0 && $(<"$own") == *mine* ]]'
 rm "$lab/prometheus/own.json"
 run "$lab/host/lab.sh" ready
 check "own services: no longer listed, no longer read" '[[ $status == 0 && ! -e $own ]]'

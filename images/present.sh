@@ -136,6 +136,13 @@ build() {
   fi
 }
 
+# What an image built here says it was built from: packages, or more where it is not what its tag says.
+built_from() {
+  local said
+  said=$(docker image inspect --format '{{index .Config.Labels "lab.built-from"}}' "$1" 2>/dev/null || true)
+  printf '%s' "${said:-packages}"
+}
+
 line() { printf '  %-42s %s\n' "$1" "$2"; }
 
 # ensure NAME: makes one image present, those it builds on first. A waiter for one that failed fails silently.
@@ -179,7 +186,7 @@ make_present() {
     tail -n 15 "$log" >&2
     return 1
   fi
-  line "$image" "built from packages, $((SECONDS - started)) s"
+  line "$image" "built from $(built_from "$image"), $((SECONDS - started)) s"
 }
 
 # What the lab needs on this machine.

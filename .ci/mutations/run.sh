@@ -42,8 +42,8 @@ passes() {
     *) printf 'no such tests: %s\n' "$1"; return 1 ;;
   esac
 }
-# who LOG: the first test in it that failed.
-who() { grep -m 1 -oE '^FAILED: .*|^FAILED [^ ]+|^ERROR [^ ]+|--- FAIL: [A-Za-z]+|\[ERROR\] +[A-Za-z]+Test\.[A-Za-z]+|FAILED:.*|COMPILATION ERROR' "$1" || tail -n 1 "$1"; }
+# who LOG: the first test in it that failed. Without one the tests did not run, which catches nothing.
+who() { grep -m 1 -oE '^FAILED: .*|^FAILED [^ ]+|--- FAIL: [A-Za-z]+|\[ERROR\] +[A-Za-z]+Test\.[A-Za-z]+|FAILED:.*|COMPILATION ERROR' "$1"; }
 
 caught=0 missed=0 number=0
 while :; do
@@ -70,9 +70,14 @@ while :; do
   by=""
   for layer in "${layers[@]}"; do
     log=$logs/$number-$layer.log
-    if ! passes "$layer" >"$log" 2>&1 </dev/null; then by="$layer: $(who "$log")"; break; fi
+    if passes "$layer" >"$log" 2>&1 </dev/null; then continue; fi
+    if by=$(who "$log"); then by="$layer: $by"; break; fi
+    problem="the $layer tests did not run: $(tail -n 1 "$log")"
   done
-  if [[ -n $by ]]; then
+  if [[ -z $by && -n $problem ]]; then
+    printf 'BROKEN  %2d %s: %s\n' "$number" "$name" "$problem"
+    missed=$((missed + 1))
+  elif [[ -n $by ]]; then
     printf 'caught  %2d %s (%s)\n' "$number" "$name" "$by"
     caught=$((caught + 1))
   else

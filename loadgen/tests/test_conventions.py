@@ -9,6 +9,7 @@ import yaml
 
 from lab.live.agent.metrics import BUCKETS_S
 from lab.model import Row
+from lab.model.knobs import DIRECT, HOST, PROXIED
 from support.repo import REPO
 
 
@@ -154,6 +155,17 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
     ports = dict(re.findall(r"(\w+Port): (\d+)", settings))
     assert proxy["upstream"] == f"127.0.0.1:{ports['HTTPPort']}"
     assert proxy["listen"] == f"0.0.0.0:{ports['ProxyPort']}"
+
+
+def test_a_server_can_call_what_the_proxy_calls() -> None:
+    (proxy,) = json.loads((REPO / "toxiproxy/toxiproxy.json").read_text())
+    ports = [proxy[name].rpartition(":")[2] for name in ("listen", "upstream")]
+    assert [f"http://toxiproxy:{ports[0]}/", f"http://downstream:{ports[1]}/"] == [PROXIED, DIRECT]
+
+
+def test_what_the_host_can_change_of_a_server_reaches_it(compose: dict[str, Any]) -> None:
+    server = str(compose["services"]["fixed-pool"])
+    assert [name for name in HOST if f"${{{name}:-" not in server] == []
 
 
 def test_two_labs_of_one_checkout_share_no_state() -> None:

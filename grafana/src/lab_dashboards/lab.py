@@ -7,12 +7,13 @@ from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from lab_dashboards.boards import LAB
-from lab_dashboards.panels import HALF, SERVER, THIRD, Line, or_zero, per_server, time_series
+from lab_dashboards.panels import HALF, SERVER, Line, or_zero, per_server, time_series
 from lab_dashboards.parts import LIVE, finish, new_dashboard, toxic_marks, trial_marks
 from lab_dashboards.server_resources import heap
 from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
+PER_REQUEST = "container_cpu_per_request_seconds:ratio10s"
 P95 = "server_route_phase:lab_http_request_seconds:p95_5s"
 
 
@@ -157,7 +158,7 @@ def way() -> list[Panel]:
 def memory_and_cpu() -> list[Panel]:
     """What servers and services take of the machine."""
     return [
-        heap(THIRD),
+        heap(HALF),
         time_series(
             "CPU per container",
             "CPU in use by each service, all of its containers: 100 % is one CPU. The "
@@ -165,6 +166,23 @@ def memory_and_cpu() -> list[Panel]:
             "percentunit",
             Line("service:container_cpu_usage:rate10s", "{{service}}"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
+            width=HALF,
+        ),
+        time_series(
+            "CPU per request",
+            "CPU time that each request costs, the probe's included: of its server, of proxy and "
+            "downstream, of the generator (with the driver beside it), and of what observes. "
+            "What is not the server's is what the lab itself takes. There is none while no "
+            "server answers.",
+            "s",
+            per_server(f"server:{PER_REQUEST}"),
+            Line(f'service:{PER_REQUEST}{{service=~"toxiproxy|downstream"}}', "{{service}}"),
+            Line(f'service:{PER_REQUEST}{{service="driver"}}', "generator"),
+            Line(
+                f'sum(service:{PER_REQUEST}{{service=~"prometheus|cadvisor|grafana|loadgen"}})',
+                "observation",
+            ),
+            width=HALF,
         ),
         time_series(
             "Memory per container",
@@ -172,5 +190,6 @@ def memory_and_cpu() -> list[Panel]:
             "simply drop.",
             "bytes",
             Line("service:container_memory_working_set_bytes:sum", "{{service}}"),
+            width=HALF,
         ),
     ]

@@ -41,7 +41,7 @@ from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
 from lab.system.executors import Launcher
-from lab.system.host import System, interrupt_at_once
+from lab.system.host import System, interrupt_at_once, pin
 from lab.system.stack import Stack, Urls
 from lab.system.undo_log import UndoLog
 
@@ -64,6 +64,7 @@ def do(argv: Sequence[str], environ: Environ) -> int:
         if not argv or argv[0] not in VERBS:
             given = f"'{argv[0]}' is not a verb" if argv else "no verb"
             raise WordError(f"{given}; allowed: {', '.join(VERBS)}")
+        pin(environ.get("LAB_CPUSET", ""))
         return VERBS[argv[0]](argv[1:], environ)
     except LabError as failure:
         print(f"lab: {failure}", file=sys.stderr)
@@ -107,7 +108,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
     # Per lab, as the lock is: labs beside each other may share a folder.
-    undo_log = home / "results" / f".changed.{environ.get('LAB_PROJECT') or 'lab'}.json"
+    lab = environ.get("LAB_PROJECT") or "lab"
     settings = given_settings(environ)
     with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
         place = Place(
@@ -117,9 +118,10 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             cores(),
             home / "grafana/dashboards",
             home / "results/.host-changes" / changes if changes else None,
-            undo_log if held else None,
-            settings,
-            source_ports(),
+            undo_log=home / "results" / f".changed.{lab}.json" if held else None,
+            warm_jvms=home / "results" / f".warm-jvms.{lab}.json" if held else None,
+            settings=settings,
+            ports=source_ports(),
         )
         system = System(held=held)
         system.catch_signals()

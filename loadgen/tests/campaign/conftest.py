@@ -21,7 +21,8 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ready(home: Path, lab: FakeLab) -> Bench:
-    return Bench(Place(home / "results", home / "host.json", 20_000, 2), lab)
+    warm_jvms = home / "results" / ".warm-jvms.json"
+    return Bench(Place(home / "results", home / "host.json", 20_000, 2, warm_jvms=warm_jvms), lab)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from lab.load.engines import ENGINES
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import to_json, write_json
-from support.fakes import IDENTITY, FakeEngine, plan, record, snapshot
+from support.fakes import IDENTITY, FakeEngine, plan, record, rounded, snapshot
 from support.runs import EXPERIMENT, Jittery, plans, write_manifest, write_raw
 
 FILES = (
@@ -74,15 +74,6 @@ def test_the_table_written_trial_by_trial_is_the_derived_one(run_dir: Path) -> N
     derived = derive(run_dir, [Jittery()])
     assert derived.changed == FILES[1:]
     assert csv.read(run_dir / "trials.csv") == tuple(map(rounded, derived.rows))
-
-
-def rounded(row: Row) -> Row:
-    """A row as a CSV of three decimals holds it."""
-    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
-
-
-def _rounded(value: object) -> object:
-    return round(value, 3) if isinstance(value, float) else value
 
 
 def test_a_table_cut_short_by_a_kill_is_completed_and_nothing_is_kept(run_dir: Path) -> None:
@@ -172,7 +163,7 @@ def test_what_prometheus_saw_counts_in_the_judgement(run_dir: Path) -> None:
     assert "series are missing" in str(read_trial(of, raw, [Jittery()]).judgement.notes)
     (raw / "series.jsonl.gz").write_bytes(b"not gzip")
     [reason] = read_trial(of, raw, [Jittery()]).judgement.reasons
-    assert reason.startswith("series.jsonl.gz: cannot be read: Not a gzipped file")
+    assert reason.startswith("damaged: series.jsonl.gz: cannot be read: Not a gzipped file")
 
 
 def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path: Path) -> None:

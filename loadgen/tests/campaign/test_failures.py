@@ -13,12 +13,12 @@ import pytest
 
 from lab.campaign.derive import derive
 from lab.campaign.run_record import RESERVE, RESERVE_BYTES, ending
-from lab.errors import Interrupted, LabError
+from lab.errors import Interrupted, LabError, RawDataError
 from lab.experiments.stress import Objective, Stress
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
 from lab.load.engines.oha import Oha
-from lab.model import Row, TrialRecord
+from lab.model import Reading, Row, TrialPlan, TrialRecord
 from lab.store.records import read_json, to_json, write_json
 from support.bench import Bench
 from support.disk import Disk
@@ -43,7 +43,8 @@ def again(ready: Bench, name: str) -> Bench:
     ready.lab.system.elapsed_s = 0.0
     ready.lab.system.processes.clear()
     ready.lab.system.started.clear()
-    return Bench(dataclasses.replace(ready.place, results=results), ready.lab)
+    place = dataclasses.replace(ready.place, results=results, warm_jvms=results / ".warm-jvms.json")
+    return Bench(place, ready.lab)
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
@@ -183,10 +184,53 @@ def test_a_run_with_a_damaged_record_goes_on(ready: Bench) -> None:
     assert ready.resume() == 1
     assert ready.column("trial", "valid") == [
         ("01-a-open-c200", "false"),
+        ("01-a-open-c200-again", "true"),
         ("02-b-open-c200", "false"),
+        ("02-b-open-c200-again", "true"),
         ("03-a-closed-c200", "true"),
         ("04-b-closed-c200", "true"),
     ]
+
+
+SEARCH: dict[str, Any] = {
+    "kind": "stress", "concurrencies": (100,), "modes": ("open",), "servers": ("a",),
+    "own": to_json(Stress(Objective(500.0, 0.01), 100, 50, 200, 20, 0.1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damaged", "again"),
+    [
+        (("trial.json",), "001-a-open-c100-again"),
+        (("fake.txt",), "001-a-open-c100-again"),
+        # Nothing of it is left in the table.
+        (("trial.json", "plan.json"), "001-a-open-c100"),
+    ],
+)
+def test_a_damaged_trial_in_the_middle_of_a_search_costs_its_row_only(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch, damaged: tuple[str, ...], again: str
+) -> None:
+    ready.interrupt(**SEARCH)
+    first = ready.run_dir / "raw" / "001-a-open-c100"
+    for name in damaged:
+        (first / name).write_text("{")
+    read = ready.lab.engine.read
+
+    def read_whole(plan: TrialPlan, raw: Path) -> Reading:
+        if (raw / "fake.txt").read_text() == "{":
+            raise RawDataError(raw / "fake.txt", 1, "is cut off")
+        return read(plan, raw)
+
+    monkeypatch.setattr(ready.lab.engine, "read", read_whole)
+    ready.resume()
+    assert ready.manifest["status"] == "complete"
+    trials = dict(ready.column("trial", "valid"))
+    assert trials.pop("001-a-open-c100") == ("true" if again == "001-a-open-c100" else "false")
+    trials.pop("001-a-open-c100-again", None)
+    assert trials == {"002-a-open-c150": "true", "003-a-open-c200": "true"}
+    assert again in ready.column("trial")
+    [found] = json.loads((ready.run_dir / "findings.json").read_text())
+    assert found["text"].endswith("the most that was tried (200)")
 
 
 def test_a_trial_of_which_nothing_can_be_read_is_measured_again(ready: Bench) -> None:

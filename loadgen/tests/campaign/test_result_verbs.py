@@ -16,7 +16,16 @@ from lab.report.table import milliseconds
 from lab.store import csv as report_csv
 from lab.store import manifest
 from lab.store.records import read_object, write_json
-from support.fakes import START, FakeEngine, judged_row, measurement, plan, reading, record
+from support.fakes import (
+    START,
+    FakeEngine,
+    judged_row,
+    measurement,
+    plan,
+    reading,
+    record,
+    rounded,
+)
 from support.runs import EXPERIMENT, NAME, Jittery, plans, write_manifest, write_raw
 
 
@@ -50,9 +59,13 @@ def shown(rows: list[Row], width: int) -> str:
 
 @pytest.mark.parametrize("width", [120, 116, 80])
 def test_the_widest_row_is_neither_cut_nor_wrapped(width: int) -> None:
-    text = shown([row()], width)
+    split = {"cpu_server_us": 123.4, "cpu_proxy_us": 234.5, "cpu_downstream_us": 200.0}
+    split |= {"cpu_generator_us": 9.5, "cpu_observation_us": 11.5}
+    text = shown([dataclasses.replace(row(), **split)], width)
     assert max(map(len, text.splitlines())) <= width
     for cell in (
+        "CPU µs",
+        "123/456",
         "virtual-threads",
         "10000",
         "45000",
@@ -94,6 +107,14 @@ def test_what_cannot_be_told_is_a_dash_and_explained() -> None:
     text = shown([row()], 120)
     assert "–" in text.splitlines()[2]
     assert "the engine cannot tell" in text.replace("\n", " ")
+
+
+def test_cpu_time_is_a_column_where_it_is_known_of_any_trial() -> None:
+    assert "CPU µs" not in shown([row()], 120)
+    known = dataclasses.replace(row(), cpu_server_us=7.25)
+    table, legend = shown([row(), known], 120).split("open: ")
+    assert [line.split()[-2] for line in table.splitlines()[2:]] == ["–/–", "7.2/–"]
+    assert "of the server / of all around it" in legend
 
 
 def test_an_invalid_row_says_why() -> None:
@@ -143,7 +164,7 @@ def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     rows = [judged_row("run", one) for one in (invalid, closed)]
     for one in rows:
         report_csv.append(path, one)
-    assert report_csv.read(path) == tuple(rows)
+    assert report_csv.read(path) == tuple(map(rounded, rows))
     assert path.read_text() == report_csv.text(rows)
 
 
@@ -153,7 +174,7 @@ def test_a_table_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         ("run,trial", "run,colour", "colour, trial"),
         (",true,", ",perhaps,", "trials.csv:2"),
         (",450,", ",many,", "trials.csv:2"),
-        (",15,,false,\n", "\n", "trials.csv:2"),
+        (",15,,false,,", ",", "trials.csv:2"),
     ],
 )
 def test_a_table_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -335,7 +356,7 @@ def test_compare_prints_a_table_that_fits_and_what_it_means(results: Path) -> No
 
 def test_the_comparison_s_file_has_every_cell_with_its_numbers(results: Path) -> None:
     said = json.loads((results / NAME / "comparison.json").read_text())
-    assert (said["format_version"], said["margin"], said["confidence"]) == (3, 0.05, 0.95)
+    assert (said["format_version"], said["margin"], said["confidence"]) == (4, 0.05, 0.95)
     [of] = said["comparisons"]
     assert (of["a"], of["b"], len(of["cells"])) == ("a", "b", 2)
     # 7 rounds have 128 signs, of which k = 1 leaves out 2.

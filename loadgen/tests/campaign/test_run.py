@@ -287,9 +287,11 @@ def test_a_toxic_left_in_force_is_said_wherever_people_look(ready: Bench) -> Non
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:
     ready.lab.engine.broken = "ends before the spectrum"
     assert ready.run(servers=("a",), modes=("open",)) == 1
-    [row] = ready.rows
-    assert (row["valid"], row["achieved_rps"], row["p95_ms"]) == ("false", "", "")
-    assert row["invalid_reasons"] == "fake.txt:7: ends before the spectrum"
+    # It may be an accident, so the load is measured once more.
+    for row in (rows := ready.rows):
+        assert (row["valid"], row["achieved_rps"], row["p95_ms"]) == ("false", "", "")
+        assert row["invalid_reasons"] == "damaged: fake.txt:7: ends before the spectrum"
+    assert len(rows) == 2
 
 
 def test_a_busy_host_is_said_under_the_table(ready: Bench) -> None:

@@ -1,12 +1,17 @@
 """The JVMs of a run: fresh, proven warm, asked what a request costs; and the load engine."""
 
+import dataclasses
+
 import pytest
 
 from lab.campaign.engine_choice import choose_engines
+from lab.campaign.measured_once import DEMAND_AGE_S
+from lab.campaign.run import run
 from lab.errors import EngineError
+from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, TrialPlan, Warmth
 from lab.report import markdown
-from support.bench import WARM, Bench
+from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine
 
 
@@ -177,3 +182,68 @@ def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
     ready.warmth = Warmth(False, (), "not steady within 60 s")
     ready.run(servers=("a",))
     assert ready.measured == []
+
+
+def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: Bench) -> None:
+    ready.demand = Demand(200, 2000, 0.004, 0.01)
+    ready.run(servers=("a",), concurrencies=(100,))
+    ready.run(servers=("a", "b"), concurrencies=(100,), modes=("closed",))
+    assert ready.warmed == ["a", "b"]
+    assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
+    # The proof and the cost of a request are those of the run before.
+    assert ready.trials[0]["warmth"]["steady"]
+    assert {row["binding"] for row in ready.rows} == {"host CPU"}
+    assert "a /downstream: its JVM was proven warm in " in ready.said
+    assert "b /downstream: its JVM was proven warm in " not in ready.said
+
+
+@pytest.mark.parametrize("what", ["another JVM", "another route", "more connections", "unreadable"])
+def test_what_a_run_before_has_not_proven_is_proven_now(ready: Bench, what: str) -> None:
+    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+    changes: dict[str, object] = {}
+    if what == "another JVM":
+        ready.lab.new_jvm("a")
+    elif what == "another route":
+        changes = {"routes": ("/block",)}
+    elif what == "more connections":
+        changes = {"concurrencies": (300,)}
+    else:
+        ready.place.warm_jvms.write_text('[{"server": "a"')
+    ready.run(**{"servers": ("a",), "concurrencies": (100,), "modes": ("closed",), **changes})
+    assert ready.warmed == ["a", "a"]
+
+
+def test_a_jvm_that_stayed_cold_is_not_remembered(ready: Bench) -> None:
+    ready.warmth = Warmth(False, WARM.cycles, "not steady within 60 s: x")
+    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+    tried = len(ready.warmed)
+    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+    assert len(ready.warmed) > tried
+
+
+def test_what_a_request_cost_long_ago_is_measured_again(ready: Bench) -> None:
+    ready.demand = Demand(200, 2000, 0.004, 0.01)
+    for _ in range(2):
+        ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+        ready.lab.system.elapsed_s += DEMAND_AGE_S
+    assert ready.warmed == ["a"]
+    assert len(ready.measured) == 2
+
+
+def test_the_end_of_a_warm_up_is_the_light_load(ready: Bench) -> None:
+    seen: list[object] = []
+
+    def light_load(*given: object) -> None:
+        seen.append(given[-1])
+
+    ready.light_load = light_load  # type: ignore[method-assign]
+    stages = dataclasses.replace(ready.stages, warm=prove_warm)
+    for route, concurrency in (("/downstream", 100), ("/compute", 300)):
+        experiment = dataclasses.replace(
+            EXPERIMENT, servers=("a",), routes=(route,), concurrencies=(concurrency,)
+        )
+        run(experiment, ready.where, (), [ready.lab.engine], stages)
+    opened, closed = seen[0]  # type: ignore[misc]
+    assert closed.at_s - opened.at_s == pytest.approx(LIGHT_CYCLES * CYCLE_S, abs=0.5)
+    # What only computes is warmed up with more connections than measure its cost.
+    assert seen[1] is None

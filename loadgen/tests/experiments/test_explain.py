@@ -14,9 +14,9 @@ from lab.experiments.answers import answer_of, answer_of_fall
 from lab.experiments.inquiry import Explain
 from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
-from lab.judge.gates import NO_SUCCESS
+from lab.judge.gates import NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
+from lab.model import AS_IT_IS, DAMAGED, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import snapshot
 from support.planned import experiment, planner, row
@@ -364,10 +364,49 @@ def test_an_inquiry_goes_on_where_it_was() -> None:
 def test_rows_of_something_else_are_no_inquiry() -> None:
     of = inquiry()
     rows = run(of)
+    others = [dataclasses.replace(one, arm="7-after") for one in rows]
     with pytest.raises(LabError, match="is not of this inquiry: 1-named was next"):
-        order_of(of).next(rows[1:])
+        order_of(of).next(others)
     with pytest.raises(LabError, match="is not of this inquiry: it had ended"):
         order_of(of).next([*rows, rows[-1]])
+
+
+def test_a_damaged_trial_is_measured_again_in_its_place_and_stays_of_its_pair() -> None:
+    of = inquiry()
+    rows = run(of)
+    for at, one in enumerate(rows):
+        damaged = dataclasses.replace(one, valid=False, invalid_reasons=f"{DAMAGED}: trial.json: x")
+        left = [*rows[:at], damaged, *rows[at + 1 :]]
+        plan = order_of(of).next(left)
+        assert plan is not None
+        assert (plan.trial, plan.repeats) == (f"{one.trial}-again", one.trial)
+        assert plan.condition == plans(of, rows)[at].condition
+        whole = [*left, dataclasses.replace(one, trial=plan.trial)]
+        assert order_of(of).next(whole) is None
+        assert [step.text for step in told(of, rows)] == [
+            step.text
+            for step in explain.told(
+                of, whole, SNAPSHOTS, 2, {plan.trial: plan.condition for plan in plans(of, rows)}
+            )
+        ]
+
+
+def test_windows_of_an_inquiry_grow_once_one_was_too_short() -> None:
+    of = inquiry(duration_s=5)
+    rows = run(of)
+    short = f"{TOO_SHORT}: 5 s for a mean latency of 1.3 s, and … (DURATION=8s would do)"
+    first = dataclasses.replace(rows[0], valid=False, invalid_reasons=short)
+    plan = order_of(of).next([first])
+    assert plan is not None
+    assert (plan.arm, plan.duration_s) == ("1-named", 8)
+
+
+def test_a_plan_that_cannot_be_read_costs_no_finding(tmp_path: Path) -> None:
+    of = inquiry()
+    rows = run(of)
+    run_dir = folder_of(tmp_path, of, rows)
+    (run_dir / "raw" / rows[3].trial / "plan.json").write_text("{")
+    assert list(explain.findings(Outcome(of, rows, run_dir))) == told(of, rows)
 
 
 def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:

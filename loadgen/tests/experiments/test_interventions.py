@@ -17,6 +17,7 @@ from lab.experiments.interventions import (
     together,
 )
 from lab.model import AS_IT_IS, RESOURCES, Condition, ToxicState
+from lab.model.knobs import DIRECT, PROXIED
 from lab.model.toxic_words import parse_toxic
 from support.fakes import IDENTITY, snapshot
 from support.repo import REPO
@@ -29,9 +30,11 @@ FLAGS = (
 SETTINGS = {
     "pool_size": 200, "downstream_connections": 50, "downstream_timeout_ms": 100,
     "virtual_thread_parallelism": 1, "loops": 1, "block_the_loop": False, "backlog": 1,
+    "downstream_url": PROXIED,
 }  # fmt: skip
 SLOW = "downstream/slow latency jitter=20 latency=600 stream=downstream toxicity=1"
 NARROW = "downstream/bandwidth bandwidth rate=3 stream=downstream toxicity=1"
+CUT = "downstream/cut limit_data bytes=100 stream=downstream toxicity=1"
 WIDE = "downstream/wide bandwidth rate=500 stream=upstream toxicity=0.5"
 
 
@@ -156,7 +159,16 @@ def test_a_cpu_limit_is_doubled_and_without_one_it_is_the_machine() -> None:
     assert (seen.step, seen.at_most) == (host(SERVER_CPUS="2"), None)
     assert pulled("server CPU", host(SERVER_CPUS="3")).step == host(SERVER_CPUS="4")
     for full in ({"cpus": 4}, {"condition": host(SERVER_CPUS="4")}):
-        assert refused("server CPU", **full).endswith("it is the machine's")
+        assert refused("server CPU", **full).endswith("4 CPUs: those of the machine or of its set")
+
+
+def test_a_server_can_have_the_cpus_of_its_set_whatever_the_driver_has() -> None:
+    kept = {"cpuset": "8-15", "virtual_thread_parallelism": 2}
+    found = pulled("server CPU", settings={**kept, "cpu_quota": 3}, cpus=3)
+    assert (found.step, found.lift) == (host(SERVER_CPUS="6"), host(SERVER_CPUS="8"))
+    assert pulled("carrier threads", settings=kept).lift.knobs == {"virtual_thread_parallelism": 8}
+    told = refused("server CPU", settings=kept, cpus=8)
+    assert told == "the server may use all 8 CPUs: those of the machine or of its set"
 
 
 def test_a_heap_is_doubled_with_its_container_and_the_other_flags_of_its_setting() -> None:
@@ -192,7 +204,26 @@ def test_the_tightest_bandwidth_toxic_is_widened() -> None:
     )
     for words in then.step.toxics:
         parse_toxic(words)
-    assert "no bandwidth toxic" in refused("Toxiproxy", toxics=(SLOW,))
+
+
+@pytest.mark.parametrize("resource", ["Toxiproxy", "connection set-up"])
+def test_what_toxiproxy_costs_is_gone_where_calls_go_past_it(resource: str) -> None:
+    found = pulled(resource, knobs(pool_size=400))
+    assert found.step == Condition({"pool_size": 400}, host={"SERVER_DOWNSTREAM_URL": DIRECT})
+    assert (found.lift, found.at_most) == (found.step, None)
+    assert found.step_text == "direct, without Toxiproxy"
+    # A toxic whose effect no bound covers goes with it; of one with a bound nobody could tell which
+    # of the two gave more.
+    assert pulled(resource, toxics=(CUT,)).step == host(SERVER_DOWNSTREAM_URL=DIRECT)
+    assert "its toxics would be gone" in refused(resource, toxics=(SLOW,))
+    for already in ({"condition": found.step}, {"settings": {"downstream_url": DIRECT}}):
+        assert "without Toxiproxy already" in refused(resource, **already)
+    for elsewhere in (None, "http://elsewhere/"):
+        assert "does not call" in refused(resource, settings={"downstream_url": elsewhere})
+
+
+def test_connections_are_not_set_up_past_a_narrow_toxic() -> None:
+    assert "its toxics would be gone" in refused("connection set-up", toxics=(NARROW,))
 
 
 def test_the_largest_latency_toxic_is_halved() -> None:
@@ -256,8 +287,9 @@ def test_two_resources_change_together() -> None:
         2,
     )
     assert together(("worker pool",), present()) == pulled("worker pool")
-    assert "Toxiproxy itself" in str(together(("worker pool", "Toxiproxy"), present()))
-    assert "Toxiproxy itself" in str(together(("Toxiproxy", "worker pool"), present()))
+    slow = present(toxics=(SLOW,))
+    assert "its toxics" in str(together(("worker pool", "Toxiproxy"), slow))
+    assert "its toxics" in str(together(("Toxiproxy", "worker pool"), slow))
 
 
 def test_the_bounds_of_a_condition_are_predicted() -> None:
@@ -274,3 +306,12 @@ def test_the_bounds_of_a_condition_are_predicted() -> None:
     assert bounds(blocked, route="/block")[0] == ("event loop", pytest.approx(2 / 0.3))
     # Nobody knows what a toxic does before it is in force.
     assert bounds(Condition(toxics=({"NAME": "slow", "LATENCY": "0"},))) == []
+
+
+def test_no_toxic_is_in_the_prediction_of_calls_past_toxiproxy() -> None:
+    slow = ToxicState((SLOW,), 600.0, ("downstream/cut",))
+    seen = dataclasses.replace(present().snapshot, toxics=slow)
+    now = dataclasses.replace(present(), snapshot=seen)
+    assert now.bounds(AS_IT_IS) == ()
+    assert now.bounds(host(SERVER_DOWNSTREAM_URL=PROXIED)) == ()
+    assert now.bounds(host(SERVER_DOWNSTREAM_URL=DIRECT)) == present().bounds(AS_IT_IS) != ()

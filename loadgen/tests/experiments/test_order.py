@@ -1,5 +1,6 @@
 """Which trials there are, in which order, and under which names."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from lab.errors import WordError
 from lab.experiments import loads as fixed
 from lab.experiments import order
+from lab.experiments.order import LONGEST_S
+from lab.judge.gates import TOO_SHORT
 from lab.load.engines import ENGINES, Engine
-from lab.model import Experiment, Mode
+from lab.model import DAMAGED, Experiment, Mode, Spike
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
 
@@ -229,9 +232,80 @@ def test_what_is_no_accident_is_not_repeated_for_ever() -> None:
     assert len([name for name, repeats in told(of, every) if repeats]) == 4
 
 
+def short(wanted_s: int) -> str:
+    return f"{TOO_SHORT}: 15 s for a mean latency of 6.10 s, and … (DURATION={wanted_s}s would do)"
+
+
+def lengths(of: Experiment, reasons: dict[str, str]) -> list[tuple[str, int]]:
+    """Every trial of a run in which these trials are invalid, with the length of its window."""
+    design, done, found = loads(of), [], []
+    while (plan := design.next(done)) is not None:
+        found.append((plan.trial, plan.duration_s))
+        why = reasons.get(plan.trial, "")
+        done.append(row(plan, valid=not why, invalid_reasons=why))
+    return found
+
+
+def test_a_window_that_proved_too_short_is_longer_for_both_sides_from_then_on() -> None:
+    of = experiment(modes=("closed",), launches=2, concurrencies=(100, 5000))
+    assert lengths(of, {"04-b-closed-c5000-l1": short(34)}) == [
+        ("01-a-closed-c100-l1", 15),
+        ("02-b-closed-c100-l1", 15),
+        ("03-a-closed-c5000-l1", 15),
+        ("04-b-closed-c5000-l1", 15),
+        # Its own side, and the one that it is compared with.
+        ("03-a-closed-c5000-l1-again", 34),
+        ("04-b-closed-c5000-l1-again", 34),
+        ("05-b-closed-c5000-l2", 34),
+        ("06-a-closed-c5000-l2", 34),
+        ("07-b-closed-c100-l2", 15),
+        ("08-a-closed-c100-l2", 15),
+    ]
+
+
+def test_a_launch_that_is_over_keeps_its_windows() -> None:
+    of = experiment(servers=("a",), modes=("closed",), launches=2)
+    assert lengths(of, {"02-a-closed-c100-l2": short(34)}) == [
+        ("01-a-closed-c100-l1", 15),
+        ("02-a-closed-c100-l2", 15),
+        ("02-a-closed-c100-l2-again", 34),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "again"),
+    [
+        (short(LONGEST_S), True),
+        # Nobody waits so long.
+        (short(LONGEST_S + 1), False),
+        (f"{COLD}; {short(34)}", True),
+        (f"wrong server: b answered under the name a; {short(34)}", False),
+    ],
+)
+def test_a_longer_window_is_tried_once_and_within_bounds(reasons: str, again: bool) -> None:
+    of = experiment(servers=("a",), modes=("closed",))
+    every = {f"01-a-closed-c100{suffix}": reasons for suffix in ("", "-again")}
+    assert len(lengths(of, every)) == 1 + again
+
+
+def test_the_lengths_of_spikes_and_scripts_are_their_own() -> None:
+    spike = Spike(100, None, calm_s=5, peak_s=5, repeats=1, tolerance=0.1, steady_s=1)
+    of = planner(experiment(servers=("a",)))
+    plan = dataclasses.replace(of.single("a", spike=spike), trial="01-a")
+    done = [row(plan, valid=False, invalid_reasons=short(34))]
+    assert order.Listed((plan,), repeats=True).next(done) is None
+
+
+def test_a_damaged_trial_is_measured_again() -> None:
+    why = f"{DAMAGED}: trial.json: is not JSON"
+    assert ("03-a-closed-c5000-again", "03-a-closed-c5000") in told(
+        CLOSED, {"03-a-closed-c5000": why}
+    )
+
+
 def test_a_load_has_a_window_for_the_latency_of_its_slowest_server() -> None:
     # 200 threads: 5,000 connections / 1,000 req/s = 5 s on a, and 10 s on b, which waits 400 ms.
-    # 5 latencies, and a tenth for a latency that is longer than expected: 55 s.
+    # 5.5 latencies: 55 s.
     of = experiment(concurrencies=(100, 5000), longer=True)
     design = loads(of)
     assert {(p.concurrency, p.mode, p.duration_s) for p in all_of(design)} == {

@@ -231,6 +231,72 @@ def test_invalid_trials_are_no_launches_and_are_counted() -> None:
     assert "(5, paired)" in found.cells[0].why
 
 
+def tried(values: Sequence[float], again: Sequence[int], lost: Sequence[int] = ()) -> list[Row]:
+    """A side of which the first tries of these launches were invalid. Those that are not lost were
+    measured again, and have these values then."""
+    rows = []
+    for one in side(values):
+        first_was_valid = one.launch not in (*again, *lost)
+        name = f"{one.launch:02d}-a"
+        rows.append(dataclasses.replace(one, trial=name, valid=first_was_valid))
+        if one.launch in again:
+            rows.append(dataclasses.replace(one, trial=f"{name}-again"))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "answer"),
+    [
+        (([], []), ([], []), "faster"),
+        (([3], []), ([], []), "faster"),  # one of seven may befall anybody
+        (([], []), ([3, 5], []), "inconclusive"),
+        (([2, 4], []), ([3, 5], []), "faster"),  # on both sides alike
+        (([3], []), ([1, 3, 5], []), "inconclusive"),
+        (([2], [4]), ([], []), "inconclusive"),  # six rounds are left: enough for an answer
+    ],
+)
+def test_what_befell_one_side_more_often_may_have_decided(
+    a: tuple[list[int], list[int]], b: tuple[list[int], list[int]], answer: str
+) -> None:
+    steady = (*STEADY, 101.0)
+    comparison = compare(tried(steady, *a), tried([2 * v for v in steady], *b), "a", "b")
+    [cell] = comparison.cells
+    assert cell.answer == answer
+    assert cell.ratio is not None
+    said = [line for line in beside(comparison) if "measured again or lost" in line]
+    assert len(said) == bool([*a[0], *a[1], *b[0], *b[1]])
+    if answer == "inconclusive":
+        assert cell.why.endswith(": which launches were left out may decide the answer")
+        assert said == [f"inconclusive: closed 100: {cell.why}"]
+
+
+def test_it_is_said_what_each_side_lost_and_measured_again() -> None:
+    steady = (*STEADY, 101.0)
+    comparison = compare(tried(steady, [2], [4]), tried(steady, [3], []), "a", "b")
+    assert (
+        "closed 100: measured again or lost: 2 of 7 launches of A (1 lost) and 1 of 7 launches of B"
+        in beside(comparison)
+    )
+
+
+def test_a_window_that_was_made_longer_is_one_load() -> None:
+    """The window was too short for A in the first launch: both sides were measured again."""
+    sides = []
+    for values, first_is_valid in (((*STEADY, 101.0), False), ((101.0, *STEADY), True)):
+        rows = [
+            dataclasses.replace(one, trial=f"{one.launch:02d}", duration_s=34)
+            for one in side(values)
+        ]
+        short = dataclasses.replace(rows[0], duration_s=15, valid=first_is_valid)
+        sides.append([short, dataclasses.replace(rows[0], trial="01-again"), *rows[1:]])
+    comparison = compare(*sides, "a", "b")
+    [cell] = comparison.cells
+    assert (cell.cell.duration_s, cell.answer) == (34, "no difference")
+    assert comparison.family == compare_all([(("a", sides[0]), ("b", sides[1]))])[0].family == ALONE
+    assert (comparison.only_a, comparison.only_b, comparison.invalid_a) == ((), (), 1)
+    assert (cell.tries_a.again, cell.tries_b.again) == (1, 1)
+
+
 def test_a_cell_without_a_valid_trial_has_no_answer() -> None:
     a = [dataclasses.replace(one, valid=False) for one in side(STEADY)]
     [rps] = compare(a, side(STEADY), "a", "b").cells

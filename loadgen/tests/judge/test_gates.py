@@ -10,6 +10,7 @@ import pytest
 from lab.judge.gates import GAVE_WAY, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
+    Condition,
     Counts,
     Exported,
     Judgement,
@@ -18,16 +19,19 @@ from lab.model import (
     Observation,
     Peak,
     Reading,
+    ScriptedToxic,
     Series,
     Snapshot,
     Spike,
     ToxicState,
+    ToxicStep,
     TrialPlan,
     TrialRecord,
     Unwatched,
     Warmth,
     error_share,
 )
+from lab.model.knobs import DIRECT
 from support.fakes import (
     IDENTITY,
     SETTINGS,
@@ -183,7 +187,7 @@ def test_a_window_is_at_least_five_latencies_long(mode: Mode, rps: float) -> Non
     corrected = latency(9000) if mode == "open" else None
     valid(of, reading(rps, window_s=25.0, raw=latency(5400), corrected=corrected))
     assert invalid(of, reading(rps, window_s=15.0, raw=latency(5050), corrected=corrected)) == (
-        "the window is too short: 15 s for a mean latency of 5.05 s, and it must be 5 times as "
+        "the window is too short: 15 s for a mean latency of 5.05 s, and it must be 4.5 times as "
         "long (DURATION=28s would do)"
     )
 
@@ -271,6 +275,22 @@ def test_two_looks_in_a_row_that_fail_are_a_note_and_more_are_not() -> None:
     said = "the toxics were not watched from 12:00:00 to 12:00:0"
     assert valid(unwatched(6.9)).notes == (f"{said}6",)
     assert invalid(unwatched(7.5)) == f"{said}7"
+
+
+def test_no_toxic_reaches_a_server_that_calls_past_toxiproxy() -> None:
+    straight = snapshot(settings={**SETTINGS, "downstream_url": DIRECT})
+    past = {"before": straight, "after": straight}
+    said = "no toxic was in force: its calls go to the downstream without Toxiproxy"
+    for of in (record(**past), record(toxic_changes=("a toxic",), **past), unwatched(60, **past)):
+        assert [note for note in valid(of).notes if "toxic" in note] == [
+            f"{said} (SERVER_DOWNSTREAM_URL)"
+        ]
+    toxic = {"TYPE": "latency", "LATENCY": "300"}
+    meant = plan(condition=Condition(toxics=(toxic,)))
+    assert invalid(record(meant, **past)).startswith("its toxics did not reach it: ")
+    scripted = plan(script=(ToxicStep(1, toxic),))
+    made = (ScriptedToxic(11.5, 11.6, "TYPE=latency", clear=False),)
+    assert invalid(record(scripted, script=made, **past)).startswith("its toxics did not")
 
 
 def test_what_a_foreign_service_may_not_depend_on_is_a_note() -> None:

@@ -15,7 +15,7 @@ from lab.load import trial as load_trial
 from lab.load import warm
 from lab.load.measure import CLOCK_STEP_S
 from lab.load.warm import MAX_WARM_S
-from lab.model import CLOCK_SET, NOT_BACK, NOT_BEGUN
+from lab.model import CLOCK_SET, DAMAGED, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ OTHERS = (
     "the lab could not be read after the load: toxiproxy does not answer",
     f"{steady.UNSTEADY}: goodput fell from 2 to 1 req/s between the halves of the window",
     f"{steady.UNSTEADY}: the mean latency fell from 2 to 1 ms between the halves of the window",
-    "the mean latency rose from 1 to 2 ms between the halves of the window",
+    f"{steady.UNSTEADY}: the mean latency rose from 1 to 2 ms between the halves of the window",
     f"{steady.STOPPED} for 3.0 s of the window",
     figures.NO_ANSWER,
     "the downstream was stopped by its CPU quota for 1.0 s of the window",
@@ -51,6 +51,7 @@ OTHERS = (
     f"{NOT_BACK}: it does not answer",
     f"{NOT_BEGUN}: toxiproxy does not answer",
     "oha ended with status 1: database or disk is full",
+    f"{DAMAGED}: oha.json: is not JSON",
     "oha was killed by SIGKILL: it said nothing",
     f"{CLOCK_SET}: it took 10.0 s, and 13.0 s by the wall clock",
     "wrk2 opened 4 of 5 connections: they do not divide by 2 threads",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import pytest
+
 from judge.test_verdict import SERVER, judged, pool, seen
 from lab.model import STRONG, WEAK, Series, Spike, Standing, ToxicState, Usage, Verdict
 from support.series import counter, gauge, mean_time
@@ -107,14 +111,52 @@ def test_a_proxy_that_accepts_nothing_any_more_is_named_and_no_wait_is_made_up()
     assert " each" not in found.sentence
 
 
-def test_series_that_are_missing_are_said_to_be_missing() -> None:
-    found = judged(seen(), rps=500)
-    assert found.bottleneck == "unknown"
-    assert found.missing == ("the accept queues of Toxiproxy and the downstream are not known",)
-    # The downstream's own queue alone tells nothing of the proxy's.
-    only_own = [one for one in CROWDED if one.labels.get("listener") != "toxiproxy"]
-    assert judged(seen(*only_own), rps=250).missing == found.missing
-    assert judged(seen(), rps=500, route="/compute").missing == ()
+NOT_SEEN = "whether it was the connection set-up: nothing was read of it"
+UNSEEN = f"{QUEUE}connection_seconds_total"
+
+
+def test_queues_that_nobody_read_weaken_what_they_may_hide() -> None:
+    found = judged(seen(without=UNSEEN), rps=985)
+    assert (found.bottleneck, found.strength) == ("none", WEAK)
+    assert found.missing == (NOT_SEEN,)
+    assert judged(seen(), rps=985).strength == STRONG
+    # Calls that wait there are late, as through a slow proxy.
+    slow = ToxicState(("downstream/b bandwidth rate=1",), 0.0, ("downstream/b bandwidth",))
+    call = mean_time("lab_downstream_call_seconds", 0.6, server=SERVER, phase="call")
+    for without, strength in (("", STRONG), (UNSEEN, WEAK)):
+        found = judged(seen(*call, without=without), rps=300, toxics=slow)
+        assert (found.bottleneck, found.strength) == ("Toxiproxy", strength)
+    # A pool that gives what its size allows is full by itself; CPUs are no queue's doing.
+    for series, usage, named in (
+        (pool(20, 180, 0.2), None, "worker pool"),
+        ((), Usage(1, 1, 0.99, 0, 5, 9), "host CPU"),
+    ):
+        found = judged(seen(*series, without=UNSEEN), rps=99, usage=usage)
+        assert (found.bottleneck, found.strength) == (named, STRONG)
+        assert found.missing == (NOT_SEEN,)
+
+
+def test_the_proxys_queue_is_the_one_that_must_be_seen() -> None:
+    # The downstream is quick to accept, so its own queue alone tells nothing.
+    only_own = tuple(one for one in seen().all if one.labels.get("listener") != "toxiproxy")
+    found = judged(dataclasses.replace(seen(), all=only_own), rps=985)
+    assert found.missing == (NOT_SEEN,)
+    assert judged(seen(without=UNSEEN), rps=500, route="/compute").missing == ()
+
+
+@pytest.mark.parametrize(
+    ("without", "resource"),
+    [
+        ("lab_kernel_listen_overflows_total", "accept queue"),
+        ("lab_kernel_tcp_time_wait", "ports"),
+        ("jvm_gc_collection_seconds_sum", "garbage collection"),
+        ("container_cpu_usage_seconds_total", "server CPU"),
+    ],
+)
+def test_none_is_weak_where_a_resource_was_not_seen(without: str, resource: str) -> None:
+    found = judged(seen(without=without), rps=985)
+    assert (found.bottleneck, found.strength) == ("none", WEAK)
+    assert found.missing == (f"whether it was the {resource}: nothing was read of it",)
 
 
 def test_it_is_one_resource_of_the_path_to_the_downstream_only() -> None:

@@ -19,6 +19,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
+from lab.model.knobs import DIRECT
 from support.series import counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
 
@@ -245,6 +246,17 @@ def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
     assert "toxics add 0.8 s" in found.sentence
 
 
+def test_toxiproxy_is_no_suspect_where_calls_go_past_it() -> None:
+    busy = (
+        counter("process_cpu_seconds_total", 1.0, job="toxiproxy"),
+        gauge("go_sched_gomaxprocs_threads", 1, job="toxiproxy"),
+    )
+    assert judged(seen(*busy), rps=500).bottleneck == "Toxiproxy"
+    past = judged(seen(*busy), rps=500, settings={"downstream_url": DIRECT})
+    assert past.bottleneck == "unknown"
+    assert not [one for one in past.ranked if one.resource == "Toxiproxy"]
+
+
 def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     reasons = ("the generator was starved: its CPU quota stopped it for 7 s",)
     usage = Usage(1, 0.2, 0.3, 0.0, 3.0, 100, 7.0)
@@ -309,6 +321,52 @@ def test_without_the_whole_window_there_is_no_strong_evidence() -> None:
     assert found.strength == WEAK
     assert "Prometheus did not see the whole window of jvm" in found.missing
     assert judged(None).bottleneck == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpu_set", "used", "named", "strength"),
+    [
+        (8, "4-7", 3.9, "server CPU", STRONG),
+        (8, "4-7", 3.7, "server CPU", WEAK),
+        (8, "4-7", 3.0, "unknown", ""),
+        (64, "32-63", 31.0, "server CPU", STRONG),
+        # No set: what is full then is the machine.
+        (4, "0-3", 3.9, "unknown", ""),
+    ],
+)
+def test_a_server_that_is_kept_to_a_set_is_limited_by_its_cpus(
+    machine: int, cpu_set: str, used: float, named: str, strength: str
+) -> None:
+    observed = seen(
+        gauge("machine:machine_cpu_cores:max", machine),
+        counter("container_cpu_usage_seconds_total", used, service=SERVER),
+    )
+    found = judged(
+        observed, rps=600, usage=Usage(1, 1, 0.6, 0, 0.1, 9), settings={"cpuset": cpu_set}
+    )
+    assert (found.bottleneck, found.strength) == (named, strength)
+    if named == "server CPU":
+        assert f"{used:.2f} of the {machine // 2} CPUs of its set" in found.sentence
+
+
+def test_a_quota_of_all_cpus_of_its_set_is_none_and_a_smaller_one_binds() -> None:
+    def with_quota(cpus: float) -> Verdict:
+        observed = seen(
+            gauge("machine:machine_cpu_cores:max", 8),
+            gauge("container_spec_cpu_quota", cpus * 100_000, service=SERVER),
+            gauge("container_spec_cpu_period", 100_000, service=SERVER),
+            counter("container_cpu_usage_seconds_total", 1.9, service=SERVER),
+        )
+        return judged(observed, rps=600, settings={"cpuset": "4-7"})
+
+    texts = [
+        one.sentence
+        for cpus in (8, 4, 2)
+        for one in with_quota(cpus).ranked
+        if one.resource == "server CPU"
+    ]
+    assert texts[0] == texts[1] == "the server's CPU: 1.90 of the 4 CPUs of its set"
+    assert "1.90 of the 2 CPUs of its quota" in texts[2]
 
 
 def test_a_quota_that_stops_the_server_is_named_on_a_busy_host() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import Interrupted
+from lab.load.counters import Counters
 from lab.load.demand import IDLE_S, LEAD_EACH_S, LEAD_S, LIGHT_S, light_connections, measure_demand
 from lab.model import Demand
 from support.fakes import FakeLab, plan
@@ -92,6 +93,20 @@ def test_what_cannot_be_told_is_none(lab: FakeLab, raw: Path, why: str) -> None:
         lab.system.at(5.0, lambda: setattr(lab.system.processes[0], "_length_s", 0.0))
     assert measured(lab, raw) is None
     assert not raw.exists()
+
+
+def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path) -> None:
+    of = dataclasses.replace(plan("open"), concurrency=20)
+    # 4 s at 500 requests of 1 ms a second, before this; since then the lab idles.
+    lab.answered, lab.cpu_s = lambda _: 3000, lambda at: 3.0 + 0.1 * at
+    work = lab.stack.management.work("a", "/downstream")
+    before = dataclasses.replace(work, requests=1000.0)
+    seen = (Counters(-4.0, None, 0.6, 1.0, before), Counters(0.0, None, 3.0, 1.0, work))
+    demand = measure_demand(of, 20, lab.engine, lab.stack, lab.system, raw, 4, seen)
+    # 2.4 CPU seconds, of which 0.4 are the idle lab's.
+    assert demand == Demand(200, 2000, pytest.approx(0.001), None)  # type: ignore[arg-type]
+    assert lab.system.processes == []
+    assert lab.system.elapsed_s == pytest.approx(IDLE_S, abs=0.5)
 
 
 def test_an_interrupt_ends_the_load(lab: FakeLab, raw: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import Interrupted
-from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, prove_warm, steady
+from lab.load.counters import Counters
+from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, last_cycles, prove_warm, steady
 from lab.model import WarmCycle, Warmth
 from support.fakes import FakeLab, plan
 
@@ -36,6 +37,18 @@ def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> 
     assert not raw.exists()
     assert seen[0] == 0
     assert len(seen) > 20
+
+
+def test_who_watches_gets_the_counters_at_every_edge(lab: FakeLab, raw: Path) -> None:
+    edges: list[Counters] = []
+    prove_warm(plan(), 100, lab.engine, lab.stack, lab.system, raw, lambda _: None, edges.append)
+    assert len(edges) == 4
+    opened, closed = last_cycles(edges)
+    assert (opened, closed) == (edges[1], edges[3])
+    assert closed.work.requests - opened.work.requests == pytest.approx(
+        500 * (closed.at_s - opened.at_s)
+    )
+    assert last_cycles(edges[:2]) is None
 
 
 def test_the_compiler_must_have_calmed_down(lab: FakeLab, raw: Path) -> None:

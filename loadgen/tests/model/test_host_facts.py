@@ -12,6 +12,7 @@ nofile 20000
 cpuset LOADGEN 0-1
 cpuset TOXIPROXY 2
 cpuset DOWNSTREAM
+cpu_sets auto
 image prom/prometheus:v2 {"id": "sha256:1", "digests": [], "built_from": "packages"}
 """
 
@@ -28,6 +29,7 @@ def test_the_facts_as_a_manifest_has_them() -> None:
         "compose_version": "2.26.1",
         "nofile": 20000,
         "cpusets": {"loadgen": "0-1", "toxiproxy": "2", "downstream": ""},
+        "cpu_sets": "auto",
         "images": {
             "prom/prometheus:v2": {"id": "sha256:1", "digests": [], "built_from": "packages"}
         },

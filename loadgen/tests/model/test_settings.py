@@ -141,6 +141,14 @@ def test_limits_of_the_container_are_words(
     assert again(of) == (f"make bench CONC=100{words_of}", ())
 
 
+def test_a_set_that_the_lab_chose_is_no_setting(tmp_path: Path) -> None:
+    of = content(tmp_path, a=server(cpu_quota=None, memory_limit_bytes=2**31, cpuset="4-7"))
+    for chosen, words_of in (({"cpu_sets": "auto"}, ""), ({}, " SERVER_CPUSET=4-7")):
+        host = {**of.manifest.host, "cores": 8, **chosen}
+        seen = dataclasses.replace(of, manifest=dataclasses.replace(of.manifest, host=host))
+        assert again(seen) == (f"make bench CONC=100{words_of}", ())
+
+
 def test_what_was_given_and_is_not_read_back_is_a_word(tmp_path: Path) -> None:
     of = content(tmp_path)
     given = dataclasses.replace(of.manifest, settings=("NOFILE=300",))

@@ -1,5 +1,6 @@
 """A/A and doses: what is said of each group of six rounds is counted."""
 
+import dataclasses
 from itertools import cycle, islice
 
 from lab.model import Row
@@ -13,9 +14,10 @@ NOISE = (0, 1, -1, 2, -2, 0.5)
 def arm(mean_rps: float, dose: float = 0.0, rounds: int = 12, turn: int = 1) -> Arm:
     of = planner(experiment(servers=("a",), modes=("closed",)))
     plan = of.plan("a", of.engine_for("closed"), "closed", 200, None, arm=f"{dose}")
-    rows: tuple[Row, ...] = tuple(
-        row(plan, achieved_rps=mean_rps + noise) for noise in islice(cycle(NOISE[::turn]), rounds)
-    )
+    rows: dict[int, Row] = {
+        at: row(plan, achieved_rps=mean_rps + noise)
+        for at, noise in enumerate(islice(cycle(NOISE[::turn]), rounds), 1)
+    }
     return Arm("closed", dose, rows)
 
 
@@ -23,6 +25,26 @@ def test_each_group_of_six_rounds_has_an_answer() -> None:
     assert answers(arm(1000), arm(1000, turn=-1)) == ["no difference"] * 2
     assert answers(arm(1000), arm(800, 0.25, rounds=17)) == ["slower"] * 2
     assert answers(arm(1000), arm(1000, rounds=5)) == []
+
+
+def test_trials_of_one_round_are_a_pair_though_one_is_missing() -> None:
+    """A machine that gets faster from round to round, and half as fast for the arm with the dose.
+    By their order the arms would be paired with each other's neighbours after the gap."""
+
+    def drifting(of: Arm, without: int = 0) -> Arm:
+        rows = {
+            at: dataclasses.replace(one, achieved_rps=(one.achieved_rps or 0) * 2**at)
+            for at, one in of.rows.items()
+            if at != without
+        }
+        return dataclasses.replace(of, rows=rows)
+
+    a = drifting(arm(1000))
+    assert answers(a, drifting(arm(500, 1.0))) == ["slower"] * 2
+    b = drifting(arm(500, 1.0), without=2)
+    # Five pairs are too few.
+    assert answers(a, b) == ["inconclusive", "slower"]
+    assert "| 0.500, – |" in section(OF, [a, b])
 
 
 def test_what_is_found_is_counted_with_its_interval() -> None:

@@ -519,6 +519,45 @@ def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> Non
     assert "Prometheus did not see jvm" in page.text
 
 
+SPLIT = {
+    "cpu_server_us": 100.0, "cpu_proxy_us": 60.0, "cpu_downstream_us": 40.0,
+    "cpu_generator_us": 30.0, "cpu_observation_us": 8.25,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("other_us", "told"),
+    [
+        (26.0, "observation 8.2 µs"),
+        (27.0, "observation 8.2 µs; other than these 27 µs (10% of all)"),
+    ],
+)
+def test_a_trial_tells_who_spent_its_cpu_time_and_what_the_parts_do_not_explain(
+    run_dir: Path, other_us: float, told: str
+) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    row = dataclasses.replace(judged_row("r", record), **SPLIT)
+    verdict = Verdict(NONE, STRONG, "none")
+    one = Shown(row, record, judge(record), Curves(None, None), None, verdict, other_us)
+    text = Page(unpacked(trials([one], [()]))).text
+    assert f"server 100, proxy 60, downstream 40, generator 30, {told} host CPU" in text
+
+
+def test_both_reports_split_the_cpu_time_of_each_load(run_dir: Path) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    known = dataclasses.replace(judged_row("r", record), **SPLIT, valid=True)
+    twice = dataclasses.replace(known, trial="05-a", cpu_server_us=150.0, cpu_proxy_us=None)
+    bad = dataclasses.replace(known, trial="07-a", cpu_server_us=900.0, valid=False)
+    of = content(run_dir, rows=(known, twice, bad))
+    cells = ["100", "a", "125", "138", "60", "40", "30", "8.2"]
+    assert f"| {' | '.join(cells)} |" in markdown.text(of)
+    assert " ".join(cells) in Page(html(of, (), (), (), ())).text
+    without = content(run_dir, rows=(judged_row("r", record),))
+    assert "its CPU µs" in markdown.text(without)
+    nothing = dataclasses.replace(judged_row("r", record), cpu_generator_us=None)
+    assert "its CPU µs" not in markdown.text(content(run_dir, rows=(nothing,)))
+
+
 def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     random = Random(1)

@@ -33,6 +33,51 @@ def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
     assert jobs >= {"server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen"}
 
 
+def scrapes(client: httpx.Client, prometheus: str, row: dict[str, str]) -> dict[str, float]:
+    """How often each server was scraped while a trial ran, in 1/s."""
+    began, ended = (
+        datetime.fromisoformat(row[mark]).timestamp() for mark in ("started_at", "ended_at")
+    )
+    asked = f'count_over_time(up{{job="server"}}[{(ended - began) * 1000:.0f}ms])'
+    answer = client.get(f"{prometheus}/api/v1/query", params={"query": asked, "time": str(ended)})
+    found = answer.json()["data"]["result"]
+    return {one["metric"]["server"]: float(one["value"][1]) / (ended - began) for one in found}
+
+
+def test_only_the_server_that_is_measured_is_scraped_closely(
+    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
+) -> None:
+    # 1/s and 1/15 s. In a trial of a few seconds one scrape more or less is much: over all trials.
+    measured, idle = [], []
+    for row in rows:
+        for server, rate in scrapes(client, prometheus, row).items():
+            (measured if server == row["server"] else idle).append(rate)
+    assert sum(measured) / len(measured) > 0.6
+    assert not idle or sum(idle) / len(idle) < 0.35
+
+
+# Samples that a scrape may bring: a tenth more than what was counted. Every one is written beside
+# the load, and Prometheus takes some 8 µs for it (docs/overhead-observation.md).
+MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900}
+# Of these: per route that was asked for, and besides.
+MOST_PER_ROUTE = {"server": (310, 240), "loadgen": (115, 40)}
+
+
+def test_a_scrape_does_not_grow_unnoticed(query: Query, rows: list[dict[str, str]]) -> None:
+    routes = len({row["route"].partition("?")[0] for row in rows})
+    servers = len({row["server"] for row in rows})
+    most = dict(MOST_SAMPLES)
+    per_route, besides = MOST_PER_ROUTE["server"]
+    most["server"] = per_route * routes + besides
+    # The probe has a histogram for every server, route and mode.
+    per_route, besides = MOST_PER_ROUTE["loadgen"]
+    most["loadgen"] = per_route * routes * servers * 2 + besides
+    counted = "max by (job) (max_over_time(scrape_samples_post_metric_relabeling[1h]))"
+    seen = {one["metric"]["job"]: float(one["value"][1]) for one in query(counted)}
+    assert seen.keys() >= most.keys()
+    assert {job: seen[job] for job in most if seen[job] > most[job]} == {}
+
+
 def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
     # This test is where the servers are, and they know each other by name.
     assert socket.getaddrinfo("prometheus", 9090)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import httpx
 
 from lab.errors import RawDataError
+from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
@@ -89,6 +90,7 @@ class FakeLab:
     first_look_s: float | None = -3600.0
     blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    attended: list[str] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
@@ -248,7 +250,9 @@ class FakeLab:
     def _agent(self, request: httpx.Request) -> httpx.Response:
         if not self.agent_up:
             raise httpx.ConnectError("refused", request=request)
-        if request.method == "PUT":
+        if request.url.path == "/attention":
+            self.attended.append(json.loads(request.content)["server"])
+        elif request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))
             self.probe_rates.add(mark["probe_rps"])
@@ -442,4 +446,13 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
     judgement = judge(whole)
-    return row_of(run, whole, judgement, verdict_of(whole, judgement, None))
+    return row_of(run, whole, judgement, verdict_of(whole, judgement, None), cpu_split(whole, None))
+
+
+def rounded(row: Row) -> Row:
+    """A row as a CSV of three decimals holds it."""
+    return Row(**{name: _rounded(getattr(row, name)) for name in Row.columns()})
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value

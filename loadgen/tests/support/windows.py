@@ -36,6 +36,12 @@ QUIET = (
     counter("lab_downstream_calls_total", 990, server=SERVER, outcome="ok"),
     counter("lab_downstream_calls_total", 0, server=SERVER, outcome="timeout"),
     counter("lab_kernel_listen_overflows_total", 0, server=SERVER),
+    gauge("lab_kernel_tcp_time_wait", 0, server=SERVER),
+    *(
+        counter(f"lab_path_accept_queue_{name}", 0, job="downstream", listener=listener)
+        for name in ("connection_seconds_total", "occupied_seconds_total")
+        for listener in ("toxiproxy", "downstream")
+    ),
     counter("jvm_gc_collection_seconds_sum", 0.01, server=SERVER, gc="G1 Young Generation"),
     counter("container_cpu_usage_seconds_total", 0.5, service=SERVER),
     gauge("machine:machine_cpu_cores:max", 2),

@@ -1,5 +1,6 @@
 """Real, tiny processes: they end by themselves or are ended at once."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import EngineError, Interrupted
-from lab.system.host import HostCpu, System, interrupt_at_once
+from lab.errors import EngineError, Interrupted, LabError
+from lab.system.host import HostCpu, System, interrupt_at_once, pin
 from lab.system.lock import claimed, is_claimed
 
 
@@ -33,6 +34,37 @@ def test_an_engine_inherits_what_holds_the_lab(tmp_path: Path) -> None:
     finally:
         process.stop()
     assert is_claimed(tmp_path) is False
+
+
+@pytest.fixture
+def own_cpus() -> Iterator[set[int]]:
+    own = os.sched_getaffinity(0)
+    yield own
+    os.sched_setaffinity(0, own)
+
+
+def test_a_pinned_driver_and_its_engines_keep_to_their_cpus(
+    own_cpus: set[int], tmp_path: Path
+) -> None:
+    one = max(own_cpus)
+    pin("")
+    assert os.sched_getaffinity(0) == own_cpus
+    pin(f"{one}")
+    script = "import os; print(*os.sched_getaffinity(0))"
+    process = System().start([sys.executable, "-c", script], tmp_path / "out.txt")
+    while process.poll() is None:
+        System().sleep(0.01)
+    assert (tmp_path / "out.txt").read_text() == f"{one}\n"
+    # The container may still use all of its own, which a spinner takes its share of.
+    assert System().own_cpus() == len(own_cpus)
+    assert os.sched_getaffinity(0) == {one}
+
+
+@pytest.mark.parametrize("cpu_set", ["4000", "x"])
+def test_a_set_of_cpus_that_are_not_there_is_refused(own_cpus: set[int], cpu_set: str) -> None:
+    with pytest.raises(LabError, match=f"LOADGEN_CPUSET={cpu_set} is not a set"):
+        pin(cpu_set)
+    assert os.sched_getaffinity(0) == own_cpus
 
 
 def test_stop_ends_the_whole_process_group(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from lab.model.knobs import GENERATOR_CPUS, HOST, check_host
+from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, PROXIED, check_host
 from lab.system.host_changes import allowed
 
 
@@ -34,6 +34,8 @@ def test_a_server_is_one_of_the_list(value: str) -> None:
         ("SERVER_CPUS", "0.4"),
         ("SERVER_JVM_FLAGS", "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"),
         ("BLOCK_THE_LOOP", "true"),
+        ("SERVER_DOWNSTREAM_URL", PROXIED),
+        ("SERVER_DOWNSTREAM_URL", DIRECT),
     ],
 )
 def test_what_is_allowed(name: str, value: str) -> None:
@@ -49,6 +51,7 @@ def test_what_is_allowed(name: str, value: str) -> None:
         ("NOFILE", "300; reboot"),
         ("SERVER_JVM_FLAGS", "-XX:OnError=reboot"),
         ("SERVER_JVM_FLAGS", "-Xmx64m -agentpath:/x"),
+        ("SERVER_DOWNSTREAM_URL", "http://elsewhere:8080/"),
         ("PATH", "/tmp"),
         (GENERATOR_CPUS, "1"),
     ],

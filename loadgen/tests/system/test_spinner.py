@@ -98,7 +98,7 @@ def test_the_first_ends_where_the_second_cannot_start() -> None:
 def test_a_driver_that_may_not_use_every_cpu_takes_nothing() -> None:
     system = FakeSystem()
     system.free_cpus = 1
-    with pytest.raises(LabError, match="1 of 2 CPUs: LOADGEN_CPUSET"), spinning(system, 0.2, 60.0):
+    with pytest.raises(LabError, match="1 of 2 CPUs: the driver"), spinning(system, 0.2, 60.0):
         pass
     assert system.spinners == []
 

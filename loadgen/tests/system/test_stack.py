@@ -4,6 +4,8 @@ import httpx
 import pytest
 
 from lab.errors import LabUnreachable
+from lab.model import ToxicState
+from lab.model.knobs import DIRECT, PROXIED
 from lab.system.stack import Stack, Urls
 from support.fakes import IDENTITY, SETTINGS, FakeLab, toxic
 
@@ -16,6 +18,14 @@ def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
     assert snapshot.downstream_delay_ms == 200
     assert snapshot.toxics.added_latency_ms == 300
     assert "latency=300" in snapshot.toxics.in_force[0]
+
+
+def test_no_toxic_is_in_force_for_a_server_that_calls_past_toxiproxy(lab: FakeLab) -> None:
+    lab.toxics, lab.enabled = [toxic("slow")], False
+    lab.settings["a"] = {"downstream_url": DIRECT}
+    lab.settings["b"] = {"downstream_url": PROXIED}
+    assert lab.stack.snapshot("a").toxics == ToxicState()
+    assert lab.stack.snapshot("b").toxics == lab.stack.toxics() != ToxicState()
 
 
 def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.campaign.as_measured import as_measured, start_of
-from lab.errors import RawDataError
+from lab.errors import LabError, RawDataError
 from lab.experiments.kind import Outcome, TrialKind
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, lanes
+from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
+    DAMAGED,
     NOT_BACK,
     Curves,
     Experiment,
@@ -44,12 +46,13 @@ FINDINGS = "findings.json"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, measured and judged, and what limited it."""
+    """One trial, measured and judged, and what limited it. `other_us` is that of its `CpuSplit`."""
 
     measurement: Measurement
     judgement: Judgement
     verdict: Verdict
     row: Row
+    other_us: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +89,22 @@ def read_trial(
     try:
         measurement = _own(measure(raw, engines), raw)
     except RawDataError as failure:
-        measurement = lost(raw, failure.said, measured.started_at, measured.servers)
+        problem = f"{DAMAGED}: {failure.said}"
+        measurement = lost(raw, problem, measured.started_at, measured.servers)
     observation = None
     try:
         observation = load_or_none(raw)
     except RawDataError as failure:
         if measurement.reading is not None:
-            problems = (*measurement.reading.problems, failure.said)
+            problems = (*measurement.reading.problems, f"{DAMAGED}: {failure.said}")
             reading = replace(measurement.reading, problems=problems)
             measurement = replace(measurement, reading=reading)
     start = start_of(measured, measurement.record.plan.server)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
-    row = csv.row_of(measured.run, measurement, judgement, verdict)
-    return Trial(measurement, judgement, verdict, row)
+    split = cpu_split(measurement, observation)
+    row = csv.row_of(measured.run, measurement, judgement, verdict, split)
+    return Trial(measurement, judgement, verdict, row, split.other_us)
 
 
 def _own(measurement: Measurement, raw: Path) -> Measurement:
@@ -123,6 +128,21 @@ def read_trials(
         except RawDataError:
             unreadable.append(raw.name)
     return trials, unreadable
+
+
+def judged_again(
+    run_dir: Path, engines: Sequence[Engine]
+) -> tuple[manifest.Manifest[Experiment], tuple[Row, ...]]:
+    """A run as it was measured, and its rows by the rules of this version, whatever version
+    measured them. Raises LabError where a trial of it has no raw data that can be read."""
+    record = manifest.read(run_dir)
+    trials, _ = folders(run_dir / "raw")
+    gone = sorted({*csv.trials(run_dir / csv.NAME)} - {raw.name for raw in trials})
+    if gone or not trials:
+        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
+        raise LabError(f"{run_dir.name} has {missing}: it cannot be judged again")
+    measured = as_measured(record, run_dir)
+    return measured, tuple(read_trial(measured, raw, engines).row for raw in trials)
 
 
 def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
@@ -239,6 +259,7 @@ def _shown(trial: Trial, raw: Path, engines: Sequence[Engine], seen: Panels | No
         curves=curves,
         panels=seen,
         verdict=trial.verdict,
+        other_us=trial.other_us,
     )
 
 

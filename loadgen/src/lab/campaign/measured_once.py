@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from lab.campaign.tools import Tools
 from lab.experiments.registry import kind_of
+from lab.load.counters import Counters
+from lab.load.demand import light_connections
 from lab.load.engines import Engine
+from lab.load.warm import last_cycles
 from lab.model import AS_IT_IS, Demand, Experiment, TrialPlan, Warmth
 from lab.report.progress import Trials
+from lab.store import warm_jvms
 from lab.system.conditions import at_start
 
 # A JVM is warmed up with the load it will have, but with at most this many connections.
@@ -18,6 +23,8 @@ WARM_CONNECTIONS = 1000
 # How often a JVM is warmed up at most. A JVM that is still cold is warmed up again before its next
 # trial: on a busy machine the compiler takes longer.
 MOST_WARM_UPS = 3
+# The machine's speed drifts: what a request cost this long ago is measured again.
+DEMAND_AGE_S = 900.0
 # A server, the start time of its JVM, and a route.
 Jvm = tuple[str, int | None, str]
 
@@ -34,6 +41,7 @@ class MeasuredOnce:
     _warm: dict[Jvm, Warmth] = field(default_factory=dict)
     _tries: Counter[Jvm] = field(default_factory=Counter)
     _demands: dict[Jvm, Demand] = field(default_factory=dict)
+    _seen: dict[Jvm, tuple[Counters, Counters] | None] = field(default_factory=dict)
     _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
 
     def is_warmed(self, jvm: Jvm) -> bool:
@@ -42,27 +50,54 @@ class MeasuredOnce:
         return warmth is not None and (not warmth.cold or self._tries[jvm] >= MOST_WARM_UPS)
 
     def warmth(self, plan: TrialPlan, key: Jvm, engine: Engine) -> Warmth:
-        """Whether the JVM was proven warm on the route."""
-        if not self.is_warmed(key):
+        """Whether the JVM was proven warm on the route, in this run or in one before it."""
+        if not self.is_warmed(key) and not self._knew(plan, key):
             self._tries[key] += 1
-            most = self._most(plan)
-            limited = kind_of(self.experiment).most_to_warm
-            if limited is not None and at_start(plan.condition) != AS_IT_IS:
-                most = min(plan.concurrency, limited)
-            stages = self.tools.stages
-            warm, what = stages.warm, "warming up its JVM"
+            connections = self._to_warm(plan)
+            progress = partial(self._say, plan)
+            common = (engine, self.tools.stack, self.tools.system, self.run_dir / "warm-up")
             if self.experiment.target:
-                warm, what = stages.warm_foreign, "warming up"
-            self._warm[key] = warm(
-                plan,
-                min(most, WARM_CONNECTIONS),
-                engine,
-                self.tools.stack,
-                self.tools.system,
-                self.run_dir / "warm-up",
-                lambda elapsed_s: self.progress.phase(plan, f"{what}, {elapsed_s:.0f} s"),
-            )
+                warm = self.tools.stages.warm_foreign
+                self._warm[key] = warm(plan, connections, *common, progress)
+            else:
+                edges: list[Counters] = []
+                warm = self.tools.stages.warm
+                self._warm[key] = warm(plan, connections, *common, progress, edges.append)
+                # The last cycles were steady, so they are a light load as well.
+                if connections == light_connections(plan, self._most(plan)):
+                    self._seen[key] = last_cycles(edges)
         return self._warm[key]
+
+    def _to_warm(self, plan: TrialPlan) -> int:
+        """With how many connections the plan's JVM is warmed up."""
+        most = self._most(plan)
+        if self.experiment.target:
+            return min(most, WARM_CONNECTIONS)
+        limited = kind_of(self.experiment).most_to_warm
+        if limited is not None and at_start(plan.condition) != AS_IT_IS:
+            return min(plan.concurrency, limited)
+        return max(min(most, WARM_CONNECTIONS), light_connections(plan, most))
+
+    def _say(self, plan: TrialPlan, elapsed_s: float) -> None:
+        what = "warming up" if self.experiment.target else "warming up its JVM"
+        self.progress.phase(plan, f"{what}, {elapsed_s:.0f} s")
+
+    def _knew(self, plan: TrialPlan, key: Jvm) -> bool:
+        """Whether a run before this one has proven the JVM warm with as many connections. Its
+        demand counts for DEMAND_AGE_S, if the load was the same."""
+        server, started_ms, route = key
+        if self._proofs is None or started_ms is None or self._tries[key]:
+            return False
+        known = warm_jvms.find(self._proofs, server, started_ms, route)
+        if known is None or known.connections < self._to_warm(plan):
+            return False
+        self._warm[key] = known.warmth
+        age_s = (self.tools.system.now() - known.at).total_seconds()
+        same_load = (known.engine, known.connections) == (plan.engine, self._to_warm(plan))
+        if known.demand is not None and same_load and 0 <= age_s <= DEMAND_AGE_S:
+            self._demands[key] = known.demand
+        self.progress.say(f"{server} {route}: its JVM was proven warm in {known.run}")
+        return True
 
     def demand(self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth) -> Demand | None:
         """The cost of a request; None if the JVM is cold. A failed measurement is repeated under
@@ -71,24 +106,45 @@ class MeasuredOnce:
             return None
         tried = (*key, plan.condition.text)
         if key not in self._demands and tried not in self._without_demand:
-            self.progress.phase(plan, "light load")
-            tools = self.tools
-            stages = tools.stages
-            light = stages.demand_of_foreign if self.experiment.target else stages.demand
-            demand = light(
-                plan,
-                self._most(plan),
-                engine,
-                tools.stack,
-                tools.system,
-                self.run_dir / "light-load",
-                self.cores,
-            )
+            demand = self._measured(plan, key, engine)
+            self._remember(plan, key, warmth, demand)
             if demand is None:
                 self._without_demand.add(tried)
                 return None
             self._demands[key] = demand
         return self._demands.get(key)
+
+    def _measured(self, plan: TrialPlan, key: Jvm, engine: Engine) -> Demand | None:
+        self.progress.phase(plan, "light load")
+        tools, most, raw = self.tools, self._most(plan), self.run_dir / "light-load"
+        common = (plan, most, engine, tools.stack, tools.system, raw, self.cores)
+        if self.experiment.target:
+            return tools.stages.demand_of_foreign(*common)
+        return tools.stages.demand(*common, self._seen.pop(key, None))
+
+    def _remember(self, plan: TrialPlan, key: Jvm, warmth: Warmth, demand: Demand | None) -> None:
+        """For the runs after this one, if it is a JVM that they will find."""
+        server, started_ms, route = key
+        path = self._proofs
+        if path is None or started_ms is None or at_start(plan.condition) != AS_IT_IS:
+            return
+        known = warm_jvms.WarmJvm(
+            server=server,
+            started_ms=started_ms,
+            route=route,
+            connections=self._to_warm(plan),
+            run=self.run_dir.name,
+            at=self.tools.system.now(),
+            warmth=warmth,
+            engine=plan.engine,
+            demand=demand,
+        )
+        warm_jvms.remember(path, known)
+
+    @property
+    def _proofs(self) -> Path | None:
+        """Where proofs outlive their run: those of the lab's servers do."""
+        return None if self.experiment.target else self.tools.place.warm_jvms
 
     def _most(self, plan: TrialPlan) -> int:
         """The connections of the largest load to come on the plan's server."""

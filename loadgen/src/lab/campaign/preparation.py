@@ -14,6 +14,7 @@ from lab.judge.predict import Prediction, predict
 from lab.load.trial import RESTART_S, Runner
 from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
 from lab.report.progress import Trials
+from lab.system.attention import attend, await_close_look
 from lab.system.conditions import at_start
 from lab.system.proxy_reset import clear_proxy
 
@@ -52,6 +53,7 @@ class Preparation:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
         depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
+        attend(plan.server, self.tools.stack)
         self._clear(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)
@@ -67,6 +69,8 @@ class Preparation:
             demand, warmth = None, _unknown(warmth)
             if tries_left:
                 self.progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
+        if not before.foreign:
+            await_close_look(plan.server, self.tools.stack, self.tools.system)
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
     def _clear(self, plan: TrialPlan) -> None:

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.campaign.as_measured import as_measured
-from lab.campaign.derive import read_trial
+from lab.campaign.derive import judged_again
 from lab.errors import LabError, WordError
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, Side, compare_all
@@ -25,9 +24,8 @@ from lab.judge.fairness import between_models
 from lab.judge.grouping import lane_of
 from lab.judge.same_lab import PARTS, Difference, Kind, between_labs, between_snapshots
 from lab.load.engines import ENGINES, Engine
-from lab.load.measure import folders
 from lab.model import Experiment, Row
-from lab.store import csv, manifest
+from lab.store import manifest
 from lab.store.run_dir import find_run_dir
 
 WORDS = ("A", "B", "ACROSS")
@@ -186,16 +184,7 @@ def _run(folder: Path, engines: Sequence[Engine]) -> Run:
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
             "on purpose, so it is no side of a comparison"
         )
-    trials, _ = folders(folder / "raw")
-    gone = sorted({*csv.trials(folder / csv.NAME)} - {raw.name for raw in trials})
-    if gone or not trials:
-        missing = f"no raw data of {', '.join(gone)}" if gone else "no raw data"
-        raise LabError(
-            f"{folder.name} has {missing}: it cannot be judged by the rules of the other side, so "
-            "it is no side of a comparison"
-        )
-    measured = as_measured(record, folder)
-    return Run(measured, tuple(read_trial(measured, raw, engines).row for raw in trials))
+    return Run(*judged_again(folder, engines))
 
 
 def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:

@@ -17,11 +17,13 @@ from lab.errors import RawDataError
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
 from lab.experiments.reading import Asked, Key, read_load, rules
+from lab.judge.gates import UNSTEADY
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
 from lab.load.measure import RECORD
 from lab.model import Finding, Observation, Row, TrialRecord, Warmth
 from lab.store import series
+from lab.store.csv import REASON_SEPARATOR
 from lab.store.records import read_json
 
 HEAP = "growth of the heap that collections leave"
@@ -159,7 +161,9 @@ def _spread(low: float | None, high: float | None) -> str:
 
 def _leg(row: Row, raw: Path) -> Leg | str:
     """The leg, or why it does not count."""
-    if not row.valid:
+    # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
+    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
+    if not row.valid and not all(one.startswith(UNSTEADY) for one in reasons):
         return f"invalid: {row.invalid_reasons}"
     record = read_json(raw / RECORD, TrialRecord)
     try:

@@ -13,13 +13,22 @@ import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from lab.errors import LabError
+from lab.errors import LabError, RawDataError
 from lab.experiments.inquiry import Explain, NotTried, Step, Story, most_left, story
 from lab.experiments.interventions import Present
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
-from lab.experiments.order import STRAYED, Design, Planner
+from lab.experiments.order import (
+    STRAYED,
+    Design,
+    Planner,
+    after_damaged,
+    counted,
+    lengthened,
+    next_number,
+)
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf
 from lab.load.measure import PLAN
@@ -67,15 +76,18 @@ class Inquiries(Design):
         return sum(
             most_left(
                 settings_of(Explain, experiment),
-                self._story(server, done),
-                [row for row in done if row.server == server],
+                self._story(server, counted(done)),
+                [row for row in counted(done) if row.server == server],
             )
             for server in experiment.servers
         )
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next trial of the first server whose inquiry has not ended. Raises LabError for
-        rows that are not of it."""
+        """The next trial of the first server whose inquiry has not ended; first what was damaged.
+        Raises LabError for rows that are not of it."""
+        return after_damaged(done, self._next)
+
+    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
         for server in self.planner.experiment.servers:
             stands = self._story(server, done)
             if stands.strayed:
@@ -89,7 +101,8 @@ class Inquiries(Design):
                 plan = dataclasses.replace(
                     plan, concurrency=connections, duration_s=window.duration_s
                 )
-                return self.planner.named(plan, len(done) + 1, digits=3)
+                own = [row for row in done if row.server == server]
+                return self.planner.named(lengthened(plan, own), next_number(done), digits=3)
         return None
 
     def _story(self, server: str, done: Sequence[Row]) -> Story:
@@ -110,13 +123,14 @@ def design(planner: Planner) -> Design:
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The answer of each step, and how each inquiry ended. Raises LabError without a manifest or a
-    plan.json, which is written before the trial's load."""
+    """The answer of each step, and how each inquiry ended. Raises LabError without a manifest."""
     record = manifest.read(outcome.run_dir)
     cores = record.limits.get("generator_cores")
-    conditions = {
-        row.trial: read_json(outcome.raw(row) / PLAN, TrialPlan).condition for row in outcome.rows
-    }
+    conditions: dict[str, Condition] = {}
+    for row in outcome.rows:
+        # A plan that cannot be read leaves the condition unknown, and the rest known.
+        with suppress(RawDataError):
+            conditions[row.trial] = read_json(outcome.raw(row) / PLAN, TrialPlan).condition
     known = cores if isinstance(cores, int) else 1
     return told(outcome.experiment, outcome.rows, record.servers, known, conditions)
 
@@ -132,7 +146,7 @@ def told(
     the run."""
     found: list[Finding] = []
     for server in experiment.servers:
-        own = [row for row in rows if row.server == server]
+        own = [row for row in counted(rows) if row.server == server]
         if own:
             present = _present(experiment, snapshots[server], cores, own[0].offered_rps)
             stands = story(settings_of(Explain, experiment), present, own, conditions)

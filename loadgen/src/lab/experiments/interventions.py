@@ -15,7 +15,9 @@ more connections must not raise it.
 | garbage collection     | `-Xmx`, `-Xms` of `SERVER_JVM_FLAGS`           | × 2, `SERVER_MEMORY` to fit | × 4                 |
 | accept queue           | `SERVER_BACKLOG`                               | × 16                  | the most there is         |
 | file descriptors       | `NOFILE`                                       | × 2; unknown: 2 × what the load asks for | the same |
-| Toxiproxy              | RATE of a bandwidth toxic                      | × 2                   | 1 GB/s                    |
+| Toxiproxy              | RATE of a bandwidth toxic; without one         | × 2                   | 1 GB/s                    |
+|                        | `SERVER_DOWNSTREAM_URL`                        | direct, without it    | the same                  |
+| connection set-up      | `SERVER_DOWNSTREAM_URL`                        | direct, without Toxiproxy | the same              |
 | downstream             | LATENCY of a latency toxic                     | half                  | 0                         |
 | ports                  | `SERVER_PORTS`                                 | × 2                   | 10000 to 65535            |
 | connections of the load | the load's own, at the same rate              | × 2                   | × 4                       |
@@ -34,8 +36,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.predict import predict, response_time_ms
-from lab.model import Bound, Condition, Snapshot
-from lab.model.knobs import KNOBS
+from lab.model import Bound, Condition, Snapshot, ToxicState
+from lab.model.knobs import DIRECT, KNOBS, PROXIED
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
@@ -82,7 +84,7 @@ class Lever:
 @dataclass(frozen=True, slots=True)
 class Present:
     """What a lever needs to know: the server as it was before the run, the condition in force now,
-    the load, the number of CPUs, and how many connections this machine holds."""
+    the load, the driver's CPUs (`cores`), and how many connections this machine holds."""
 
     snapshot: Snapshot
     condition: Condition
@@ -91,6 +93,12 @@ class Present:
     cores: int
     offered_rps: int | None = None
     most_connections: int = MOST_CONNECTIONS
+
+    @property
+    def cpus(self) -> int:
+        """The most CPUs that the server can have: those of its set, which may be all of the
+        machine, or as many as the driver where nothing tells its set."""
+        return self.snapshot.cpu_set or self.cores
 
     @property
     def connections(self) -> int:
@@ -112,6 +120,8 @@ class Present:
             **condition.knobs,
         }
         snapshot = dataclasses.replace(self.snapshot, settings=settings)
+        if condition.host.get("SERVER_DOWNSTREAM_URL") == DIRECT:
+            snapshot = dataclasses.replace(snapshot, toxics=ToxicState())
         connections = condition.connections or self.concurrency
         return predict(self.route, connections, self.offered_rps, snapshot).holding
 
@@ -194,7 +204,7 @@ def _downstream_timeout(now: Present) -> Lever | str:
 
 def _carriers(now: Present) -> Lever | str:
     return (
-        _knob(now, "virtual_thread_parallelism", now.cores)
+        _knob(now, "virtual_thread_parallelism", now.cpus)
         or "this server does not tell its carrier threads"
     )
 
@@ -222,7 +232,7 @@ def _event_loop(now: Present) -> Lever | str:
     ):
         free = _host(now, BLOCK_THE_LOOP="false")
         return Lever(free, free, "BLOCK_THE_LOOP true → false", "BLOCK_THE_LOOP=false")
-    return _setting(now, "LOOPS", "loops", 2, now.cores) or "this model has no event loops"
+    return _setting(now, "LOOPS", "loops", 2, now.cpus) or "this model has no event loops"
 
 
 def _accept_queue(now: Present) -> Lever | str:
@@ -269,14 +279,14 @@ def _server_cpu(now: Present) -> Lever | str:
     quota = float(given) if given is not None else now.snapshot.cpu_quota
     # A JVM sees whole CPUs: a quota that is not told may be up to one less.
     cpus = quota if quota is not None else float(now.snapshot.own_identity.cpus)
-    if not 0 < cpus < now.cores:
-        return f"the server may use all {now.cores} CPUs: it is the machine's"
-    step = min(float(now.cores), 2 * cpus)
+    if not 0 < cpus < now.cpus:
+        return f"the server may use all {now.cpus} CPUs: those of the machine or of its set"
+    step = min(float(now.cpus), 2 * cpus)
     return Lever(
         _host(now, SERVER_CPUS=f"{step:g}"),
-        _host(now, SERVER_CPUS=f"{now.cores:g}"),
+        _host(now, SERVER_CPUS=f"{now.cpus:g}"),
         f"SERVER_CPUS {cpus:g} → {step:g}",
-        f"SERVER_CPUS={now.cores:g}",
+        f"SERVER_CPUS={now.cpus:g}",
         None if quota is None else step / cpus,
     )
 
@@ -329,7 +339,7 @@ def _file_descriptors(now: Present) -> Lever | str:
 def _toxiproxy(now: Present) -> Lever | str:
     slowest = min(now.toxics("bandwidth"), key=lambda one: one[2].get("rate", 0), default=None)
     if slowest is None:
-        return "no bandwidth toxic is in force, and Toxiproxy itself has no setting"
+        return _direct(now)
     proxy, name, values = slowest
     rate = values.get("rate", 0)
     step = min(NO_RATE, 2 * rate)
@@ -342,6 +352,20 @@ def _toxiproxy(now: Present) -> Lever | str:
         f"{name} RATE={NO_RATE}",
         step / rate,
     )
+
+
+def _direct(now: Present) -> Lever | str:
+    """Calls past Toxiproxy. What it costs is gone with it, and how it sets connections up."""
+    given = now.condition.host.get("SERVER_DOWNSTREAM_URL")
+    url = given if given is not None else now.snapshot.settings.get("downstream_url")
+    if url == DIRECT:
+        return "calls go to the downstream without Toxiproxy already"
+    if url != PROXIED:
+        return "this server does not call the lab's downstream through Toxiproxy"
+    if any(now.toxics("latency")) or any(now.toxics("bandwidth")):
+        return "without Toxiproxy its toxics would be gone too: remove them first"
+    straight = _host(now, SERVER_DOWNSTREAM_URL=DIRECT)
+    return Lever(straight, straight, "direct, without Toxiproxy", f"SERVER_DOWNSTREAM_URL={DIRECT}")
 
 
 def _downstream(now: Present) -> Lever | str:
@@ -432,12 +456,12 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "downstream connections": _downstream_connections,
     "downstream timeout": _downstream_timeout,
     "Toxiproxy": _toxiproxy,
+    "connection set-up": _direct,
     "downstream": _downstream,
     "ports": _ports,
     "connections of the load": _connections,
     "host CPU": _host_cpu,
 }
 _WITHOUT: Mapping[str, str] = {
-    "connection set-up": "Toxiproxy sets up one connection after another, without a setting for it",
     "generator": "only another machine has more of it",
 }

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.errors import WordError
+from lab.errors import LabError, WordError
 from lab.experiments.reading import no_auto_rate
-from lab.judge.gates import by_accident, needed_window_s
+from lab.judge.gates import by_accident, needed_window_s, wanted_window_s
 from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
-from lab.model import AGAIN, Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.model import AGAIN, DAMAGED, Experiment, Mode, Row, Snapshot, TrialPlan
 from lab.store.csv import REASON_SEPARATOR
 
 # The URL of a route, with its query, on a server.
@@ -30,6 +30,9 @@ STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
 REPEATS_IN_VAIN = 2
+# Where a window proves to be too short for its latencies, its load is given a longer one, of at
+# most so many seconds.
+LONGEST_S = 60
 
 
 class Design(Protocol):
@@ -55,12 +58,16 @@ class Design(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A design that knows all its trials before the first one.
+    """A design that knows all its trials before the first one, but for the length of some windows.
+
+    Where a window proved too short for the latencies in it, all later trials of that load have the
+    longer one that would have done (`longer_s`).
 
     `repeats`: a trial that is invalid by accident (`gates.by_accident`) is measured once more, and
     at once, while its JVM still runs. That trial is called as the first, with AGAIN after it. No
     more trials of a launch are repeated once REPEATS_IN_VAIN of its repeats in a row were invalid
-    too: then it is no accident, but the machine or the lab.
+    too: then it is no accident, but the machine or the lab. A trial of the launch that runs is also
+    measured once more if its load has a longer window by now: sides are compared at one length.
     """
 
     plans: tuple[TrialPlan, ...]
@@ -82,11 +89,20 @@ class Listed:
 
     def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
         rows = {row.trial: row for row in done}
-        for plan in self.plans:
+        windows = _longer_windows(done)
+        for planned in self.plans:
+            plan = planned
+            if plan.spike is None and not plan.script:
+                longer = max(plan.duration_s, windows.get(_load_of(plan), 0))
+                plan = dataclasses.replace(plan, duration_s=longer)
             row, again = rows.get(plan.trial), f"{plan.trial}{AGAIN}"
             if row is None:
                 yield plan
-            elif self.repeats and again not in rows and _may_repeat(row, done):
+            elif (
+                self.repeats
+                and again not in rows
+                and (_may_repeat(row, done) or _is_too_short(row, plan, done[-1].launch))
+            ):
                 yield dataclasses.replace(plan, trial=again, repeats=plan.trial)
 
 
@@ -96,6 +112,96 @@ def _may_repeat(row: Row, done: Sequence[Row]) -> bool:
     repeats = [one.valid for one in done if one.launch == row.launch and one.trial.endswith(AGAIN)]
     in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
     return not in_vain and by_accident(row.invalid_reasons.split(REASON_SEPARATOR))
+
+
+_Load = tuple[str, str, str, int, int | None]
+
+
+def _load_of(one: Row | TrialPlan) -> _Load:
+    return one.route, one.engine, one.mode, one.concurrency, one.offered_rps
+
+
+def longer_s(row: Row) -> int | None:
+    """The window that a trial takes, in seconds, whose own was too short: with another try it may
+    be valid. None for any other trial, and where LONGEST_S would not do."""
+    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
+    wanted = [one for one in map(wanted_window_s, reasons) if one is not None]
+    others = [one for one in reasons if wanted_window_s(one) is None]
+    if not wanted or wanted[0] > LONGEST_S or (others and not by_accident(others)):
+        return None
+    return wanted[0]
+
+
+def lengthened(plan: TrialPlan, rows: Sequence[Row]) -> TrialPlan:
+    """The trial with the window that these rows of its load ask for, if that is longer."""
+    wanted = max((longer_s(row) or 0 for row in rows), default=0)
+    return dataclasses.replace(plan, duration_s=max(plan.duration_s, wanted))
+
+
+def _longer_windows(done: Sequence[Row]) -> dict[_Load, int]:
+    found: dict[_Load, int] = {}
+    for row in done:
+        found[_load_of(row)] = max(found.get(_load_of(row), 0), longer_s(row) or 0)
+    return found
+
+
+def _is_too_short(row: Row, plan: TrialPlan, launch: int) -> bool:
+    """Whether a trial of this launch had a shorter window than its load has now, which is all that
+    may be wrong with it."""
+    shorter = row.duration_s is not None and row.duration_s < plan.duration_s
+    return shorter and row.launch == launch and (row.valid or longer_s(row) is not None)
+
+
+def in_order(done: Sequence[Row]) -> list[Row]:
+    """The rows by the numbers of their trials; one that was measured again comes after the
+    first."""
+    return sorted(done, key=lambda row: (_number(row), row.trial))
+
+
+def counted(done: Sequence[Row]) -> list[Row]:
+    """The rows that tell something, in order: without those whose raw data is damaged. What was
+    measured again in their place counts instead, whatever it says."""
+    return [row for row in in_order(done) if not _is_damaged(row)]
+
+
+def next_number(done: Sequence[Row]) -> int:
+    """The number of the trial after these."""
+    return 1 + max(map(_number, done), default=0)
+
+
+def after_damaged(
+    done: Sequence[Row], following: Callable[[Sequence[Row]], TrialPlan | None]
+) -> TrialPlan | None:
+    """The next trial of a design in which each trial follows from the rows before it (`following`).
+
+    A trial whose raw data is damaged, or gone as a whole, is measured again in its place: what came
+    after it followed from what it had said, and still counts. Raises LabError where the rows before
+    it ask for another trial, and what `following` raises.
+    """
+    rows, number = in_order(done), 0
+    names = {row.trial for row in rows}
+    for at, row in enumerate(rows):
+        if _number(row) > number + 1:
+            return following(counted(rows[:at]))
+        number = _number(row)
+        again = f"{row.trial}{AGAIN}"
+        if _is_damaged(row) and again not in names:
+            plan = following(counted(rows[:at]))
+            if plan is None or plan.trial != row.trial:
+                raise LabError(f"{row.trial} is damaged, and the trials before it ask for another")
+            return dataclasses.replace(plan, trial=again, repeats=row.trial)
+    return following(counted(rows))
+
+
+def _is_damaged(row: Row) -> bool:
+    """Whether a trial's raw data cannot be read. One that was itself measured in another's place
+    counts as an invalid trial."""
+    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
+    return not row.trial.endswith(AGAIN) and any(one.startswith(DAMAGED) for one in reasons)
+
+
+def _number(row: Row) -> int:
+    return int(row.trial.partition("-")[0])
 
 
 @dataclass(frozen=True, slots=True)

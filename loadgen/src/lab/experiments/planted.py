@@ -115,6 +115,12 @@ def of_trials(experiment: Experiment) -> dict[str, Case]:
     return dict(_trials(experiment))
 
 
+def rounds_of(experiment: Experiment) -> dict[str, int]:
+    """In which round each trial was made, from 1, by the trial's name."""
+    of_round = len(settings_of(Planted, experiment).cases)
+    return {name: 1 + at // of_round for at, (name, _) in enumerate(_trials(experiment))}
+
+
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """For each case and for all of them: how often the verdict named it right, and how often a
     wrong name came with strong evidence. A trial without a verdict counts as not named."""

@@ -10,10 +10,20 @@ from dataclasses import dataclass
 
 from lab.errors import LabError
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
-from lab.experiments.order import STRAYED, Design, Planner, launches, turned
+from lab.experiments.order import (
+    STRAYED,
+    Design,
+    Planner,
+    after_damaged,
+    counted,
+    launches,
+    lengthened,
+    next_number,
+    turned,
+)
 from lab.experiments.reading import Asked, Key, read_load, rules
 from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, NOT_ITS_OWN, TOO_SHORT
+from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, LATENCY_ROSE, NOT_ITS_OWN, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
 from lab.model import NOT_BACK, Finding, Row, TrialPlan, error_share, goodput
@@ -23,7 +33,9 @@ NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
 UNIT = "connections"
 # So many trials of a load that do not hold it break it, and so many that say nothing of the server
-# leave it unknown. One that holds it is enough, so near its limit the search errs upwards.
+# leave it unknown. One that holds it is enough: a load that a server holds every other time counts
+# as held in three of four cases, so near its limit the search errs upwards. The finding says so
+# where the largest load that was held was not held at once.
 TRIES = 2
 _CONNECTIONS = rules.number(1, rules.MAX_CONNECTIONS)
 KEYS = {
@@ -97,8 +109,9 @@ class Search:
     """What the rows of one server and launch say.
 
     `load` is the next one to try (None: the search is over), and `missed` is how many trials did
-    not hold it so far. `held` is the largest load that was held, `broken` the smallest that was
-    not, and `why` is the reason. `stuck` is the smallest load of which TRIES rows tell nothing.
+    not hold it so far. `held` is the largest load that was held, and `after` why a trial before did
+    not hold it (empty: none did not). `broken` is the smallest load that was not held, and `why` is
+    the reason. `stuck` is the smallest load of which TRIES rows tell nothing.
     `strayed` names the first row that is not the trial that was
     next; nothing after it counts."""
 
@@ -109,6 +122,7 @@ class Search:
     stuck: Row | None = None
     strayed: str = ""
     missed: int = 0
+    after: str = ""
 
 
 def search(stress: Stress, rows: Sequence[Row]) -> Search:
@@ -126,7 +140,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     held: Row | None = None
     broken: Row | None = None
     stuck: Row | None = None
-    why = strayed = ""
+    why = strayed = after = ""
     valid: list[Row] = []
     misses: list[str] = []
     unknown = 0
@@ -144,7 +158,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
         if problem is not None:
             misses.append(problem)
         elif row.valid:
-            held = row
+            held, after = row, "; ".join(misses)
         else:
             unknown += 1
         if len(misses) == TRIES:
@@ -155,7 +169,7 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
             continue
         misses, unknown = [], 0
         load = _next(stress, held, _top(broken, stuck))
-    return Search(load, held, broken, why, stuck, strayed, len(misses))
+    return Search(load, held, broken, why, stuck, strayed, len(misses), after)
 
 
 def gave_way(row: Row, *, after_miss: bool) -> str | None:
@@ -171,12 +185,12 @@ def gave_way(row: Row, *, after_miss: bool) -> str | None:
 
 def too_slow(stress: Stress, row: Row) -> str | None:
     """The p95 of a trial that is invalid only because its window is too short for its latencies, or
-    because goodput fell in it, where it is above the objective: that much its answers do show. Else
-    None."""
+    because goodput fell or the latency rose in it, where it is above the objective: that much its
+    answers do show. Else None."""
     p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
     if p95_ms is None or p95_ms <= stress.objective.p95_ms:
         return None
-    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL)) for reason in reasons):
+    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for reason in reasons):
         return None
     return (
         f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short or unsteady window"
@@ -262,7 +276,7 @@ class Ramps(Design):
 
     def left(self, done: Sequence[Row]) -> int:
         """See Design; the longest way of every search that has not ended."""
-        experiment = self.planner.experiment
+        experiment, done = self.planner.experiment, counted(done)
         stress = settings_of(Stress, experiment)
         return sum(
             most_left(stress, search(stress, _rows_of(done, server, launch)))
@@ -271,8 +285,11 @@ class Ramps(Design):
         )
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
-        """The next load of the server that had the fewest trials. Raises LabError for rows that
-        are not of its search."""
+        """The next load of the server that had the fewest trials; first what was damaged. Raises
+        LabError for rows that are not of its search."""
+        return after_damaged(done, self._next)
+
+    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
         experiment = self.planner.experiment
         stress = settings_of(Stress, experiment)
         for launch in launches(experiment):
@@ -287,7 +304,8 @@ class Ramps(Design):
             if open_searches:
                 _, server, load = min(open_searches, key=lambda one: one[0])
                 plan = self.planner.single(server, load, launch=launch)
-                return self.planner.named(plan, len(done) + 1, digits=3)
+                own = [row for row in done if (row.server, row.concurrency) == (server, load)]
+                return self.planner.named(lengthened(plan, own), next_number(done), digits=3)
         return None
 
 
@@ -307,7 +325,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     for server in outcome.experiment.servers:
         points = []
         for launch in launches(outcome.experiment):
-            own = _rows_of(outcome.rows, server, launch)
+            own = _rows_of(counted(outcome.rows), server, launch)
             if not own:
                 continue
             found.append(_finding(stress, search(stress, own), server, launch))
@@ -329,6 +347,7 @@ def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding
             f"({goodput(state.held) or 0:.0f} req/s"
             + ("" if p95_ms is None else f", p95 {p95_ms:.0f} ms")
             + ")"
+            + (f" in one of {TRIES} trials (the other: {state.after})" if state.after else "")
         )
     if state.broken is not None:
         broken = f", {'not' if state.held else 'not even'} {state.broken.concurrency}: {state.why}"

@@ -28,6 +28,9 @@ families all intervals hold their true ratios. Then every answer of the family i
 procedure (S. Holm, Scand. J. Statist. 6 (1979) 65) would need as many launches for its first
 answer, and its answers would not be those of the intervals beside them. With too few launches for
 that confidence there is no answer, and `why` says how many it takes.
+
+A launch whose trial is invalid is lost, or measured again. Where that befell the one side clearly
+more often than the other (UNEVEN), what was selected may decide the answer: there is none.
 """
 
 from __future__ import annotations
@@ -39,11 +42,13 @@ from typing import Literal
 from lab.judge.grouping import (
     Cell,
     Metric,
+    Tries,
     lane_of,
     median_per_launch,
     most_errors,
     per_launch,
     per_round,
+    without_shorter,
 )
 from lab.judge.intervals import (
     CONFIDENCE,
@@ -61,6 +66,9 @@ MARGIN = 0.05
 # Errors may be quicker than answers, or as slow as a timeout. With a larger share of them in a
 # trial of one side, the percentiles of all answers are not those of its work.
 MOST_ERRORS = 0.01
+# The shares of launches that the sides lost or measured again may differ by this much. Two of seven
+# launches on one side and none on the other are more; one is less, as it may befall anybody.
+UNEVEN = 0.2
 # A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
 GROWN = 0.25
 Answer = Literal[
@@ -96,7 +104,8 @@ ALONE = Family(1)
 class CellComparison:
     """Side B against side A at one load: `ratio` is B / A, `answer` is about B, `why` is for
     people. `paired`: launches of the same round were compared with each other. `no_p95`: why an
-    open load is compared on goodput; empty where it is not.
+    open load is compared on goodput; empty where it is not. `tries_a` and `tries_b` say how many
+    launches were lost or measured again.
 
     A side is None where it has no valid trial that tells this metric; then the ratio is None too.
     """
@@ -109,7 +118,9 @@ class CellComparison:
     ratio: RatioOf | None
     answer: Answer
     why: str
-    no_p95: str = ""
+    no_p95: str
+    tries_a: Tries
+    tries_b: Tries
 
     @property
     def interval(self) -> Interval | None:
@@ -137,7 +148,8 @@ class Comparison:
 
 def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
-    family = Family(sum(len(_shared(a, b)) for (_, a), (_, b) in pairs), looks)
+    shared = (_shared(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
+    family = Family(sum(map(len, shared)), looks)
     return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
 
 
@@ -146,6 +158,8 @@ def compare(
 ) -> Comparison:
     """Every cell that both sides have, in A's order. `a` and `b` are the names of the sides; see
     `Side`. Without a family this comparison is one."""
+    invalid_a, invalid_b = (sum(not row.valid for row in rows) for rows in (rows_a, rows_b))
+    rows_a, rows_b = without_shorter(rows_a), without_shorter(rows_b)
     shared = _shared(rows_a, rows_b)
     family = family or Family(len(shared))
     compared = (
@@ -164,8 +178,8 @@ def compare(
         cells=tuple(compared),
         only_a=tuple(cell for cell in _cells(rows_a) if cell not in shared),
         only_b=tuple(cell for cell in _cells(rows_b) if cell not in shared),
-        invalid_a=sum(not row.valid for row in rows_a),
-        invalid_b=sum(not row.valid for row in rows_b),
+        invalid_a=invalid_a,
+        invalid_b=invalid_b,
     )
 
 
@@ -213,7 +227,22 @@ def compare_cell(
         answer, why = answer_of(
             ratio, higher_is_better=metric == "goodput_rps", paired=paired, family=family
         )
-    return CellComparison(cell, metric, a, b, paired, ratio, answer, why, no_p95)
+    tries_a, tries_b = Tries.of(rows_a), Tries.of(rows_b)
+    if answer != "inconclusive" and abs(tries_a.share - tries_b.share) > UNEVEN:
+        answer, why = (
+            "inconclusive",
+            (f"{tries_text(tries_a, tries_b)}: which launches were left out may decide the answer"),
+        )
+    return CellComparison(cell, metric, a, b, paired, ratio, answer, why, no_p95, tries_a, tries_b)
+
+
+def tries_text(a: Tries, b: Tries) -> str:
+    """How many launches of each side did not count at their first try, for people."""
+    sides = []
+    for name, of in (("A", a), ("B", b)):
+        text = f"{of.again + of.lost} of {of.launches} launches of {name}"
+        sides.append(f"{text} ({of.lost} lost)" if of.lost else text)
+    return f"measured again or lost: {' and '.join(sides)}"
 
 
 def _side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:

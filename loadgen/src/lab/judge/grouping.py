@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import Row, TrialPlan, error_share, goodput
+from lab.model import AGAIN, CpuSplit, Row, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p95_ms", "raw_p95_ms"]
 
@@ -31,6 +31,18 @@ class Cell:
         """The cell of a trial."""
         load = row.route, row.engine, row.mode, row.concurrency, row.offered_rps
         return cls(*load, row.duration_s, row.warmup_s)
+
+
+def without_shorter(rows: Sequence[Row]) -> list[Row]:
+    """The rows without those in whose place their load was measured again in a longer window."""
+    again = {
+        (row.run, row.trial.removesuffix(AGAIN)): row.duration_s
+        for row in rows
+        if row.trial.endswith(AGAIN)
+    }
+    return [
+        row for row in rows if again.get((row.run, row.trial), row.duration_s) == row.duration_s
+    ]
 
 
 def lane_of(row: Row | TrialPlan) -> str:
@@ -78,6 +90,33 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
     return median_of(values) if values else None
 
 
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """The launches of one side at one load: `lost` have no valid trial, and `again` have none that
+    was valid at its first try."""
+
+    launches: int
+    again: int
+    lost: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Tries:
+        """Those of one side's rows at one load."""
+        at_first: dict[tuple[str, str | None, int], list[bool]] = {}
+        for row in rows:
+            tries = at_first.setdefault((row.run, row.arm, row.launch), [])
+            if row.valid:
+                tries.append(not row.trial.endswith(AGAIN))
+        found = at_first.values()
+        lost = sum(not tries for tries in found)
+        return cls(len(found), sum(not any(tries) for tries in found) - lost, lost)
+
+    @property
+    def share(self) -> float:
+        """The share of the launches that did not count at their first try."""
+        return (self.again + self.lost) / self.launches if self.launches else 0.0
+
+
 def bound_of(bounds: Iterable[float | None]) -> float | None:
     """The bound of several trials of one load: their median, or the lower of the two in the middle,
     so that some trial really had it. None where no trial had a bound."""
@@ -99,7 +138,8 @@ class Load:
     Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
     Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
-    runs, None where no trial could tell. `valid` of `trials` are valid."""
+    runs, None where no trial could tell. `cpu` are medians of the valid trials of both modes: CPU
+    time per answered request by part. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -114,6 +154,7 @@ class Load:
     open_raw_p95_ms: MedianOf | None
     errors: int | None
     error_share: float
+    cpu: CpuSplit
     valid: int
     trials: int
 
@@ -160,6 +201,16 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
         errors=sum(errors) if errors else None,
         error_share=most_errors(both),
+        cpu=_cpu([row for row in both if row.valid]),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
+
+
+def _cpu(rows: Sequence[Row]) -> CpuSplit:
+    """The medians of the trials in which a part is known."""
+    medians = {}
+    for name in CpuSplit.columns():
+        known = [value for row in rows if (value := getattr(row, name)) is not None]
+        medians[name] = statistics.median(known) if known else None
+    return CpuSplit(**medians)

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.load.counters import Counters, CpuTimes, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine
 from lab.load.short_load import short_load
 from lab.model import Demand, Reading, TrialPlan, error_share
 from lab.model.routes import parse
-from lab.system.host import HostCpu, System
+from lab.system.host import System
 from lab.system.jvm import settled
-from lab.system.management import RouteWork
 from lab.system.stack import Stack
 
 # 1,000 req/s where a request waits 200 ms: the cost of fewer is lost in the machine's noise.
@@ -52,23 +51,6 @@ MOST_FAILED = 0.05
 OUTPUT = "light-load.txt"
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """The counters of CPU time at one moment. `cpu_s` belongs to the server's process, and is None
-    where the server does not tell it."""
-
-    at_s: float
-    host: HostCpu | None
-    cpu_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading(_Edge):
-    """All counters of one of the lab's servers at one moment."""
-
-    work: RouteWork
-
-
 def light_connections(plan: TrialPlan, most: int) -> int:
     """How many connections measure the cost of a request to one of the lab's servers, for loads of
     up to `most` connections."""
@@ -86,41 +68,51 @@ def measure_demand(
     system: System,
     raw: Path,
     host_cores: int | None,
+    seen: tuple[Counters, Counters] | None = None,
 ) -> Demand | None:
-    """Wait IDLE_S, then load the plan's route for LIGHT_S, closed, with light_connections.
+    """The cost of a request under a closed load of light_connections on the plan's route.
 
-    `most` is how many connections the run's largest load on this server has. `raw` is a folder for
-    the engine's files; it is gone afterwards. `host_cores` is how many CPUs the machine has, None
-    where nobody knows. Returns when the server has answered every request. None where the server
-    does not tell, its JVM restarted, the load ended by itself, too little was answered, or too much
-    failed. Raises EngineError where the engine cannot be started, and Interrupted. The engine is
-    ended in any case.
+    `most` is how many connections the run's largest load on this server has. `seen` are the
+    counters at both edges of just that load, on a warm JVM: as a rule the end of the warm-up. None:
+    the load is made here, for LIGHT_S. Either way the lab also idles for IDLE_S. `raw` is a folder
+    for the engine's files; it is gone afterwards. `host_cores` is how many CPUs the machine has,
+    None where nobody knows. Returns when the server has answered every request. None where the
+    server does not tell, its JVM restarted, the load ended by itself, too little was answered, or
+    too much failed. Raises EngineError where the engine cannot be started, and Interrupted. The
+    engine is ended in any case.
     """
     connections = light_connections(plan, most)
-    light = closed_load(plan, "light-load", connections, round(10 * LIGHT_S))
     try:
-        first = _read(plan, stack, system)
+        first = read_counters(plan, stack, system)
         system.sleep(IDLE_S)
-        idle = _read(plan, stack, system)
-        with (
-            scratch(raw),
-            EngineRun(system, engine.schedule(light, raw).argv, raw / OUTPUT) as running,
-        ):
-            system.sleep(LEAD_S + LEAD_EACH_S * connections)
-            opened = _read(plan, stack, system)
-            system.sleep(LIGHT_S)
-            closed = _read(plan, stack, system)
-            whole = not running.ended
+        idle = read_counters(plan, stack, system)
+        edges = seen or _light_load(plan, connections, engine, stack, system, raw)
     except LabUnreachable:
-        whole = False
+        edges = None
     settled(plan.server, stack, system)
-    if not whole:
+    if edges is None:
         return None
+    opened, closed = edges
     answered = closed.work.requests - opened.work.requests
     failed = closed.work.failed - opened.work.failed
     if answered < LEAST_REQUESTS or not 0 <= failed <= MOST_FAILED * answered:
         return None
-    return _cost(connections, answered, (first, idle), (opened, closed), host_cores)
+    return _cost(connections, answered, (first, idle), edges, host_cores)
+
+
+def _light_load(
+    plan: TrialPlan, connections: int, engine: Engine, stack: Stack, system: System, raw: Path
+) -> tuple[Counters, Counters] | None:
+    """The counters at both edges of LIGHT_S under the load; None where it ended by itself. Raises
+    LabUnreachable, and as measure_demand."""
+    light = closed_load(plan, "light-load", connections, round(10 * LIGHT_S))
+    argv = engine.schedule(light, raw).argv
+    with scratch(raw), EngineRun(system, argv, raw / OUTPUT) as running:
+        system.sleep(LEAD_S + LEAD_EACH_S * connections)
+        opened = read_counters(plan, stack, system)
+        system.sleep(LIGHT_S)
+        closed = read_counters(plan, stack, system)
+        return None if running.ended else (opened, closed)
 
 
 def demand_of_foreign(
@@ -140,8 +132,8 @@ def demand_of_foreign(
     """
     connections = min(plan.concurrency, LIGHT_CONNECTIONS)
 
-    def read() -> _Edge:
-        return _Edge(system.monotonic(), system.host_cpu(), _cpu_s(plan.server, stack))
+    def read() -> CpuTimes:
+        return CpuTimes(system.monotonic(), system.host_cpu(), _cpu_s(plan.server, stack))
 
     alone = _alone(plan, engine, system, raw)
     if alone is None or alone.raw is None or _failed(alone):
@@ -205,8 +197,8 @@ def _cpu_s(server: str, stack: Stack) -> float | None:
 def _cost(
     connections: int,
     answered: float,
-    idle: tuple[_Edge, _Edge],
-    light: tuple[_Edge, _Edge],
+    idle: tuple[CpuTimes, CpuTimes],
+    light: tuple[CpuTimes, CpuTimes],
     host_cores: int | None,
 ) -> Demand:
     """The cost of each request answered between the edges of `light`; `idle` are the edges of the
@@ -230,14 +222,14 @@ def _each(cpus: float | None, least: float, length_s: float, requests: float) ->
     return None if cpus is None or cpus < least else cpus * length_s / requests
 
 
-def _server_cpus(before: _Edge, after: _Edge) -> float | None:
+def _server_cpus(before: CpuTimes, after: CpuTimes) -> float | None:
     """CPU seconds per second, of the server's process."""
     if before.cpu_s is None or after.cpu_s is None or after.cpu_s < before.cpu_s:
         return None
     return (after.cpu_s - before.cpu_s) / (after.at_s - before.at_s)
 
 
-def _host_share(before: _Edge, after: _Edge) -> float | None:
+def _host_share(before: CpuTimes, after: CpuTimes) -> float | None:
     """The share of all its CPUs that the host itself used. CPU time that other machines took from
     it (steal) is no cost of a request."""
     if before.host is None or after.host is None:
@@ -248,10 +240,3 @@ def _host_share(before: _Edge, after: _Edge) -> float | None:
 
 def _less(of: float | None, idle: float | None) -> float | None:
     return None if of is None or idle is None else of - idle
-
-
-def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading:
-    """Raises LabUnreachable."""
-    at_s, host = system.monotonic(), system.host_cpu()
-    cpu_s = stack.exporter.cpu_s(plan.server)
-    return _Reading(at_s, host, cpu_s, stack.management.work(plan.server, plan.route))

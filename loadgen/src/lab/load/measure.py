@@ -15,6 +15,7 @@ from lab.load.engines import Engine
 from lab.load.engines.base import last_line
 from lab.model import (
     CLOCK_SET,
+    DAMAGED,
     Latency,
     Measurement,
     Reading,
@@ -51,9 +52,9 @@ def measure(raw: Path, engines: Sequence[Engine]) -> Measurement:
         engine.condense(record.plan, raw)
         reading = engine.read(record.plan, raw)
     except RawDataError as failure:
-        return Measurement(record, None, failure.said)
+        return Measurement(record, None, f"{DAMAGED}: {failure.said}")
     except (ValueError, ArithmeticError, LookupError, TypeError) as failure:
-        problem = f"the output of {engine.name} is not what it writes: {failure}"
+        problem = f"{DAMAGED}: the output of {engine.name} is not what it writes: {failure}"
         return Measurement(record, None, problem)
     if record.status:
         return Measurement(record, None, _ended(record, engine, raw))

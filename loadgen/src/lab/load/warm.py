@@ -15,10 +15,11 @@ server's own figures are read after each. They stand still when, over the last S
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 from lab.errors import LabUnreachable
+from lab.load.counters import Counters, read_counters
 from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
@@ -26,12 +27,14 @@ from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
 from lab.model.routes import EXPORTER_PORT
 from lab.system.host import System
 from lab.system.jvm import settled
-from lab.system.management import RouteWork
 from lab.system.stack import Stack
 
 CYCLE_S = 2.0
 MAX_WARM_S = 60.0
 STEADY_CYCLES = 3
+# Of these, so many measure what a request costs: the others were steady, too, but JIT compile time
+# falls from cycle to cycle.
+LIGHT_CYCLES = 2
 # Used where nothing tells whether a JVM is warm: most JVMs are by then (docs/method.md).
 FIXED_WARM_S = 10.0
 # A server that answered nothing in so many cycles will not answer.
@@ -46,15 +49,6 @@ OUTPUT = "warm-up.txt"
 RESTARTED = "the JVM restarted during the warm-up"
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The server's counters, and when they were read."""
-
-    at_s: float
-    compilation_s: float
-    work: RouteWork
-
-
 def prove_warm(
     plan: TrialPlan,
     connections: int,
@@ -63,22 +57,28 @@ def prove_warm(
     system: System,
     raw: Path,
     progress: Callable[[float], None],
+    watch: Callable[[Counters], None] = lambda _: None,
 ) -> Warmth:
     """Load the plan's route with so many connections until it is steady, at most MAX_WARM_S.
 
     `raw` is a folder for the engine's files; it is gone afterwards. `progress` is called every
-    STEP_S with the seconds since the load began. Returns when the server has answered every
-    request. Raises EngineError where the engine cannot be started, and Interrupted. The engine is
-    ended in any case.
+    STEP_S with the seconds since the load began, `watch` with the counters at the edges of every
+    cycle. Returns when the server has answered every request. Raises EngineError where the engine
+    cannot be started, and Interrupted. The engine is ended in any case.
     """
     load = closed_load(plan, "warm-up", connections, round(2 * MAX_WARM_S))
     cycles: list[WarmCycle] = []
     with scratch(raw), EngineRun(system, engine.schedule(load, raw).argv, raw / OUTPUT) as run:
-        problem = _until_steady(load, run, stack, system, cycles, progress)
+        problem = _until_steady(load, run, stack, system, cycles, progress, watch)
         if run.ended:
             problem = f"the load engine ended early: {last_line(raw / OUTPUT, 'without a word')}"
     settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
+
+
+def last_cycles(edges: Sequence[Counters]) -> tuple[Counters, Counters] | None:
+    """Both edges of the LIGHT_CYCLES that a warm-up ended with; None where it was shorter."""
+    return (edges[-1 - LIGHT_CYCLES], edges[-1]) if len(edges) > LIGHT_CYCLES else None
 
 
 def warm_foreign(
@@ -172,17 +172,21 @@ def _until_steady(
     system: System,
     cycles: list[WarmCycle],
     progress: Callable[[float], None],
+    watch: Callable[[Counters], None],
 ) -> str | None:
     """Watch the load, adding to `cycles`. None once it is steady, else why it never was."""
     began_s = system.monotonic()
-    last: _Reading | None = None
+    last: Counters | None = None
     due_s = 0.0
     for elapsed_s in run.steps():
         progress(elapsed_s)
         if elapsed_s < due_s:
             continue
         due_s = elapsed_s + CYCLE_S
-        reading = _read(plan, stack, system)
+        reading = None
+        with suppress(LabUnreachable):  # If it comes back, that cycle is longer.
+            reading = read_counters(plan, stack, system)
+            watch(reading)
         if last is not None and reading is not None:
             cycle = _between(last, reading, began_s)
             if cycle is None:
@@ -198,17 +202,7 @@ def _until_steady(
     return None
 
 
-def _read(plan: TrialPlan, stack: Stack, system: System) -> _Reading | None:
-    """None while the server does not answer. If it comes back, that cycle is longer."""
-    try:
-        at_s = system.monotonic()
-        compilation_s = stack.exporter.compilation_s(plan.server)
-        return _Reading(at_s, compilation_s, stack.management.work(plan.server, plan.route))
-    except LabUnreachable:
-        return None
-
-
-def _between(before: _Reading, after: _Reading, began_s: float) -> WarmCycle | None:
+def _between(before: Counters, after: Counters, began_s: float) -> WarmCycle | None:
     """The cycle between two readings; None where a counter started again from 0."""
     compiled_s = after.compilation_s - before.compilation_s
     answered = after.work.requests - before.work.requests

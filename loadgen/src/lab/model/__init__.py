@@ -26,6 +26,7 @@ from lab.model.experiment import (
 from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
 from lab.model.result import (
     Counts,
+    CpuSplit,
     Finding,
     Judgement,
     Latency,
@@ -34,6 +35,7 @@ from lab.model.result import (
     Row,
     Second,
     answered,
+    around_server_us,
     error_share,
     good_share,
     goodput,
@@ -41,6 +43,7 @@ from lab.model.result import (
 )
 from lab.model.trial import (
     CLOCK_SET,
+    DAMAGED,
     NOT_BACK,
     NOT_BEGUN,
     Exported,

@@ -35,6 +35,8 @@ _JVM_FLAG = (
     r"(-X(ms|mx|mn|ss)[0-9]{1,5}[kmgKMG]|-XX:[+-]Use[A-Za-z0-9]{1,40}|"
     r"-XX:[+-]ExitOnOutOfMemoryError|-XX:[A-Z][A-Za-z0-9]{1,60}=[0-9]{1,9}[kmgKMG]?)"
 )
+# What a server can call: Toxiproxy, or the downstream behind it.
+PROXIED, DIRECT = "http://toxiproxy:8666/", "http://downstream:8080/"
 # Settings of .env that a server's container can be given for some trials, each with what it may
 # be, as a POSIX extended regular expression: the host gets this list before a driver starts, and
 # judges by it again (system/host_changes.py).
@@ -45,6 +47,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_JVM_FLAGS": rf"{_JVM_FLAG}( {_JVM_FLAG})*",
         "SERVER_BACKLOG": r"[1-9][0-9]{0,4}",
         "NOFILE": r"[1-9][0-9]{1,6}",
+        "SERVER_DOWNSTREAM_URL": rf"({PROXIED}|{DIRECT})",
         "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
         "LOOPS": r"[0-9]{1,3}",
         "BLOCK_THE_LOOP": r"(true|false)",

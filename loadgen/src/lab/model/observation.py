@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -79,6 +79,23 @@ class Observation:
         known = [rise for rise in rises if rise is not None]
         return sum(known) if found and len(known) == len(rises) else None
 
+    def rate(self, name: str, **labels: str) -> float | None:
+        """By how much the counters with these labels rose per second of the window, in sum, under a
+        load that ends with the window.
+
+        The first sample after the window already tells of other work. So the rate up to the last
+        sample in the window is taken to hold until its end, but for no more than that next sample
+        has. None where there is no such counter in the window, where one of them began, ended or
+        began again in it, and where one has no sample in it.
+        """
+        rates = [
+            self._rate(series)
+            for series in self._matching(name, labels)
+            if series.times[0] < self.window[1] and series.times[-1] > self.window[0]
+        ]
+        known = [rate for rate in rates if rate is not None]
+        return sum(known) if rates and len(known) == len(rates) else None
+
     def steps(self, name: str, **labels: str) -> tuple[tuple[float, float, float], ...]:
         """(from, to, rise) between every two samples in the window, for the counters with these
         labels in sum. They are of one target, so they were scraped at the same times."""
@@ -138,6 +155,21 @@ class Observation:
             times, risen = (times[0] - 1e-3, *times), (0.0, *risen)
             opens = max(opens, times[0])
         return max(0.0, _at(times, risen, closes) - _at(times, risen, opens))
+
+    def _rate(self, series: Series) -> float | None:
+        opens, closes = self.window
+        times, values = series.times, series.values
+        last = bisect_right(times, closes) - 1
+        if times[0] > opens or times[-1] < closes or times[last] <= opens:
+            return None
+        around = values[bisect_right(times, opens) - 1 : last + 2]
+        if any(now < before for before, now in pairwise(around)):
+            return None
+        seen_s, left_s = times[last] - opens, closes - times[last]
+        risen = values[last] - _at(times, values, opens)
+        if left_s > 0:
+            risen += min(risen * left_s / seen_s, values[last + 1] - values[last])
+        return risen / (closes - opens)
 
 
 def bucket_quantile(buckets: Sequence[tuple[float, float]], q: float) -> float | None:

@@ -122,6 +122,30 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuSplit:
+    """Who spent how much CPU on an answer in the window, in µs of CPU time per answered request.
+    None where nobody can tell.
+
+    `cpu_server_us` is the server's container, `cpu_proxy_us` Toxiproxy's, `cpu_downstream_us` the
+    downstream's. `cpu_generator_us` is the engine's process. `cpu_observation_us` is Prometheus,
+    cAdvisor, Grafana, the agent, and the driver beside its engine. `other_us` is what the machine
+    used beyond these.
+    """
+
+    cpu_server_us: float | None = None
+    cpu_proxy_us: float | None = None
+    cpu_downstream_us: float | None = None
+    cpu_generator_us: float | None = None
+    cpu_observation_us: float | None = None
+    other_us: float | None = None
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The names of the parts, which are columns of a row."""
+        return tuple(field.name for field in fields(cls) if field.name.startswith("cpu_"))
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
@@ -147,6 +171,7 @@ class Row:
     * overloaded: whether fewer requests ended in the window than were offered (open)
     * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
       planted); empty without one
+    * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
     """
 
     run: str
@@ -192,6 +217,11 @@ class Row:
     warmup_s: int | None = None
     overloaded: bool | None = None
     spun: float | None = None
+    cpu_server_us: float | None = None
+    cpu_proxy_us: float | None = None
+    cpu_downstream_us: float | None = None
+    cpu_generator_us: float | None = None
+    cpu_observation_us: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
@@ -213,6 +243,14 @@ class Finding:
     low: float | None
     high: float | None
     text: str
+
+
+def around_server_us(of: CpuSplit | Row) -> float | None:
+    """The CPU time of all parts of the lab around the server, in µs per answered request. None
+    where one of them is not known."""
+    parts = (of.cpu_proxy_us, of.cpu_downstream_us, of.cpu_generator_us, of.cpu_observation_us)
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def answered(of: Reading | Row) -> tuple[int, int]:

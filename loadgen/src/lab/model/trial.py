@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lab.model.cpu_sets import cpus_of
 from lab.model.experiment import Json, TrialPlan
+from lab.model.knobs import DIRECT
 from lab.model.verdict import Bound, Demand
 
 # How the problem of a trial begins that could not begin: its server was away, or another part.
 NOT_BACK = "the server did not come back"
 NOT_BEGUN = "the trial could not begin"
+# How the reason begins where a file of the trial is missing, cut off, or not in its format.
+DAMAGED = "damaged"
 # How the reason begins where the window's place in time is not known.
 CLOCK_SET = "the clock of the machine was set during the trial"
 
@@ -62,7 +66,8 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of one server as it was read back, before or after its trial.
+    """The state of one server as it was read back, before or after its trial. Of one that is
+    `direct` there are no toxics: none reaches it.
 
     `identity` None: a service that is not the lab's (foreign), which has no management port. Its
     only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
@@ -104,6 +109,12 @@ class Snapshot:
         return self.identity.cpus if self.identity else None
 
     @property
+    def cpu_set(self) -> int | None:
+        """How many CPUs are in the CPU set of the server's container; None where nothing tells."""
+        value = self.settings.get("cpuset")
+        return len(cpus_of(value)) or None if isinstance(value, str) else None
+
+    @property
     def cpu_quota(self) -> float | None:
         """The CPU limit of the server's container, in CPUs; None without a limit, or where nothing
         tells it. A JVM rounds it up to whole CPUs."""
@@ -116,6 +127,11 @@ class Snapshot:
         tells."""
         first, _, last = str(self.settings.get("local_ports", "")).partition(" ")
         return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else None
+
+    @property
+    def direct(self) -> bool:
+        """Whether the server says that it calls the downstream without Toxiproxy."""
+        return self.settings.get("downstream_url") == DIRECT
 
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has no such setting, or no value for it."""

@@ -17,6 +17,7 @@ from lab.judge.compare import (
     CellComparison,
     Comparison,
     percent,
+    tries_text,
 )
 from lab.judge.grouping import Cell, Metric
 from lab.judge.intervals import CONFIDENCE, MedianOf
@@ -25,7 +26,8 @@ from lab.store.records import to_json
 
 NAME = "comparison.json"
 # 1: `achieved_rps` was compared, errors included. 2: `goodput_rps`. 3: one answer for each load.
-FORMAT_VERSION = 3
+# 4: `tries_a` and `tries_b`.
+FORMAT_VERSION = 4
 HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
 _STYLES: dict[Answer, str] = {
     "faster": "green",
@@ -84,7 +86,8 @@ def _table(of: Comparison) -> Table:
 
 def beside(of: Comparison) -> list[str]:
     """What a reader must know beside the table: whether launches were paired, why cells have no
-    answer or another metric, the cells of one side only, and what was left out."""
+    answer or another metric, what was measured again, the cells of one side only, and what was left
+    out."""
     name = cell_names([*(cell.cell for cell in of.cells), *of.only_a, *of.only_b])
     whys: dict[str, list[str]] = {}
     for cell in of.cells:
@@ -98,6 +101,9 @@ def beside(of: Comparison) -> list[str]:
             said.append(f"goodput instead of p95: {{}}: {cell.no_p95}")
         if cell.answer in ("inconclusive", "differs"):
             said.append(f"{cell.answer}: {{}}: {cell.why}")
+        tries = tries_text(cell.tries_a, cell.tries_b)
+        if cell.tries_a.share + cell.tries_b.share and not cell.why.startswith(tries):
+            said.append(f"{{}}: {tries}")
         for why in said:
             whys.setdefault(why, []).append(name[cell.cell])
     lines = [why.format("; ".join(cells)) for why, cells in whys.items()]

@@ -10,9 +10,8 @@ import dataclasses
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import batched
 
 from lab.judge.compare import MARGIN, compare
 from lab.model import Row, goodput
@@ -26,12 +25,12 @@ UNTOLD = "inconclusive"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The trials of an arm, one per round, in their order. `load` is what arms that are compared
-    have in common; `dose` is the share by which it is slower, 0 for none."""
+    """The trials of an arm, by the round in which each was made (from 1). `load` is what arms that
+    are compared have in common; `dose` is the share by which it is slower, 0 for none."""
 
     load: str
     dose: float
-    rows: tuple[Row, ...]
+    rows: Mapping[int, Row]
 
 
 def section(of: Manifest, arms: Sequence[Arm]) -> str:
@@ -40,26 +39,28 @@ def section(of: Manifest, arms: Sequence[Arm]) -> str:
 
 
 def answers(a: Arm, b: Arm) -> list[str]:
-    """What is said of B in each group of rounds."""
+    """What is said of B in each group of rounds that both arms reached the end of. Trials of one
+    round are a pair, as launches of one round are."""
     found: list[str] = []
-    for rounds in batched(zip(a.rows, b.rows, strict=False), ROUNDS, strict=False):
-        if len(rounds) == ROUNDS:
-            in_a, in_b = (
-                [
-                    dataclasses.replace(row, launch=at, arm=None)
-                    for at, row in enumerate(side, start=1)
-                ]
-                for side in zip(*rounds, strict=True)
-            )
-            (cell,) = compare(in_a, in_b, "a", "b").cells
-            found.append(cell.answer)
+    last = min(max(arm.rows, default=0) for arm in (a, b))
+    for first in range(1, last - ROUNDS + 2, ROUNDS):
+        in_a, in_b = (
+            [
+                dataclasses.replace(arm.rows[at], launch=at, arm=None)
+                for at in range(first, first + ROUNDS)
+                if at in arm.rows
+            ]
+            for arm in (a, b)
+        )
+        cells = compare(in_a, in_b, "a", "b").cells
+        found.append(cells[0].answer if cells else UNTOLD)
     return found
 
 
 def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
     yield "## A/A and doses"
     yield ""
-    trials = [row for arm in arms for row in arm.rows]
+    trials = [row for arm in arms for row in arm.rows.values()]
     yield (
         f"{made(of)} {len(trials)} trials, {sum(row.valid for row in trials)} of them valid. An "
         f"answer is of {ROUNDS} rounds. A dose is latency that makes each answer so much slower."
@@ -89,7 +90,8 @@ def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
 
 def _ratio(a: Arm, b: Arm) -> str:
     """The median over rounds of B / A, of goodput and of the p95 that counts."""
-    pairs = [(x, y) for x, y in zip(a.rows, b.rows, strict=False) if x.valid and y.valid]
+    both = [(x, b.rows[at]) for at, x in a.rows.items() if at in b.rows]
+    pairs = [(x, y) for x, y in both if x.valid and y.valid]
 
     def median(values: Sequence[tuple[float | None, float | None]]) -> str:
         ratios = [y / x for x, y in values if x and y and math.isfinite(y / x)]

@@ -27,6 +27,7 @@ def text(of: Content) -> str:
         ("Comparisons", _comparisons(of.comparisons)),
         ("Predicted and measured", _predicted(of)),
         ("Loads", _loads(of.loads)),
+        ("CPU per request", _cpu(of.loads)),
         ("What was run", _what(of)),
         ("Invalid trials", [f"- {line}" for line in words.invalid(of)]),
         ("Notes", [f"- {note}" for note in words.notes(of)]),
@@ -91,6 +92,14 @@ def _loads(loads: Sequence[Load]) -> Iterator[str]:
     yield from table(*words.loads_table(loads))
     yield ""
     yield words.LOADS_LEGEND
+
+
+def _cpu(loads: Sequence[Load]) -> Iterator[str]:
+    header, rows = words.cpu_table(loads)
+    if rows:
+        yield from table(header, rows)
+        yield ""
+        yield words.CPU_LEGEND
 
 
 def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:

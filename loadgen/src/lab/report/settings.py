@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from lab.model import Json, Snapshot
+from lab.model.cpu_sets import AUTO, cpus_of
+from lab.model.knobs import PROXIED
 from lab.store.manifest import Manifest
 
 # Settings as a server shows them, and the names and defaults that they have in .env
@@ -18,6 +20,7 @@ DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
         "backlog": ("SERVER_BACKLOG", 4096),
         "downstream_connections": ("SERVER_DOWNSTREAM_CONNECTIONS", 20_000),
         "downstream_timeout_ms": ("SERVER_DOWNSTREAM_TIMEOUT_MS", 10_000),
+        "downstream_url": ("SERVER_DOWNSTREAM_URL", PROXIED),
         "block_the_loop": ("BLOCK_THE_LOOP", False),
         "local_ports": ("SERVER_PORTS", "10000 65535"),
     }
@@ -43,13 +46,12 @@ class Changed:
 def changed(of: Manifest) -> Changed:
     """What differed from the lab's defaults when the run began: settings given to make that cannot
     be read back, and settings read back. A service that is not the lab's has none."""
-    cores = of.host.get("cores")
     seen: dict[str, dict[str, tuple[str, str]]] = {}
     toxics: dict[str, None] = {}
     for server, snapshot in of.servers.items():
         if snapshot.foreign:
             continue
-        for name, value, default in _settings(snapshot, cores):
+        for name, value, default in _settings(snapshot, of.host):
             seen.setdefault(name, {})[server] = (value, default)
         toxics |= dict.fromkeys(snapshot.toxics.in_force)
     words, others = list(of.settings), []
@@ -63,7 +65,7 @@ def changed(of: Manifest) -> Changed:
     return Changed(tuple(words), tuple(others))
 
 
-def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
+def _settings(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
     """(name, value, default) of each; those of .env have the names that they have there."""
     identity = of.own_identity
     for name, (word, default) in DEFAULTS.items():
@@ -79,15 +81,17 @@ def _settings(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if "cpu_quota" in of.settings:
-        yield from _of_container(of, cores)
+        yield from _of_container(of, host)
 
 
-def _of_container(of: Snapshot, cores: Json) -> Iterator[tuple[str, str, str]]:
+def _of_container(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str, str]]:
     yield "SERVER_CPUS", f"{of.cpu_quota or 0:g}", "0"
     yield "SERVER_MEMORY", _size(of.setting("memory_limit_bytes") or 0), SERVER_MEMORY
-    cpuset = of.settings.get("cpuset")
+    cpuset, cores = of.settings.get("cpuset"), host.get("cores")
     if isinstance(cpuset, str) and isinstance(cores, int):
-        yield "SERVER_CPUSET", "" if _count(cpuset) == cores else cpuset, ""
+        own = "" if len(cpus_of(cpuset)) == cores else cpuset
+        # What the lab chose by itself it chooses again.
+        yield "SERVER_CPUSET", own, own if host.get("cpu_sets") == AUTO else ""
 
 
 def _size(count: int) -> str:
@@ -96,12 +100,6 @@ def _size(count: int) -> str:
         if count and count % factor == 0:
             return f"{count // factor}{unit}"
     return str(count)
-
-
-def _count(cpuset: str) -> int:
-    """The number of CPUs in a list like 0-1,4."""
-    ends = [part.split("-") for part in cpuset.split(",")]
-    return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)
 
 
 def text(value: Json) -> str:

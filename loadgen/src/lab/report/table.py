@@ -1,4 +1,4 @@
-"""The table at the end of a bench: fits 120 columns, and 80 with one line more per trial."""
+"""The table at the end of a bench: fits 120 columns, and 80 with more lines per trial."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import MedianOf
-from lab.model import Row, goodput
+from lab.model import Row, around_server_us, goodput
 
-WIDE = 116
+WIDE = 118
 # From here on there is room for what limited.
 WIDER = 140
 NOTHING = "–"
 
 
+CPU = "CPU µs"
 # The meaning of a missing bound: for the lab's own servers, and for a foreign service.
 UNBOUND = ("only computing limits", "no such bound is known")
 
@@ -29,7 +30,8 @@ def render(
         return
     wide = console.width >= WIDE
     named = console.width >= WIDER and any(row.bottleneck for row in rows)
-    console.print(_wide(rows, named=named) if wide else _narrow(rows))
+    split = any(row.cpu_server_us is not None for row in rows)
+    console.print(_wide(rows, named=named, split=split) if wide else _narrow(rows, split=split))
     legend = (
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
@@ -39,6 +41,8 @@ def render(
         f"(–: {UNBOUND[foreign]}), t/o: timeouts, – : the engine cannot tell. ok and errors count "
         "the whole run, the rest its measured window."
     )
+    if split:
+        legend += f" {CPU}: CPU time for each answer, of the server / of all around it."
     console.print(Text(legend, style="dim"))
     for row in rows:
         if not row.valid:
@@ -62,13 +66,14 @@ def interval_text(of: MedianOf, text: Callable[[float], str], between: str = ", 
     return f"{text(of.median)} [{text(of.interval.low)}{between}{text(of.interval.high)}]"
 
 
-def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
+def _wide(rows: Sequence[Row], *, named: bool, split: bool) -> RenderableType:
     mixed = len({row.engine for row in rows}) > 1
     routes = len({row.route for row in rows}) > 1
     header = (
         *("server", *(("route",) if routes else ()), "conc", "mode", *(("eng.",) if mixed else ())),
         *("offered", "bound", "req/s", "p50", "p95", "p99", "raw50", "raw95", "raw99"),
-        *("ok", "http", "sock", "t/o", "valid", *(("bottleneck",) if named else ())),
+        *("ok", "http", "sock", "t/o", *((CPU,) if split else ()), "valid"),
+        *(("bottleneck",) if named else ()),
     )
     left = ("server", "route", "mode", "eng.", "valid", "bottleneck")
     table = console_table(header, left)
@@ -84,6 +89,7 @@ def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
             *_rates(row),
             *_latencies(row),
             *_counts(row),
+            *((cpu(row),) if split else ()),
             "yes" if row.valid else "NO",
             *((row.bottleneck or NOTHING,) if named else ()),
             style=None if row.valid else "dim",
@@ -91,7 +97,7 @@ def _wide(rows: Sequence[Row], *, named: bool) -> RenderableType:
     return table if mixed else Group(Text(f"engine: {rows[0].engine}", style="dim"), table)
 
 
-def _narrow(rows: Sequence[Row]) -> RenderableType:
+def _narrow(rows: Sequence[Row], *, split: bool) -> RenderableType:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     for name in ("server / counts", "offered", "bound", "req/s", "", "p50", "p95", "p99", "valid"):
         first = name == "server / counts"
@@ -109,6 +115,8 @@ def _narrow(rows: Sequence[Row]) -> RenderableType:
         load = f"  {row.route} {row.mode} {row.concurrency} {row.engine}"
         table.add_row(load, *[""] * 3, "raw", *raw, "", style=style)
         table.add_row(f"  ok {ok} http {http} sock {sock} t/o {late}", *[""] * 8, style=style)
+        if split:
+            table.add_row(f"  {CPU} {cpu(row)}", *[""] * 8, style=style)
     return table
 
 
@@ -127,6 +135,16 @@ def grouped(notes: Sequence[tuple[str, str]]) -> list[str]:
         f"{whose[0] if len(whose) == 1 else ', '.join(t.partition('-')[0] for t in whose)}: {note}"
         for note, whose in trials.items()
     ]
+
+
+def cpu(row: Row) -> str:
+    """The µs of CPU time for each answer: of the server, and of all parts around it."""
+    return f"{microseconds(row.cpu_server_us)}/{microseconds(around_server_us(row))}"
+
+
+def microseconds(value: float | None) -> str:
+    """A CPU time."""
+    return NOTHING if value is None else f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
 def _rates(row: Row) -> tuple[str, str, str]:

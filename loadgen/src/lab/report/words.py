@@ -9,9 +9,9 @@ from typing import Any
 
 from lab.judge.compare import MOST_ERRORS, Comparison
 from lab.judge.grouping import Load
-from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
+from lab.model import AGAIN, CpuSplit, Experiment, Finding, Json, Row, Verdict, around_server_us
 from lab.report import comparison as texts
-from lab.report.table import NOTHING, grouped
+from lab.report.table import NOTHING, grouped, microseconds
 from lab.report.verdicts import Said, said
 from lab.store.manifest import Manifest
 from lab.store.records import time_text
@@ -164,6 +164,44 @@ def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str,
             _count(load),
         )
         for load in loads
+    ]
+    return header, rows
+
+
+CPU_LEGEND = (
+    "CPU time in the measured window, in µs per answered request: medians of valid trials. around "
+    "the server: the four columns after it. generator: the load engine's process. observation: "
+    "Prometheus, cAdvisor, Grafana, the agent and the driver."
+)
+
+
+def cpu_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of the table of CPU time per request: one for each load of which any
+    part is known. Route and engine as in `loads_table`."""
+    routes = len({load.route for load in loads}) > 1
+    engines = len({load.engine for load in loads}) > 1
+    rates = any(load.offered_rps is not None for load in loads)
+    header = (
+        *(("route",) if routes else ()),
+        *(("engine",) if engines else ()),
+        "connections",
+        *(("offered/s",) if rates else ()),
+        *("server", "its CPU µs", "around the server"),
+        *("proxy", "downstream", "generator", "observation"),
+    )
+    rows = [
+        (
+            *((load.route,) if routes else ()),
+            *((load.engine,) if engines else ()),
+            str(load.concurrency),
+            *((NOTHING if load.offered_rps is None else str(load.offered_rps),) if rates else ()),
+            load.lane,
+            *map(microseconds, (load.cpu.cpu_server_us, around_server_us(load.cpu))),
+            *map(microseconds, (load.cpu.cpu_proxy_us, load.cpu.cpu_downstream_us)),
+            *map(microseconds, (load.cpu.cpu_generator_us, load.cpu.cpu_observation_us)),
+        )
+        for load in loads
+        if load.cpu != CpuSplit()
     ]
     return header, rows
 

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 from lab.judge.gates.generator import overloaded
 from lab.model import (
     Counts,
+    CpuSplit,
     Judgement,
     Latency,
     Measurement,
@@ -29,7 +30,9 @@ REASON_SEPARATOR = "; "
 _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get_args(hint))
 
 
-def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Verdict) -> Row:
+def row_of(
+    run: str, measurement: Measurement, judgement: Judgement, verdict: Verdict, split: CpuSplit
+) -> Row:
     """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
     started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
@@ -41,6 +44,7 @@ def row_of(run: str, measurement: Measurement, judgement: Judgement, verdict: Ve
         **_columns(Latency, reading.corrected if reading else None),
         **_columns(Latency, reading.raw if reading else None, "raw_"),
         **_columns(Usage, record.usage),
+        **_columns(CpuSplit, split),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         bottleneck=verdict.bottleneck,

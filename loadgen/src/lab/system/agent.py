@@ -13,6 +13,8 @@ from lab.system.http import Http
 from lab.system.traffic import ForeignServices
 
 DEADLINE_S = 2.0
+# Longer than the longest preparation of a trial. The trial itself is marked.
+ATTENTION_S = 300.0
 # The agent looks at Toxiproxy before it tells what it saw.
 LOOK_DEADLINE_S = 10.0
 # The most of a server's bound (of a foreign service: of what its light load did) that the live
@@ -38,6 +40,12 @@ class Agent:
         self._http = http
         self._url = url
         self._foreign = foreign
+
+    def attend(self, server: str) -> None:
+        """Tell the agent that the next trial is on `server`, so that Prometheus looks rarely at the
+        others; it forgets by itself after ATTENTION_S."""
+        told = {"server": server, "expires_s": ATTENTION_S}
+        self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
 
     def mark(
         self,

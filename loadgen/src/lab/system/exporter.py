@@ -26,6 +26,15 @@ COMPILATION = "jvm_compilation_time_seconds_total"
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """What the server's process used so far: CPU seconds, and JIT compile time in seconds (see
+    Exporter.compilation_s)."""
+
+    cpu_s: float
+    compilation_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessUse:
     """The memory and files of a server's process."""
 
@@ -48,6 +57,11 @@ class Exporter:
     def cpu_s(self, server: str) -> float:
         """CPU seconds the server's process used so far."""
         return self._counter(server, CPU)
+
+    def times(self, server: str) -> Times:
+        """Both of one moment."""
+        known = self._by_name(server, CPU, COMPILATION, deadline_s=COUNTER_DEADLINE_S)
+        return Times(known[CPU], known[COMPILATION])
 
     def process(self, server: str) -> ProcessUse:
         """The memory and the open files of the server's process."""

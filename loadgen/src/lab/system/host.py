@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.errors import EngineError, Interrupted
+from lab.errors import EngineError, Interrupted, LabError
+from lab.model.cpu_sets import cpus_of
 from lab.store.records import writing
 
 GRACE_S = 3.0
@@ -190,8 +191,14 @@ class System(Clock):
         return os.cpu_count() or 1
 
     def own_cpus(self) -> int:
-        """How many of them this process and what it starts may use."""
-        return len(os.sched_getaffinity(0))
+        """How many of them this container may use. `pin` does not count."""
+        own = os.sched_getaffinity(0)
+        try:
+            # The kernel leaves out what the container may not use (sched_setaffinity(2)).
+            os.sched_setaffinity(0, range(self.cpus()))
+            return len(os.sched_getaffinity(0))
+        finally:
+            os.sched_setaffinity(0, own)
 
     def host_cpu(self) -> HostCpu | None:
         """The host's counters, of the first line of /proc/stat (proc(5)), which a container sees
@@ -218,6 +225,17 @@ class System(Clock):
                 if name in known:
                     return int(known[name]) * unit_s
         return None
+
+
+def pin(cpu_set: str) -> None:
+    """Keep this process, and all that it starts from now on, to a set of CPUs; an empty one is all
+    of them. Not the container: a spinner takes its share of the others too. Raises LabError."""
+    if not cpu_set:
+        return
+    try:
+        os.sched_setaffinity(0, cpus_of(cpu_set))
+    except (ValueError, OSError):
+        raise LabError(f"LOADGEN_CPUSET={cpu_set} is not a set of this machine's CPUs") from None
 
 
 def interrupt_at_once() -> None:

@@ -43,12 +43,12 @@ class Spinner:
 @contextmanager
 def spinning(system: System, share: float | None, most_s: float) -> Iterator[Spinner]:
     """Take this share of every CPU (None: of none) until the block is left, however that is, and
-    for `most_s` seconds at most. Raises LabError where this process may not use every CPU: then
+    for `most_s` seconds at most. Raises LabError where this container may not use every CPU: then
     only some parts of the lab would lose their share."""
     cpus = system.cpus() if share is not None else 0
     if cpus and system.own_cpus() < cpus:
         raise LabError(
-            f"no spinner on {system.own_cpus()} of {cpus} CPUs: LOADGEN_CPUSET must be empty"
+            f"no spinner on {system.own_cpus()} of {cpus} CPUs: the driver may not use the others"
         )
     argv = (sys.executable, "-m", __name__, f"{os.getpid()}", f"{share}", f"{most_s:.0f}")
     processes: list[Process] = []
@@ -77,4 +77,6 @@ def spin(parent: int, share: float, seconds: float) -> None:
 
 
 if __name__ == "__main__":
+    # The driver that starts it may be kept to some of the CPUs.
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     spin(int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 
@@ -105,10 +105,11 @@ class Stack:
             identity, settings = self.management.identity(server), self.management.settings(server)
         else:
             identity, settings = None, {"url": foreign.url}
-        return Snapshot(
+        found = Snapshot(
             identity=identity,
             settings=settings,
             toxics=self.toxics(),
             downstream_delay_ms=self.downstream_delay_ms(),
             exported=self.exporter.exported(server) if foreign and foreign.exporter else None,
         )
+        return replace(found, toxics=ToxicState()) if found.direct else found

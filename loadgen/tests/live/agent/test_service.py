@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from lab.errors import WordError
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
-from lab.live.agent.probe import Probe, ProbeSettings, new_client
+from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
@@ -56,13 +56,11 @@ class Scene:
         registry = CollectorRegistry()
         down = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
         watch = ToxicsWatch("http://toxiproxy:8474", self.clock, down)
-        self.probe = Probe(
-            ProbeSettings(20), self.clock, ProbeMetrics(registry), lambda: new_client(down)
-        )
+        self.probe = Probe(ProbeSettings(20), self.clock, ProbeMetrics(registry))
         self.agent = Agent(self.clock, self.probe, watch)
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
-        self.app = new_app(self.agent, watch, registry, "other-lab")
+        self.app = new_app(self.agent, watch, registry, "other-lab", ("fixed-pool", "netty"))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -207,6 +205,41 @@ async def test_prometheus_learns_which_compose_project_is_this_lab(scene: Scene)
     answer = await scene.client.get("/targets/cadvisor")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
+
+
+async def idle(scene: Scene) -> list[str]:
+    """The servers that Prometheus is told to look at rarely; every server is told of."""
+    told = (await scene.client.get("/targets/servers")).json()
+    assert [one["targets"] for one in told] == [["fixed-pool"], ["netty"]]
+    assert all(one["labels"] in ({}, {"__idle": "yes"}) for one in told)
+    return [one["targets"][0] for one in told if one["labels"]]
+
+
+async def test_prometheus_looks_rarely_at_servers_that_are_not_measured(scene: Scene) -> None:
+    assert await idle(scene) == []
+    attention = {"server": "netty", "expires_s": 300}
+    assert (await scene.client.put("/attention", json=attention)).status_code == 204
+    assert await idle(scene) == ["fixed-pool"]
+    # The trial itself says more than what was said before it, for as long as it lasts.
+    await scene.client.put("/trial", json=TRIAL)
+    assert await idle(scene) == ["netty"]
+    await scene.client.delete("/trial")
+    assert await idle(scene) == ["fixed-pool"]
+    scene.clock.now = 300
+    assert await idle(scene) == []
+
+
+async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene) -> None:
+    await scene.client.put("/attention", json={"server": "tomcat.example"})
+    assert await idle(scene) == ["fixed-pool", "netty"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"server": ""}, {"server": 1}, {"server": "netty", "expires_s": 0}]
+)
+async def test_attention_to_nothing_is_refused(scene: Scene, wrong: dict[str, Any]) -> None:
+    assert (await scene.client.put("/attention", json=wrong)).status_code == 400
+    assert await idle(scene) == []
 
 
 def test_a_trial_that_says_nothing_expires_after_a_quarter_of_an_hour() -> None:

@@ -71,6 +71,8 @@ def test_the_health_check_needs_no_name() -> None:
         ("DELETE", "/trial", 200),
         ("GET", "/toxics", 200),
         ("GET", "/targets/cadvisor", 200),
+        ("GET", "/targets/servers", 200),
+        ("PUT", "/attention", 200),
         ("GET", "/", 403),
         ("POST", "/api/bench", 403),
         ("GET", "/results/x/report.html", 403),

@@ -14,9 +14,11 @@ _SERVER = re.compile(r"[a-z0-9][a-z0-9.-]*")
 # Settings of .env on which figures depend and which no server shows.
 _NOT_READ_BACK = (
     "NOFILE",
+    "CPU_SETS",
     "LOADGEN_CPUSET",
     "TOXIPROXY_CPUSET",
     "DOWNSTREAM_CPUSET",
+    "OBSERVATION_CPUSET",
     "LAB_PROBE_RPS",
 )
 

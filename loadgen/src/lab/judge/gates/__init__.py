@@ -3,19 +3,28 @@
 `trial` judges a whole trial. The other modules hold its checks.
 """
 
-from lab.judge.gates.figures import NO_ANSWER, NO_SUCCESS, TOO_SHORT, needed_window_s
+from lab.judge.gates.figures import (
+    NO_ANSWER,
+    NO_SUCCESS,
+    TOO_SHORT,
+    needed_window_s,
+    wanted_window_s,
+)
 from lab.judge.gates.server import NOT_ITS_OWN
-from lab.judge.gates.steady import GOODPUT_FELL
+from lab.judge.gates.steady import GOODPUT_FELL, LATENCY_ROSE, UNSTEADY
 from lab.judge.gates.trial import GAVE_WAY, by_accident, judge
 
 __all__ = [
     "GAVE_WAY",
     "GOODPUT_FELL",
+    "LATENCY_ROSE",
     "NOT_ITS_OWN",
     "NO_ANSWER",
     "NO_SUCCESS",
     "TOO_SHORT",
+    "UNSTEADY",
     "by_accident",
     "judge",
     "needed_window_s",
+    "wanted_window_s",
 ]

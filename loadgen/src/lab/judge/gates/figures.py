@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from lab.judge.gates.generator import KEPT_UP, overloaded
@@ -11,10 +12,10 @@ from lab.model import Reading, TrialRecord, answered, goodput, lost_rps, needed_
 # Little's law must hold within this share, plus half a latency at each edge of the window.
 LITTLE_TOLERANCE = 0.05
 # A window has at least so many mean latencies. In a shorter one the edges hold more of the answers
-# than the middle, and Little's law can hardly fail. A latency may be a tenth above what was planned
-# for, so the plans leave so much room.
-LEAST_LATENCIES = 5.0
-ROOM = 1.1
+# than the middle, and Little's law can hardly fail. A latency may prove longer than expected, so
+# windows are planned to have more.
+LEAST_LATENCIES = 4.5
+PLANNED_LATENCIES = 5.5
 TOO_SHORT = "the window is too short"
 # Rounding, and the edges of the window, may put the rate this far above a bound.
 BOUND_SLACK = 0.02
@@ -27,7 +28,13 @@ BACKLOG = "the window began with a backlog"
 
 def needed_window_s(latency_s: float) -> int:
     """How long a window this mean latency needs, in whole seconds."""
-    return math.ceil(ROOM * LEAST_LATENCIES * latency_s - 1e-9)
+    return math.ceil(PLANNED_LATENCIES * latency_s - 1e-9)
+
+
+def wanted_window_s(reason: str) -> int | None:
+    """The length of window that a reason says would do, in seconds; None where it says none."""
+    said = re.search(r"\(DURATION=(\d+)s would do\)$", reason)
+    return int(said[1]) if said and reason.startswith(TOO_SHORT) else None
 
 
 def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
@@ -39,7 +46,7 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
         latency_s = reading.raw.mean_ms / 1000
         yield (
             f"{TOO_SHORT}: {reading.window_s:.0f} s for a mean latency of {latency_s:.2f} s, "
-            f"and it must be {LEAST_LATENCIES:.0f} times as long "
+            f"and it must be {LEAST_LATENCIES:g} times as long "
             f"(DURATION={needed_window_s(latency_s)}s would do)"
         )
 
@@ -47,7 +54,7 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
 def _is_too_short(reading: Reading) -> bool:
     if reading.raw is None:
         return False
-    return reading.window_s < LEAST_LATENCIES / ROOM * reading.raw.mean_ms / 1000
+    return reading.window_s < LEAST_LATENCIES * reading.raw.mean_ms / 1000
 
 
 def few(reading: Reading) -> Iterator[str]:

@@ -34,6 +34,7 @@ OTHER_TOXICS = "toxics differ from the start of the run"
 OTHER_DELAY = "the downstream's delay differs from the start of the run"
 OTHER_SETTINGS = "settings differ from the server's first trial"
 UNWATCHED = "the toxics were not watched"
+_DIRECT = "its calls go to the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL)"
 # With one of these reasons the server may have given way because the lab was not the planned one.
 NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
 
@@ -54,17 +55,25 @@ def same_server(record: TrialRecord) -> Iterator[str]:
     elif after.identity != before.identity:
         yield f"the server's identity {CHANGED}"
     yield from _changes(before, after)
-    if record.toxic_changes and before.toxics == after.toxics:
+    if record.toxic_changes and before.toxics == after.toxics and not before.direct:
         yield f"toxics {CHANGED}: {', '.join(record.toxic_changes)}"
+    if before.direct and (plan.script or plan.condition.toxics):
+        yield f"its toxics did not reach it: {_DIRECT}"
     yield from unwatched(record, long=True)
     yield from _script_kept(record)
+
+
+def without_proxy(record: TrialRecord) -> Iterator[str]:
+    """A note on a server that no toxic reaches."""
+    if record.before.direct:
+        yield f"no toxic was in force: {_DIRECT}"
 
 
 def unwatched(record: TrialRecord, *, long: bool) -> Iterator[str]:
     """When nobody watched the toxics. A gap too `long` is a reason, a short gap a note. With a
     foreign service every gap is a note: nobody knows whether it calls the lab's downstream at
-    all."""
-    for one in record.unwatched:
+    all. No gap counts where no toxic reaches the server."""
+    for one in record.unwatched if not record.before.direct else ():
         gap_s = (one.ended_at - one.started_at).total_seconds()
         if (gap_s > LONGEST_UNWATCHED_S and not record.before.foreign) == long:
             yield f"{UNWATCHED} from {one.started_at:%H:%M:%S} to {one.ended_at:%H:%M:%S}"

@@ -24,6 +24,7 @@ from lab.judge.gates.server import (
 from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
     CLOCK_SET,
+    DAMAGED,
     NOT_BACK,
     NOT_BEGUN,
     Judgement,
@@ -58,6 +59,7 @@ ACCIDENTS = (
     LATE_DOWNSTREAM,
     CLOCK_SET,
     NOT_BEGUN,
+    DAMAGED,
     "wrk2 calibrated ",
 )
 
@@ -76,7 +78,8 @@ def judge(
     changed = list(server.as_begun(record, start))
     reasons = [*server.same_server(record)]
     notes = [*_repeats(record), *record.notes]
-    notes += [*server.unwatched(record, long=False), *server.not_asked(record)]
+    notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
+    notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
     reasons += [*record.unequal, *server.warm(record)]
     if reading is None:
@@ -120,13 +123,12 @@ def _compared_with_the_load(
         reasons.append(NO_ANSWER)
         return
     steps = steady.steps_of(record, reading, observation)
-    drift, note = steady.drift(record, reading, steps)
+    drift = steady.drift(record, reading, steps)
     found = [*figures.few(reading)]
     if reading.samples:
         found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
     if drift is not None and not reasons and not found:
         found.append(drift)
-    notes += [note] if note is not None else []
     silence_s = steady.silent_s(reading, steps)
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
     if silence is not None and not (found and asked):

@@ -93,7 +93,7 @@ def timeout(seen: SeenTrial) -> Standing | None:
 def toxiproxy(seen: SeenTrial) -> Standing | None:
     """The proxy: its CPU, and toxics whose effect no bound covers. Its descriptors are part of
     `server_limits.file_descriptors`."""
-    if not seen.call.route.calls_downstream:
+    if not seen.call.route.calls_downstream or seen.record.before.direct:
         return None
     mine = {"server": seen.server}
     taken = seen.mean_time(

@@ -99,6 +99,16 @@ _AT_OWN_BOUND = 0.96
 _POOLS = frozenset(("worker pool", "downstream connections"))
 # A load that got all it can have may still be limited by its sender, and by its answerer.
 _OF_THE_LOAD = frozenset(("generator", "downstream"))
+# What the series and the readings of every server of the lab tell of, whatever its model.
+_ALWAYS_TOLD = (
+    "generator",
+    "file descriptors",
+    "garbage collection",
+    "server CPU",
+    "host CPU",
+    "accept queue",
+)
+_ALWAYS_TOLD_OF_CALLS = ("ports", "connection set-up")
 _CPU = frozenset(("garbage collection", "server CPU", "host CPU", "carrier threads", "event loop"))
 
 
@@ -121,6 +131,27 @@ def verdict_of(
         return _verdict(seen)
     except SeriesError as failure:
         return _unknown(f"its series cannot be judged: {failure}")
+
+
+def _unseen(seen: SeenTrial, ranked: tuple[Standing, ...]) -> list[str]:
+    """The resources that every server of the lab has, and of which no figure was read. What is
+    unseen of a service that is not the lab's, `foreign.missing` says."""
+    if seen.record.before.foreign:
+        return []
+    known = {one.resource for one in ranked}
+    asked = _ALWAYS_TOLD + (_ALWAYS_TOLD_OF_CALLS if seen.call.route.calls_downstream else ())
+    return [one for one in asked if one not in known]
+
+
+def _hides(unseen: str, name: str, ranked: tuple[Standing, ...]) -> bool:
+    """Whether the limit may have been a resource that was not seen instead of the one that is
+    named: it takes what a load lacks to all it can have, and makes others full. A pool that gives
+    just what its size allows is full by itself."""
+    if name == NONE:
+        return True
+    if any(one.resource == name in _POOLS and one.score >= _AT_OWN_BOUND for one in ranked):
+        return False
+    return name in _EXPLAINS[unseen]
 
 
 def _unknown(why: str, ranked: tuple[Standing, ...] = (), missing: tuple[str, ...] = ()) -> Verdict:
@@ -149,14 +180,15 @@ def _verdict(seen: SeenTrial) -> Verdict:
         or bool(refusing and name != "worker pool")
     )
     if record.before.foreign:
-        unseen = list(foreign.missing(seen, ranked))
+        untold = list(foreign.missing(seen, ranked))
         # What a load gets shows that nothing limits it, where R0 is known: an R0 that was measured
         # on a machine as full as this one is not.
         full = any(one.strength == STRONG for one in ranked)
-        doubted = doubted or (full if name == NONE else bool(unseen))
-        missing += unseen
-    # Only listed: runs from before these queues were looked at have none of it.
-    missing += set_up.missing(seen)
+        doubted = doubted or (full if name == NONE else bool(untold))
+        missing += untold
+    unseen = _unseen(seen, ranked)
+    missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
+    doubted = doubted or any(_hides(one, name, ranked) for one in unseen)
     if name == UNKNOWN:
         return _unknown(sentence, ranked, tuple(missing))
     strength = STRONG if strong and not doubted else WEAK

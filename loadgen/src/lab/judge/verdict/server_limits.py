@@ -7,8 +7,10 @@ something waited for it (or failed for want of it).
 
 from __future__ import annotations
 
+from lab.judge.gates.trial import HOST_FULL
 from lab.judge.verdict.evidence import SeenTrial, kept, value
 from lab.judge.verdict.foreign import foreign_quotas
+from lab.judge.verdict.machine import NEARLY_FULL
 from lab.model import Evidence, Standing
 
 # A CPU quota binds when this share of it is used: a period (100 ms) in which the server waits
@@ -43,8 +45,11 @@ OVERFLOWS = 10
 
 
 def server_cpu(seen: SeenTrial) -> Standing | None:
-    """The CPU quota of the server's container (cgroup CFS bandwidth control). A container without a
-    quota uses the machine's CPUs: see machine.host_cpu."""
+    """The CPU quota of the server's container (cgroup CFS bandwidth control), or its CPU set. A
+    container with neither uses the machine's CPUs: see machine.host_cpu.
+
+    Nothing counts what waits for the CPUs of a set. One that is full has no time left, as of the
+    machine's."""
     mine = {"service": seen.server}
     used = seen.rate("CPU of the server", "CPUs", "container_cpu_usage_seconds_total", **mine)
     if used is None or (seen.record.before.foreign and len(foreign_quotas(seen)) > 1):
@@ -59,6 +64,16 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
     evidence = kept(used, *quota, stopped, periods, hit)
     # A foreign service does not tell how many CPUs it sees.
     cpus = seen.record.before.cpus
+    own = _own_set(seen)
+    if limit is None and own is not None:
+        share = min(1.0, used.value / own)
+        return Standing(
+            "server CPU",
+            utilisation=share,
+            score=0.92 if share >= HOST_FULL else 0.7 if share >= NEARLY_FULL else 0.5 * share,
+            sentence=f"the server's CPU: {used.value:.2f} of the {own} CPUs of its set",
+            evidence=evidence,
+        )
     if limit is None:
         return Standing(
             "server CPU",
@@ -144,9 +159,9 @@ def told_by_cpu_time(collection: Standing) -> bool:
 
 
 def _short_cpus(seen: SeenTrial) -> float | None:
-    """How many CPUs the server shares or is given, where they are short: those of its quota, else
-    those of a crowded machine. None where they are not short."""
-    limit, _ = _quota(seen)
+    """How many CPUs the server shares or is given, where they are short: those of its quota or its
+    set, else those of a crowded machine. None where they are not short."""
+    limit = _quota(seen)[0] or _own_set(seen)
     used = seen.observation.increase("container_cpu_usage_seconds_total", service=seen.server)
     if limit is not None and used is not None and used >= THROTTLED_USE * limit * seen.window_s:
         return limit
@@ -155,14 +170,20 @@ def _short_cpus(seen: SeenTrial) -> float | None:
 
 def _quota(seen: SeenTrial) -> tuple[float | None, tuple[Evidence, ...]]:
     """The CPUs of the quota of the server's container, and its evidence. None without a quota, and
-    for one of all the machine's CPUs, which remains after a limit was lifted."""
+    for one of all CPUs it may use, as remains after a limit was lifted."""
     quota = seen.peak("CPU quota", "µs", "container_spec_cpu_quota", service=seen.server)
     period = seen.peak("CPU period", "µs", "container_spec_cpu_period", service=seen.server)
     evidence = kept(quota, period)
     if quota is None or period is None or quota.value <= 0 or period.value <= 0:
         return None, evidence
-    limit, most = quota.value / period.value, _machine_cpus(seen)
+    limit, most = quota.value / period.value, _own_set(seen) or _machine_cpus(seen)
     return (limit if most is None or limit < most else None), evidence
+
+
+def _own_set(seen: SeenTrial) -> int | None:
+    """The CPUs of the set that the server's container is kept to; None where it may use all."""
+    own, all_of_them = seen.record.before.cpu_set, value(seen.machine_cpus())
+    return own if own is not None and all_of_them is not None and own < all_of_them else None
 
 
 def _machine_cpus(seen: SeenTrial) -> float | None:

@@ -22,14 +22,6 @@ FELT = 0.05
 MOST_OF_LOSS = 0.5
 
 
-def missing(seen: SeenTrial) -> tuple[str, ...]:
-    """What nobody can tell of a trial whose calls may have waited in these queues."""
-    if seen.record.before.foreign or not seen.call.route.calls_downstream:
-        return ()
-    known = connection_set_up(seen) is not None
-    return () if known else ("the accept queues of Toxiproxy and the downstream are not known",)
-
-
 def connection_set_up(seen: SeenTrial) -> Standing | None:
     """The accept queues between the server and the downstream, and the rate at which connections
     get out of them."""

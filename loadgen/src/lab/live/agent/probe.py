@@ -18,30 +18,15 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import httpx
+import h11
 
+from lab.live.agent.client import Client
 from lab.live.agent.metrics import ProbeMetrics
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
 
 TIMEOUT_S = 30.0
 MOST_IN_FLIGHT = 2_000
-# Below the servers' own idle limit (120 s): the probe, not the server, closes idle connections.
-KEEPALIVE_S = 60.0
-
-
-def new_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """A client that never makes a probe wait for a connection."""
-    return httpx.AsyncClient(
-        transport=transport,
-        timeout=TIMEOUT_S,
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S
-        ),
-        headers={"User-Agent": "concurrency-lab-probe", "Lab-Probe": "1"},
-        trust_env=False,
-        verify=False,  # noqa: S501 - plain http inside the lab; loading certificates costs CPU
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +57,7 @@ class Probe:
         settings: ProbeSettings,
         clock: Clock,
         metrics: ProbeMetrics,
-        client: Callable[[], httpx.AsyncClient] = new_client,
+        client: Callable[[], Client] = Client,
         draw: random.Random | None = None,
     ) -> None:
         self._settings = settings
@@ -124,15 +109,15 @@ class Probe:
                     request.cancel()
                 await asyncio.gather(*in_flight, return_exceptions=True)
 
-    async def _request(self, client: httpx.AsyncClient, trial: Trial, due: float) -> None:
+    async def _request(self, client: Client, trial: Trial, due: float) -> None:
         self._metrics.sent(trial)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await client.get(trial.url)
-            outcome = "ok" if answer.status_code < 400 else "http_error"
-        except (TimeoutError, httpx.TimeoutException):
+                status = await client.get(trial.url)
+            outcome = "ok" if status < 400 else "http_error"
+        except TimeoutError:
             outcome = "timeout"
-        except (httpx.HTTPError, httpx.InvalidURL, OSError):
+        except (h11.ProtocolError, OSError):
             outcome = "error"
         finally:
             self._metrics.gone(trial)

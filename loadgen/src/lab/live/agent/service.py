@@ -6,13 +6,16 @@
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  the trial is over: the probe stops, the marks go
+* PUT /attention  {"server", "expires_s"}: a driver has turned to this server (see Agent.idle)
 * GET /toxics    looks at Toxiproxy, then answers
                  {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = a toxic is gone),
                  "since"}], "first_look": when the agent began to look; these are empty and null
                  while Toxiproxy does not answer; "history": every change ever seen, with the
                  toxic's own name; "watched": {"from", "to", "gaps": [{"from", "to"}]}, null
                  before the first look}
-* GET /targets/cadvisor  for Prometheus (http_sd): cAdvisor, labelled with this lab's project
+* GET /targets/servers   for Prometheus (http_sd): every server that is up, with the label `__idle`
+                 where it is not the one that is measured
+* GET /targets/cadvisor  the same of cAdvisor, labelled with this lab's project
 
 On the port that is published on the host, the agent also serves the control page
 (`lab.live.control`). `lab.live.control.guard` decides who may ask for what.
@@ -24,7 +27,7 @@ import asyncio
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -44,7 +47,7 @@ from lab.errors import WordError
 from lab.experiments.reading import read_servers
 from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
-from lab.live.agent.trial import Trial, parse_announcement
+from lab.live.agent.trial import Trial, parse_announcement, parse_attention
 from lab.live.agent.watch import ToxicsWatch
 from lab.live.clock import Clock
 from lab.live.control.api import Control, ControlSettings, Now
@@ -98,6 +101,8 @@ class Agent:
         self._watch = watch
         self._trial: Trial | None = None
         self._until = 0.0
+        self._attended: str | None = None
+        self._attended_until = 0.0
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         # Announcements are applied one by one: each waits for the probe to stop.
         self._order = asyncio.Lock()
@@ -108,6 +113,21 @@ class Agent:
         if self._trial is not None and self._clock.monotonic() >= self._until:
             return None
         return self._trial
+
+    def attend(self, server: str, expires_s: float) -> None:
+        """A driver has turned to this server, and says so again or is done after so long."""
+        self._attended = server
+        self._attended_until = self._clock.monotonic() + expires_s
+
+    def idle(self, server: str) -> bool:
+        """Whether another server is being measured, so that this one need not be looked at closely.
+        While nobody measures none is idle: whoever loads one by hand wants to see it."""
+        attended = None
+        if self._clock.monotonic() < self._attended_until:
+            attended = self._attended
+        if (trial := self.trial) is not None:
+            attended = trial.server
+        return attended is not None and attended != server
 
     @property
     def healthy(self) -> bool:
@@ -165,9 +185,10 @@ def new_app(
     watch: ToxicsWatch,
     registry: CollectorRegistry,
     project: str,
+    names: Sequence[str],
     control: Control | None = None,
 ) -> Starlette:
-    """The HTTP side of an agent, and its control page."""
+    """The HTTP side of an agent, and its control page. `names` are the servers that are up."""
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -197,6 +218,21 @@ def new_app(
         await watch.look_now()
         return JSONResponse(watch.told)
 
+    async def attend(request: Request) -> Response:
+        try:
+            agent.attend(*parse_attention(await json_object(request)))
+        except WordError as refusal:
+            return JSONResponse({"error": str(refusal)}, 400)
+        return Response(status_code=204)
+
+    async def servers(_: Request) -> Response:
+        return JSONResponse(
+            [
+                {"targets": [name], "labels": {"__idle": "yes"} if agent.idle(name) else {}}
+                for name in names
+            ]
+        )
+
     async def cadvisor(_: Request) -> Response:
         return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
 
@@ -216,6 +252,8 @@ def new_app(
         Route("/trial", announce, methods=["PUT"]),
         Route("/trial", end, methods=["DELETE"]),
         Route("/toxics", toxics),
+        Route("/attention", attend, methods=["PUT"]),
+        Route("/targets/servers", servers),
         Route("/targets/cadvisor", cadvisor),
         *(control.routes if control is not None else ()),
     ]
@@ -257,7 +295,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         clock,
     )
     project = environ.get("LAB_PROJECT") or "concurrency-lab"
-    app = new_app(agent, watch, registry, project, control)
+    app = new_app(agent, watch, registry, project, names, control)
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
 
 

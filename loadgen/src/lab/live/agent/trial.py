@@ -75,10 +75,23 @@ def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     if unknown or missing:
         what = f"unknown field {unknown[0]}" if unknown else f"field {missing[0]} is missing"
         raise WordError(f"{what}: allowed are {', '.join(names)}, expires_s")
+    return Trial(**{name: body[name] for name in names if name in body}), _expires_s(body)
+
+
+def parse_attention(body: Mapping[str, Any]) -> tuple[str, float]:
+    """The server, and for how many seconds the attention lasts, from the JSON of
+    ``PUT /attention``. Raises WordError."""
+    server = body.get("server")
+    if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
+        raise WordError(f"server={server!r}: allowed text of 1..{LONGEST_TEXT} characters")
+    return server, _expires_s(body)
+
+
+def _expires_s(body: Mapping[str, Any]) -> float:
     expires_s = body.get("expires_s", DEFAULT_EXPIRES_S)
     if not _positive(expires_s) or expires_s > LONGEST_EXPIRES_S:
         raise WordError(f"expires_s={expires_s!r}: allowed above 0 to {LONGEST_EXPIRES_S:g}")
-    return Trial(**{name: body[name] for name in names if name in body}), float(expires_s)
+    return float(expires_s)
 
 
 def _is_zero(number: object) -> bool:

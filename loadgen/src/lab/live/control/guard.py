@@ -26,7 +26,14 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 HEADER = "lab-control"
 READS = ("GET", "HEAD")
 API = "/api/"
-AGENT_PATHS = ("/metrics", "/trial", "/toxics", "/targets/cadvisor")
+AGENT_PATHS = (
+    "/metrics",
+    "/trial",
+    "/toxics",
+    "/attention",
+    "/targets/servers",
+    "/targets/cadvisor",
+)
 # It tells nothing, and the container's own health check asks it.
 HEALTH = "/health"
 SECURITY = {

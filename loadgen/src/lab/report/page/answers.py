@@ -226,6 +226,12 @@ def loads(of: Content, places: Sequence[FigureGroup]) -> str:
     names = header.index("server") + 1
     parts.append(long_table("Loads", header, rows, names=names))
     parts.append(f'<p class="legend">{inline(words.LOADS_LEGEND)}</p>')
+    header, rows = words.cpu_table(of.loads)
+    if rows:
+        parts.append("<h3>CPU per request</h3>")
+        names = header.index("server") + 1
+        parts.append(long_table("CPU per request", header, rows, names=names))
+        parts.append(f'<p class="legend">{inline(words.CPU_LEGEND)}</p>')
     return "".join(parts)
 
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from lab.model import Curves, Judgement, Measurement, Panels, Row, Verdict, goodput, strength_text
+from lab.model import (
+    Curves,
+    Judgement,
+    Measurement,
+    Panels,
+    Row,
+    Verdict,
+    around_server_us,
+    goodput,
+    strength_text,
+)
 from lab.report import table as console
 from lab.report import words
 from lab.report.page.figure import Figure, specs
@@ -15,20 +25,23 @@ from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
-from lab.report.table import NOTHING, with_unit
+from lab.report.table import NOTHING, microseconds, with_unit
 from lab.report.words import Content
 from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
 EVIDENCE = ("resource", "what", "value", "query or file")
 NO_PANELS = "Its panels were not stored, so nothing is drawn over time."
+# CPU time that the parts of the lab do not explain is told from this share on.
+OTHER_TOLD = 0.1
 # The page of 100 trials would be 1 MB larger if these tables were not packed.
 IN_FILE = "<noscript><p>It needs this page's script. trials.jsonl has it too.</p></noscript>"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One trial with everything that the page shows; `panels` is None if none were stored."""
+    """One trial with everything that the page shows; `panels` is None if none were stored.
+    `other_us` is the CPU time that the parts of the lab do not explain (`CpuSplit`)."""
 
     row: Row
     measurement: Measurement
@@ -36,6 +49,7 @@ class Shown:
     curves: Curves
     panels: Panels | None
     verdict: Verdict
+    other_us: float | None = None
 
 
 def trials(shown: Sequence[Shown], drawn: Sequence[Sequence[tuple[str, Figure]]]) -> str:
@@ -185,9 +199,30 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         seconds = warmth.cycles[-1].at_s + warmth.cycles[-1].length_s
         steady = "steady" if warmth.steady else "not steady"
         yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
+    yield "CPU per answer", _split(row, of.other_us)
     usage = record.usage
     if usage.host_busy is not None:
         yield "host CPU in the window", f"{usage.host_busy:.0%} busy"
+
+
+def _split(of: Row, other_us: float | None) -> str | None:
+    parts = (
+        ("server", of.cpu_server_us),
+        ("proxy", of.cpu_proxy_us),
+        ("downstream", of.cpu_downstream_us),
+        ("generator", of.cpu_generator_us),
+        ("observation", of.cpu_observation_us),
+    )
+    if all(spent is None for _, spent in parts):
+        return None
+    told = ", ".join(f"{name} {microseconds(spent)}" for name, spent in parts) + " µs"
+    around = around_server_us(of)
+    if other_us is None or of.cpu_server_us is None or around is None:
+        return told
+    share = other_us / (of.cpu_server_us + around + other_us)
+    if share <= OTHER_TOLD:
+        return told
+    return f"{told}; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
 
 
 def _latency(*values: float | None) -> str | None:

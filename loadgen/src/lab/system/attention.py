@@ -1,0 +1,41 @@
+"""Has Prometheus look closely at the server that is measured, and rarely at the others.
+
+A scrape costs the server as well as Prometheus, and a server that is not measured shares the
+machine with the one that is. The agent tells Prometheus which are idle (`lab.live.agent.service`).
+Prometheus asks it every second, but heeds what changed only every five.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from lab.errors import LabUnreachable
+from lab.system.host import System
+from lab.system.stack import Stack
+
+# So many scrapes in so many seconds are a close look: one per second, and one may be lost.
+SCRAPES = 3
+LOOK_S = 4
+# Twice what Prometheus takes at most to heed a change.
+WAIT_S = 15.0
+POLL_S = 0.5
+
+
+def attend(server: str, stack: Stack) -> None:
+    """From now on this is the server that is measured. Without an agent Prometheus goes on as it
+    did; what it did not see of a trial is told of that trial."""
+    with suppress(LabUnreachable):
+        stack.agent.attend(server)
+
+
+def await_close_look(server: str, stack: Stack, system: System) -> None:
+    """Wait until Prometheus looks closely at one of the lab's servers, at most WAIT_S; not at all
+    where Prometheus does not answer. Raises Interrupted."""
+    until = system.monotonic() + WAIT_S
+    asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
+    with suppress(LabUnreachable):
+        while system.monotonic() < until:
+            found = stack.prometheus.series(asked, system.now().timestamp())
+            if any(len(one.times) >= SCRAPES for one in found):
+                return
+            system.sleep(POLL_S)

@@ -1,0 +1,185 @@
+"""CPU time per answered request, from samples made by hand in a window of ten seconds."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lab.judge.cpu_split import CPUS, USED, cpu_split
+from lab.model import CpuSplit, Measurement, Observation, Series, Spike, Usage, around_server_us
+from support.fakes import measurement, plan, reading, record
+from support.series import CLOSES, OPENS, counter, gauge
+
+# Of 1,000 req/s: a CPU is 1,000 µs per request.
+RPS = 1000.0
+PER_SECOND = {
+    "a": 0.1, "toxiproxy": 0.07, "downstream": 0.04, "driver": 0.035,
+    "prometheus": 0.01, "cadvisor": 0.002, "loadgen": 0.008,
+}  # fmt: skip
+USAGE = Usage(1.0, window_cpu_s=0.3, host_busy=0.2, host_steal=0.01)
+
+
+def used(service: str, per_second: float, **labels: str) -> Series:
+    return counter(USED, per_second, job="cadvisor", service=service, cpu="total", **labels)
+
+
+def seen(*more: Series, without: str = "") -> Observation:
+    """What cAdvisor tells of each service, but that of one."""
+    usual = (used(name, rate) for name, rate in PER_SECOND.items() if name != without)
+    return Observation((OPENS, CLOSES), (gauge(CPUS, 2), *usual, *more))
+
+
+def trial(usage: Usage = USAGE, rps: float = RPS, spike: Spike | None = None) -> Measurement:
+    return measurement(record(plan("closed", spike=spike), usage=usage), reading(rps, 10.0))
+
+
+def rounded(split: CpuSplit) -> dict[str, float | None]:
+    return {
+        name: value if value is None else round(value, 6)
+        for name, value in dataclasses.asdict(split).items()
+    }
+
+
+def test_each_part_has_its_share_and_the_rest_of_the_machine_is_other() -> None:
+    assert rounded(cpu_split(trial(), seen())) == {
+        "cpu_server_us": 100,
+        "cpu_proxy_us": 70,
+        "cpu_downstream_us": 40,
+        "cpu_generator_us": 30,
+        # The driver beside its engine: 5 of 35.
+        "cpu_observation_us": 10 + 2 + 8 + 5,
+        # 19 % of 2 CPUs without what other machines took.
+        "other_us": 380 - 100 - 70 - 40 - 30 - 25,
+    }
+    assert around_server_us(cpu_split(trial(), seen())) == pytest.approx(165)
+
+
+def test_grafana_counts_where_it_runs() -> None:
+    split = cpu_split(trial(), seen(used("grafana", 0.006)))
+    assert split.cpu_observation_us == pytest.approx(31)
+
+
+def test_the_cpus_of_a_container_are_added_up() -> None:
+    each = [
+        counter(USED, rate, service="a", cpu=cpu) for cpu, rate in (("cpu00", 0.1), ("cpu01", 0.2))
+    ]
+    split = cpu_split(trial(), seen(*each, without="a"))
+    assert split.cpu_server_us == pytest.approx(300)
+
+
+@pytest.mark.parametrize(
+    ("without", "unknown"),
+    [
+        ("a", "cpu_server_us"),
+        ("toxiproxy", "cpu_proxy_us"),
+        ("downstream", "cpu_downstream_us"),
+        ("prometheus", "cpu_observation_us"),
+        ("cadvisor", "cpu_observation_us"),
+        ("loadgen", "cpu_observation_us"),
+        ("driver", "cpu_observation_us"),
+    ],
+)
+def test_a_part_that_nobody_saw_is_unknown_and_the_others_are_not(
+    without: str, unknown: str
+) -> None:
+    split = rounded(cpu_split(trial(), seen(without=without)))
+    assert {name for name, value in split.items() if value is None} == {unknown, "other_us"}
+
+
+def test_without_series_only_the_generator_is_known() -> None:
+    assert cpu_split(trial(), None) == CpuSplit(cpu_generator_us=pytest.approx(30))
+
+
+def test_without_the_engines_time_neither_it_nor_the_driver_is_known() -> None:
+    split = cpu_split(trial(Usage(1.0, None, None, None)), seen())
+    assert (split.cpu_generator_us, split.cpu_observation_us) == (None, None)
+    assert split.cpu_server_us == pytest.approx(100)
+
+
+def test_a_driver_that_rests_uses_no_less_than_nothing() -> None:
+    busy = dataclasses.replace(USAGE, window_cpu_s=0.36)
+    assert cpu_split(trial(busy), seen()).cpu_observation_us == pytest.approx(20)
+
+
+def test_a_spinner_is_no_part_of_the_lab() -> None:
+    # 5 % of 2 CPUs, in the driver's container, and in the machine's.
+    spun = dataclasses.replace(USAGE, spun=0.05, host_busy=0.25)
+    observed = seen(used("driver", 0.135), without="driver")
+    split = cpu_split(trial(spun), observed)
+    assert rounded(split) == rounded(cpu_split(trial(), seen()))
+    blind = Observation(
+        observed.window, tuple(one for one in observed.all if one.labels["__name__"] == USED)
+    )
+    assert cpu_split(trial(spun), blind).cpu_observation_us is None
+
+
+SPIKE = Spike(10, None, calm_s=4, peak_s=2, repeats=1, tolerance=0.1, steady_s=1)
+
+
+@pytest.mark.parametrize("of", [trial(rps=0.0), trial(spike=SPIKE)])
+def test_nothing_is_known_without_answers_and_beside_spikes(of: Measurement) -> None:
+    assert cpu_split(of, seen()) == CpuSplit()
+    assert cpu_split(dataclasses.replace(of, reading=None), seen()) == CpuSplit()
+
+
+def server(times: tuple[float, ...], values: tuple[float, ...]) -> float | None:
+    """The server's µs per request where these are its samples."""
+    labels = {"__name__": USED, "service": "a", "name": "lab-a-1"}
+    return cpu_split(trial(), seen(Series(labels, times, values), without="a")).cpu_server_us
+
+
+def test_the_rest_after_the_load_is_not_in_its_rate() -> None:
+    # 0.1 CPUs until the load and the window end, at a time between two samples, then nothing.
+    times = (999.5, 1001.5, 1003.5, 1005.5, 1007.5, 1009.5, 1011.5)
+    values = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.05)
+    assert server(times, values) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("rise", "us"),
+    [
+        (0.1, 60 + 10),  # The load ended early: all of the rise was in the window.
+        (0.4, 60 + 40),  # As before.
+        (1.0, 60 + 40),  # As before; what came after the window is other work.
+    ],
+)
+def test_the_end_of_the_window_is_what_the_next_sample_allows(rise: float, us: float) -> None:
+    times, values = (1000.0, 1006.0, 1011.0), (0.0, 0.6, 0.6 + rise)
+    assert server(times, values) == pytest.approx(us)
+
+
+def test_the_load_before_the_window_is_not_in_its_rate() -> None:
+    assert server((998.0, 1000.0, 1004.0, 1010.0), (0.0, 5.0, 5.4, 6.0)) == pytest.approx(100)
+    assert server((996.0, 1004.0, 1010.0), (0.0, 0.8, 1.4)) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("times", "values"),
+    [
+        ((999.0, 1003.0, 1007.0, 1011.0), (5.0, 5.4, 0.4, 0.8)),  # Started again in the window,
+        ((999.0, 1005.0, 1011.0), (5.0, 5.4, 0.4)),  # after the last sample in it,
+        ((999.0, 1005.0, 1011.0), (5.0, 0.4, 0.8)),  # or before the first.
+        ((1001.0, 1003.0, 1007.0, 1011.0), (0.0, 0.4, 0.8, 1.2)),  # Began in it.
+        ((997.0, 999.0, 1003.0, 1009.0), (0.0, 0.4, 0.8, 1.2)),  # Ended in it.
+        ((998.0, 1000.0, 1012.0), (0.0, 0.2, 1.4)),  # Has no sample in it.
+    ],
+)
+def test_a_window_that_was_not_seen_whole_is_unknown(
+    times: tuple[float, ...], values: tuple[float, ...]
+) -> None:
+    assert server(times, values) is None
+
+
+def test_a_container_that_began_again_outside_the_window_is_known() -> None:
+    times = (994.0, 996.0, 998.0, 1004.0, 1010.0, 1012.0, 1014.0)
+    assert server(times, (9.0, 0.1, 0.3, 0.9, 1.5, 1.6, 0.2)) == pytest.approx(100)
+
+
+def test_another_container_of_the_service_counts_only_in_the_window() -> None:
+    of = {"__name__": USED, "service": "driver"}
+    gone = Series({**of, "name": "first"}, (990.0, 999.0), (0.0, 50.0))
+    later = Series({**of, "name": "third"}, (1010.5, 1012.0), (0.0, 50.0))
+    assert cpu_split(trial(), seen(gone, later)) == cpu_split(trial(), seen())
+    meanwhile = Series({**of, "name": "second"}, (1003.0, 1005.0), (0.5, 0.6))
+    assert cpu_split(trial(), seen(meanwhile)).cpu_observation_us is None

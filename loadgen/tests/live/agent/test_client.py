@@ -1,0 +1,99 @@
+"""The probe's client against a server that is really there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import h11
+import pytest
+
+from lab.live.agent.client import Client
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+LAST = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class Server:
+    """Gives each request the next of `answers`. Where an answer is cut short, or the last one was
+    given, it closes the connection."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.answers = list(answers)
+        self.requests: list[bytes] = []
+        self.connections = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        while self.answers:
+            try:
+                self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+            except asyncio.IncompleteReadError:
+                break
+            answer = self.answers.pop(0)
+            writer.write(answer)
+            if answer not in (OK, BUSY):
+                break
+        writer.close()
+
+    def asked(self, ask: Callable[[Client, str], Awaitable[None]]) -> None:
+        """Run `ask` with a client and the address of a page of this server."""
+
+        async def run() -> None:
+            async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+                port = server.sockets[0].getsockname()[1]
+                async with Client() as client, asyncio.timeout(60):
+                    await ask(client, f"http://127.0.0.1:{port}/block?wait_ms=1")
+
+        asyncio.run(run())
+
+
+def test_a_connection_is_kept_for_the_next_request() -> None:
+    server = Server(OK, BUSY, OK)
+
+    async def ask(client: Client, url: str) -> None:
+        assert [await client.get(url) for _ in range(3)] == [200, 503, 200]
+
+    server.asked(ask)
+    assert server.connections == 1
+    first = server.requests[0].decode()
+    assert first.startswith("GET /block?wait_ms=1 HTTP/1.1\r\n")
+    assert "\r\nLab-Probe: 1\r\n" in first
+
+
+def test_requests_at_the_same_time_have_connections_of_their_own() -> None:
+    server = Server(OK, OK, OK)
+
+    async def ask(client: Client, url: str) -> None:
+        assert await asyncio.gather(*(client.get(url) for _ in range(3))) == [200, 200, 200]
+
+    server.asked(ask)
+    assert server.connections == 3
+
+
+def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
+    server = Server(LAST, OK)
+
+    async def ask(client: Client, url: str) -> None:
+        assert [await client.get(url) for _ in range(2)] == [200, 200]
+
+    server.asked(ask)
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("cut", [b"", OK[:-1], b"HTTP/1.1 200"])
+def test_an_answer_that_is_cut_short_is_an_error(cut: bytes) -> None:
+    async def ask(client: Client, url: str) -> None:
+        with pytest.raises((OSError, h11.RemoteProtocolError)):
+            await client.get(url)
+
+    Server(cut).asked(ask)
+
+
+def test_what_is_no_http_is_an_error() -> None:
+    async def ask(client: Client, url: str) -> None:
+        with pytest.raises(h11.RemoteProtocolError):
+            await client.get(url)
+
+    Server(b"220 mail.example ready\r\n\r\n").asked(ask)
