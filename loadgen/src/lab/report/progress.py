@@ -70,8 +70,8 @@ class Trials:
         self._show(plan, phase, 0.0, None)
 
     def finished(self, row: Row, left: int) -> None:
-        """One more trial is done: a line with its figures and what limited it. `left` are still to
-        do (at most so many without a total)."""
+        """One more trial is done: says its figures and what limited it in one line. `left` are
+        still to do (at most so many without a total)."""
         now = self._monotonic()
         self._took_s += now - self._since_s
         self._since_s = now
