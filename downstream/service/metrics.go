@@ -13,6 +13,8 @@ var (
 		"Requests answered after the delay; health checks are not counted.", nil, nil)
 	inFlight = prometheus.NewDesc("lab_downstream_in_flight",
 		"Requests that wait for their delay to pass.", nil, nil)
+	loopsNow = prometheus.NewDesc("lab_downstream_loops",
+		"Event loops, each a thread: no more CPUs than that answer requests.", nil, nil)
 	delaySeconds  = prometheus.NewDesc("lab_downstream_delay_seconds", "The delay that is set.", nil, nil)
 	acceptedTotal = prometheus.NewDesc("lab_downstream_accepted_connections_total",
 		"Connections of the traffic port that were accepted, those of health checks included.", nil, nil)
@@ -63,7 +65,7 @@ func NewMetrics(delay *Delay, traffic *Traffic, queues *AcceptQueues) *Metrics {
 
 // Describe names the metrics.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, delaySeconds, acceptedTotal, lagSeconds} {
+	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, loopsNow, delaySeconds, acceptedTotal, lagSeconds} {
 		out <- one
 	}
 }
@@ -80,6 +82,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	out <- prometheus.MustNewConstMetric(requestsTotal, prometheus.CounterValue, float64(told.answered))
 	out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(told.inFlight))
+	out <- prometheus.MustNewConstMetric(loopsNow, prometheus.GaugeValue, float64(len(m.traffic.loops)))
 	out <- prometheus.MustNewConstMetric(delaySeconds, prometheus.GaugeValue, m.delay.Get().Seconds())
 	out <- prometheus.MustNewConstMetric(acceptedTotal, prometheus.CounterValue, float64(told.accepted))
 	out <- prometheus.MustNewConstHistogram(lagSeconds, all, told.lag.sum.Seconds(), upTo)

@@ -206,7 +206,8 @@ func TestMetricsTellRequestsInFlightDelayAndLag(t *testing.T) {
 	waits(t, s, 1)
 
 	_, text := manage(t, s, "GET", "/metrics", "")
-	wantLines(t, text, "lab_downstream_in_flight 1", "lab_downstream_requests_total 0", "lab_downstream_delay_seconds 0.25")
+	wantLines(t, text, "lab_downstream_in_flight 1", fmt.Sprintf("lab_downstream_loops %d", len(s.traffic.loops)),
+		"lab_downstream_requests_total 0", "lab_downstream_delay_seconds 0.25")
 
 	clock.pass(s, 257*time.Millisecond)
 	c.read()

@@ -561,6 +561,18 @@ def test_a_proxy_that_used_all_of_its_cpus() -> None:
     assert invalid(seen=full) == "the proxy used all of its 2 CPUs"
 
 
+def test_a_downstream_whose_loops_used_their_cpus() -> None:
+    # Go may use four CPUs, and the one loop that answers uses one.
+    cpus = rise("go_sched_gomaxprocs_threads", 0, job="downstream")
+    cpus = dataclasses.replace(cpus, values=(4.0, 4.0))
+    loops = rise("lab_downstream_loops", 0, job="downstream")
+    loops = dataclasses.replace(loops, values=(1.0, 1.0))
+    used = rise("process_cpu_seconds_total", 14.5, job="downstream")
+    valid(seen=observation(cpus, used))
+    full = observation(cpus, loops, used)
+    assert invalid(seen=full) == "the downstream used all of its 1 CPUs"
+
+
 def test_series_that_are_missing_are_a_note() -> None:
     nothing = judge(measurement())
     assert nothing.valid

@@ -246,6 +246,16 @@ def test_a_toxic_that_makes_the_downstream_slow_is_the_downstreams() -> None:
     assert "toxics add 0.8 s" in found.sentence
 
 
+def test_a_downstream_is_full_when_its_loops_are() -> None:
+    busy = (
+        counter("process_cpu_seconds_total", 1.0, job="downstream"),
+        gauge("go_sched_gomaxprocs_threads", 4, job="downstream"),
+    )
+    assert judged(seen(*busy), rps=500).bottleneck != "downstream"
+    loops = gauge("lab_downstream_loops", 1, job="downstream")
+    assert judged(seen(*busy, loops), rps=500).bottleneck == "downstream"
+
+
 def test_toxiproxy_is_no_suspect_where_calls_go_past_it() -> None:
     busy = (
         counter("process_cpu_seconds_total", 1.0, job="toxiproxy"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.judge.gates.generator import overloaded
-from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU
+from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU, cpus_metric
 from lab.judge.verdict.evidence import (
     EXCESS,
     EXPLAINED,
@@ -194,12 +194,13 @@ def _failed(seen: SeenTrial) -> Evidence | None:
 def _cpu(seen: SeenTrial, job: str) -> Evidence | None:
     """The share of its CPUs that a Go process used."""
     used = seen.observation.increase("process_cpu_seconds_total", job=job)
-    cpus = seen.peak("CPUs", "CPUs", "go_sched_gomaxprocs_threads", job=job)
+    metric = cpus_metric(seen.observation, job)
+    cpus = seen.peak("CPUs", "CPUs", metric, job=job)
     if used is None or cpus is None or cpus.value <= 0:
         return None
     mine = f'{{job="{job}"}}'
     query = f"rate(process_cpu_seconds_total{mine}[{seen.window_s:.0f}s])"
-    query += f" / go_sched_gomaxprocs_threads{mine}"
+    query += f" / {metric}{mine}"
     return Evidence(
         f"CPU of {job}", min(1.0, used / seen.window_s / cpus.value), "of its CPUs", query
     )
