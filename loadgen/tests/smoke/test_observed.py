@@ -57,7 +57,7 @@ def test_only_the_server_that_is_measured_is_scraped_closely(
 
 
 # Samples that a scrape may bring: a tenth more than what was counted. Every one is written beside
-# the load, and Prometheus takes some 8 µs for it (docs/overhead-observation.md).
+# the load, and Prometheus takes some 8 µs for it (docs/overhead.md).
 MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900}
 # For each of these in the last hour, and besides: a route of the servers, a load that was probed.
 MOST_FOR_EACH = {
