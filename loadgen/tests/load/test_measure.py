@@ -38,7 +38,7 @@ def test_unreadable_output_is_a_measurement_without_reading(
     engine.broken = "ends before the spectrum"
     measurement = measure(tmp_path, [engine])
     assert measurement.reading is None
-    assert measurement.problem == "fake.txt:7: ends before the spectrum"
+    assert measurement.problem == "damaged: fake.txt:7: ends before the spectrum"
 
 
 def test_an_engine_nobody_knows_is_refused(tmp_path: Path) -> None:
@@ -76,5 +76,5 @@ def test_output_that_makes_no_sense_is_a_measurement_without_reading(
     monkeypatch.setattr(engine, "read", read)
     measurement = measure(tmp_path, [engine])
     assert measurement.reading is None
-    problem = "the output of wrk2 is not what it writes: percentiles must not fall"
+    problem = "damaged: the output of wrk2 is not what it writes: percentiles must not fall"
     assert measurement.problem == problem

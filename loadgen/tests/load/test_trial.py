@@ -254,7 +254,7 @@ def test_output_that_cannot_be_condensed_is_a_reason(lab: Lab) -> None:
         raise RawDataError(raw / "fake.sqlite", None, "cannot be read: malformed")
 
     lab.fake.engine.condense = refuse  # type: ignore[method-assign]
-    assert lab.reason() == "fake.sqlite: cannot be read: malformed"
+    assert lab.reason() == "damaged: fake.sqlite: cannot be read: malformed"
 
 
 def test_an_engine_that_never_ends_is_ended_and_its_figures_are_none(lab: Lab) -> None:
