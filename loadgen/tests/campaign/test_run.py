@@ -421,3 +421,16 @@ def test_every_change_of_server_is_looked_at(ready: Bench) -> None:
     ready.lab.proxy_deaf = True
     ready.run(name="again", servers=("b",))
     assert "did not answer any more" in ready.text.getvalue()
+
+
+def test_prometheus_turns_to_the_server_of_the_next_trial_while_this_one_is_read(
+    ready: Bench,
+) -> None:
+    ready.run(modes=("closed",), concurrencies=(100, 200))
+    # Trials take turns: a, b, a, b.
+    assert ready.lab.attended == [
+        *(["a"], ["a", "b"]),
+        *(["b"], ["b", "a"]),
+        *(["a"], ["a", "b"]),
+        *(["b"], ["b", "b"]),
+    ]

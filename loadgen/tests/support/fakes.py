@@ -90,7 +90,7 @@ class FakeLab:
     first_look_s: float | None = -3600.0
     blind_s: list[tuple[float, float]] = dataclasses.field(default_factory=list)
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    attended: list[str] = dataclasses.field(default_factory=list)
+    attended: list[list[str]] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
@@ -251,7 +251,7 @@ class FakeLab:
         if not self.agent_up:
             raise httpx.ConnectError("refused", request=request)
         if request.url.path == "/attention":
-            self.attended.append(json.loads(request.content)["server"])
+            self.attended.append(json.loads(request.content)["servers"])
         elif request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))

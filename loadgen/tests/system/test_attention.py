@@ -4,14 +4,14 @@ from lab.system.attention import POLL_S, WAIT_S, attend, await_close_look
 from support.fakes import FakeLab
 
 
-def test_the_agent_is_told_which_server_is_measured() -> None:
+def test_the_agent_is_told_which_servers_are_measured() -> None:
     fake = FakeLab()
-    attend("b", fake.stack)
-    assert fake.attended == ["b"]
+    attend(fake.stack, "b", "a")
+    assert fake.attended == [["b", "a"]]
 
 
 def test_without_an_agent_the_trial_goes_on() -> None:
-    attend("b", FakeLab(agent_up=False).stack)
+    attend(FakeLab(agent_up=False).stack, "b")
 
 
 def waited_s(fake: FakeLab) -> float:

@@ -29,6 +29,7 @@ from lab.report import comparison, fairness, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
+from lab.system.attention import attend
 
 # A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
 # each of which waits for it. Then the run ends, and RESUME goes on.
@@ -144,6 +145,8 @@ class Loop:
             self._others_away = 0
             self._load(plan, prepared, runner, raw)
             tools.conditions.free_generator()
+            # Prometheus takes some seconds to turn to another server.
+            attend(tools.stack, plan.server, self.order.then(plan))
             self._observe(raw, progress)
         return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
 

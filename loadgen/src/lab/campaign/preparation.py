@@ -53,7 +53,7 @@ class Preparation:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
         depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
-        attend(plan.server, self.tools.stack)
+        attend(self.tools.stack, plan.server)
         self._clear(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)

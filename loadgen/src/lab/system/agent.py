@@ -41,10 +41,10 @@ class Agent:
         self._url = url
         self._foreign = foreign
 
-    def attend(self, server: str) -> None:
-        """Tell the agent that the next trial is on `server`, so that Prometheus looks rarely at the
-        others; it forgets by itself after ATTENTION_S."""
-        told = {"server": server, "expires_s": ATTENTION_S}
+    def attend(self, *servers: str) -> None:
+        """Tell the agent which servers are measured, so that Prometheus looks rarely at the others;
+        it forgets by itself after ATTENTION_S."""
+        told = {"servers": servers, "expires_s": ATTENTION_S}
         self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
 
     def mark(

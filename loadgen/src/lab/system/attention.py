@@ -21,11 +21,11 @@ WAIT_S = 15.0
 POLL_S = 0.5
 
 
-def attend(server: str, stack: Stack) -> None:
-    """From now on this is the server that is measured. Without an agent Prometheus goes on as it
-    did; what it did not see of a trial is told of that trial."""
+def attend(stack: Stack, *servers: str) -> None:
+    """From now on these are the servers that are measured. Without an agent Prometheus goes on as
+    it did; what it did not see of a trial is told of that trial."""
     with suppress(LabUnreachable):
-        stack.agent.attend(server)
+        stack.agent.attend(*servers)
 
 
 def await_close_look(server: str, stack: Stack, system: System) -> None:

@@ -218,13 +218,19 @@ async def idle(scene: Scene) -> list[str]:
 
 async def test_prometheus_looks_rarely_at_servers_that_are_not_measured(scene: Scene) -> None:
     assert await idle(scene) == []
-    attention = {"server": "netty", "expires_s": 300}
+    attention = {"servers": ["netty"], "expires_s": 300}
     assert (await scene.client.put("/attention", json=attention)).status_code == 204
     assert await idle(scene) == ["fixed-pool"]
     # The trial itself says more than what was said before it, for as long as it lasts.
     await scene.client.put("/trial", json=TRIAL)
     assert await idle(scene) == ["netty"]
     await scene.client.delete("/trial")
+    assert await idle(scene) == ["fixed-pool"]
+    # Between two trials it is the servers of both.
+    both = {"servers": ["netty", "fixed-pool"], "expires_s": 300}
+    await scene.client.put("/attention", json=both)
+    assert await idle(scene) == []
+    await scene.client.put("/attention", json=attention)
     assert await idle(scene) == ["fixed-pool"]
     scene.clock.now = 300
     assert await idle(scene) == []
@@ -237,12 +243,21 @@ async def test_a_server_that_is_new_is_told_of_without_a_new_agent(scene: Scene)
 
 
 async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene) -> None:
-    await scene.client.put("/attention", json={"server": "tomcat.example"})
+    await scene.client.put("/attention", json={"servers": ["tomcat.example"]})
     assert await idle(scene) == ["fixed-pool", "netty"]
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"server": ""}, {"server": 1}, {"server": "netty", "expires_s": 0}]
+    "wrong",
+    [
+        {},
+        {"servers": []},
+        {"servers": "netty"},
+        {"servers": [""]},
+        {"servers": [1]},
+        {"servers": ["netty"] * 101},
+        {"servers": ["netty"], "expires_s": 0},
+    ],
 )
 async def test_attention_to_nothing_is_refused(scene: Scene, wrong: dict[str, Any]) -> None:
     assert (await scene.client.put("/attention", json=wrong)).status_code == 400

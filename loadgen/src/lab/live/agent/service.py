@@ -6,7 +6,7 @@
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  the trial is over: the probe stops, the marks go
-* PUT /attention  {"server", "expires_s"}: a driver has turned to this server (see Agent.idle)
+* PUT /attention  {"servers", "expires_s"}: a driver has turned to these (see Agent.idle)
 * GET /toxics    looks at Toxiproxy, then answers
                  {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = a toxic is gone),
                  "since"}], "first_look": when the agent began to look; these are empty and null
@@ -101,7 +101,7 @@ class Agent:
         self._watch = watch
         self._trial: Trial | None = None
         self._until = 0.0
-        self._attended: str | None = None
+        self._attended: frozenset[str] = frozenset()
         self._attended_until = 0.0
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         # Announcements are applied one by one: each waits for the probe to stop.
@@ -114,20 +114,20 @@ class Agent:
             return None
         return self._trial
 
-    def attend(self, server: str, expires_s: float) -> None:
-        """A driver has turned to this server, and says so again or is done after so long."""
-        self._attended = server
+    def attend(self, servers: frozenset[str], expires_s: float) -> None:
+        """A driver has turned to these servers, and says so again or is done after so long."""
+        self._attended = servers
         self._attended_until = self._clock.monotonic() + expires_s
 
     def idle(self, server: str) -> bool:
         """Whether another server is being measured, so that this one need not be looked at closely.
         While nobody measures none is idle: whoever loads one by hand wants to see it."""
-        attended = None
+        attended: frozenset[str] = frozenset()
         if self._clock.monotonic() < self._attended_until:
             attended = self._attended
         if (trial := self.trial) is not None:
-            attended = trial.server
-        return attended is not None and attended != server
+            attended = frozenset([trial.server])
+        return bool(attended) and server not in attended
 
     @property
     def healthy(self) -> bool:

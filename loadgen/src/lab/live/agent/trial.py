@@ -18,6 +18,7 @@ PHASES = ("warmup", "measure")
 DEFAULT_EXPIRES_S = 900.0
 LONGEST_EXPIRES_S = 86_400.0
 LONGEST_TEXT = 200
+MOST_ATTENDED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,16 @@ def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     return Trial(**{name: body[name] for name in names if name in body}), _expires_s(body)
 
 
-def parse_attention(body: Mapping[str, Any]) -> tuple[str, float]:
-    """The server, and for how many seconds the attention lasts, from the JSON of
+def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], float]:
+    """The servers, and for how many seconds the attention lasts, from the JSON of
     ``PUT /attention``. Raises WordError."""
-    server = body.get("server")
-    if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
-        raise WordError(f"server={server!r}: allowed text of 1..{LONGEST_TEXT} characters")
-    return server, _expires_s(body)
+    servers = body.get("servers")
+    if not isinstance(servers, list) or not 0 < len(servers) <= MOST_ATTENDED:
+        raise WordError(f"servers={servers!r}: allowed 1..{MOST_ATTENDED} names")
+    for server in servers:
+        if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
+            raise WordError(f"servers: {server!r}: allowed text of 1..{LONGEST_TEXT} characters")
+    return frozenset(servers), _expires_s(body)
 
 
 def _expires_s(body: Mapping[str, Any]) -> float:
