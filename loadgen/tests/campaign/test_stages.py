@@ -1,6 +1,7 @@
 """The JVMs of a run: fresh, proven warm, asked what a request costs; and the load engine."""
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +13,7 @@ from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, TrialPlan, Warmth
 from lab.report import markdown
 from support.bench import EXPERIMENT, WARM, Bench
-from support.fakes import FakeEngine
+from support.fakes import FakeEngine, toxic
 
 
 class Second(FakeEngine):
@@ -226,6 +227,30 @@ def test_what_a_request_cost_long_ago_is_measured_again(ready: Bench) -> None:
     for _ in range(2):
         ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
         ready.lab.system.elapsed_s += DEMAND_AGE_S
+    assert ready.warmed == ["a"]
+    assert len(ready.measured) == 2
+
+
+def changed_delay(ready: Bench) -> None:
+    ready.lab.delay_ms = 100
+
+
+def changed_pool(ready: Bench) -> None:
+    ready.lab.pool_sizes["a"] = 20
+
+
+def changed_toxics(ready: Bench) -> None:
+    ready.lab.toxics.append(toxic())
+
+
+@pytest.mark.parametrize("change", [changed_delay, changed_pool, changed_toxics])
+def test_what_a_request_cost_on_another_lab_is_measured_again(
+    ready: Bench, change: Callable[[Bench], None]
+) -> None:
+    ready.demand = Demand(200, 2000, 0.004, 0.01)
+    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
+    change(ready)
+    ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
     assert ready.warmed == ["a"]
     assert len(ready.measured) == 2
 

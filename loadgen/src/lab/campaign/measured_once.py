@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab.campaign.tools import Tools
 from lab.experiments.registry import kind_of
+from lab.judge.same_lab import between_snapshots
 from lab.load.counters import Counters
 from lab.load.demand import light_connections
 from lab.load.engines import Engine
@@ -84,7 +85,8 @@ class MeasuredOnce:
 
     def _knew(self, plan: TrialPlan, key: Jvm) -> bool:
         """Whether a run before this one has proven the JVM warm with as many connections. Its
-        demand counts for DEMAND_AGE_S, if the load was the same."""
+        demand counts for DEMAND_AGE_S, if load, settings and the way to the downstream are the
+        same."""
         server, started_ms, route = key
         if self._proofs is None or started_ms is None or self._tries[key]:
             return False
@@ -95,7 +97,9 @@ class MeasuredOnce:
         age_s = (self.tools.system.now() - known.at).total_seconds()
         same_load = (known.engine, known.connections) == (plan.engine, self._to_warm(plan))
         if known.demand is not None and same_load and 0 <= age_s <= DEMAND_AGE_S:
-            self._demands[key] = known.demand
+            now = self.tools.stack.snapshot(server)
+            if not any(between_snapshots(known.server_then, now)):
+                self._demands[key] = known.demand
         self.progress.say(f"{server} {route}: its JVM was proven warm in {known.run}")
         return True
 
@@ -138,6 +142,7 @@ class MeasuredOnce:
             warmth=warmth,
             engine=plan.engine,
             demand=demand,
+            server_then=self.tools.stack.snapshot(server),
         )
         warm_jvms.remember(path, known)
 

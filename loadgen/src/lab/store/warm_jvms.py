@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from lab.model import Demand, Warmth
+from lab.model import Demand, Snapshot, Warmth
 from lab.store.records import UNREADABLE, from_json, write_json
 
 
 @dataclass(frozen=True, slots=True)
 class WarmJvm:
     """The JVM of `server` that started at `started_ms`, proven warm on `route` by `run` under a
-    load of `connections`. `demand` is what a request cost then, with `engine`; None: unknown."""
+    load of `connections`. `demand` is what a request cost then, with `engine` and as `server_then`
+    was read back; None: unknown."""
 
     server: str
     started_ms: int
@@ -29,6 +30,7 @@ class WarmJvm:
     warmth: Warmth
     engine: str
     demand: Demand | None
+    server_then: Snapshot
 
 
 def find(path: Path, server: str, started_ms: int, route: str) -> WarmJvm | None:
