@@ -433,4 +433,5 @@ def test_prometheus_turns_to_the_server_of_the_next_trial_while_this_one_is_read
         *(["b"], ["b", "a"]),
         *(["a"], ["a", "b"]),
         *(["b"], ["b", "b"]),
+        [],
     ]

@@ -194,8 +194,8 @@ def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: B
     # The proof and the cost of a request are those of the run before.
     assert ready.trials[0]["warmth"]["steady"]
     assert {row["binding"] for row in ready.rows} == {"host CPU"}
-    assert "a /downstream: its JVM was proven warm in " in ready.said
-    assert "b /downstream: its JVM was proven warm in " not in ready.said
+    assert "a /downstream: proven warm in " in ready.said
+    assert "b /downstream: proven warm in " not in ready.said
 
 
 @pytest.mark.parametrize("what", ["another JVM", "another route", "more connections", "unreadable"])
@@ -243,7 +243,11 @@ def changed_toxics(ready: Bench) -> None:
     ready.lab.toxics.append(toxic())
 
 
-@pytest.mark.parametrize("change", [changed_delay, changed_pool, changed_toxics])
+def changed_proxy(ready: Bench) -> None:
+    ready.on(cpusets={"TOXIPROXY": "1"})
+
+
+@pytest.mark.parametrize("change", [changed_delay, changed_pool, changed_toxics, changed_proxy])
 def test_what_a_request_cost_on_another_lab_is_measured_again(
     ready: Bench, change: Callable[[Bench], None]
 ) -> None:
@@ -253,6 +257,37 @@ def test_what_a_request_cost_on_another_lab_is_measured_again(
     ready.run(servers=("a",), concurrencies=(100,), modes=("closed",))
     assert ready.warmed == ["a"]
     assert len(ready.measured) == 2
+
+
+def test_a_proof_outlives_runs_that_need_less(ready: Bench) -> None:
+    """And stays the proof of the run that gave it."""
+    for concurrency in (1000, 100, 100, 1000):
+        ready.run(servers=("a",), concurrencies=(concurrency,), modes=("closed",))
+        ready.lab.system.elapsed_s += DEMAND_AGE_S
+    assert ready.warmed == ["a"]
+    last = (ready.place.results / "latest" / "trials.jsonl").read_text()
+    assert f'"run": "{ready.run_dir.name}"' in last.partition('"warmth"')[2]
+    assert '"run"' not in (ready.run_dir / "trials.jsonl").read_text().partition('"warmth"')[2]
+
+
+def test_the_end_of_a_cold_warm_up_is_no_light_load(ready: Bench) -> None:
+    cold = Warmth(False, WARM.cycles, "not steady within 60 s: x")
+    seen: list[object] = []
+
+    def warm(plan: TrialPlan, *given: object) -> Warmth:
+        ready.warmed.append(plan.server)
+        if len(ready.warmed) == 1:
+            prove_warm(plan, *given)  # type: ignore[arg-type]
+            return cold
+        return WARM
+
+    def light_load(*given: object) -> None:
+        seen.append(given[-1])
+
+    ready.warm, ready.light_load = warm, light_load  # type: ignore[method-assign]
+    ready.run(servers=("a",), modes=("closed",), concurrencies=(200,))
+    assert ready.warmed == ["a", "a"]
+    assert seen == [None]
 
 
 def test_the_end_of_a_warm_up_is_the_light_load(ready: Bench) -> None:

@@ -86,6 +86,7 @@ class Loop:
 
     def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
         tools = self.tools
+        attend(tools.stack)
         for problem in tools.conditions.restore():
             warn(tools.console, problem)
         common = self.preparation.common if self.preparation else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,7 @@ from lab.load.warm import last_cycles
 from lab.model import AS_IT_IS, Demand, Experiment, TrialPlan, Warmth
 from lab.report.progress import Trials
 from lab.store import warm_jvms
+from lab.store.records import read_object
 from lab.system.conditions import at_start
 
 # A JVM is warmed up with the load it will have, but with at most this many connections.
@@ -63,10 +65,11 @@ class MeasuredOnce:
             else:
                 edges: list[Counters] = []
                 warm = self.tools.stages.warm
-                self._warm[key] = warm(plan, connections, *common, progress, edges.append)
-                # The last cycles were steady, so they are a light load as well.
-                if connections == light_connections(plan, self._most(plan)):
-                    self._seen[key] = last_cycles(edges)
+                proof = warm(plan, connections, *common, progress, edges.append)
+                self._warm[key] = proof
+                # Its last cycles are a light load as well.
+                of_light = connections == light_connections(plan, self._most(plan))
+                self._seen[key] = last_cycles(edges) if of_light and not proof.cold else None
         return self._warm[key]
 
     def _to_warm(self, plan: TrialPlan) -> int:
@@ -84,24 +87,33 @@ class MeasuredOnce:
         self.progress.phase(plan, f"{what}, {elapsed_s:.0f} s")
 
     def _knew(self, plan: TrialPlan, key: Jvm) -> bool:
-        """Whether a run before this one has proven the JVM warm with as many connections. Its
-        demand counts for DEMAND_AGE_S, if load, settings and the way to the downstream are the
-        same."""
-        server, started_ms, route = key
-        if self._proofs is None or started_ms is None or self._tries[key]:
-            return False
-        known = warm_jvms.find(self._proofs, server, started_ms, route)
-        if known is None or known.connections < self._to_warm(plan):
+        """Whether a run before this one has proven the JVM warm with as many connections."""
+        known = self._known(key)
+        if known is None or known.connections < self._to_warm(plan) or self._tries[key]:
             return False
         self._warm[key] = known.warmth
-        age_s = (self.tools.system.now() - known.at).total_seconds()
-        same_load = (known.engine, known.connections) == (plan.engine, self._to_warm(plan))
-        if known.demand is not None and same_load and 0 <= age_s <= DEMAND_AGE_S:
-            now = self.tools.stack.snapshot(server)
-            if not any(between_snapshots(known.server_then, now)):
-                self._demands[key] = known.demand
-        self.progress.say(f"{server} {route}: its JVM was proven warm in {known.run}")
+        if self._still_costs(known.cost, plan) and known.cost.demand is not None:
+            self._demands[key] = known.cost.demand
+        self.progress.say(f"{plan.server} {plan.route}: proven warm in {known.warmth.run}")
         return True
+
+    def _known(self, key: Jvm) -> warm_jvms.WarmJvm | None:
+        server, started_ms, route = key
+        if self._proofs is None or started_ms is None:
+            return None
+        return warm_jvms.find(self._proofs, server, started_ms, route)
+
+    def _still_costs(self, cost: warm_jvms.Cost, plan: TrialPlan) -> bool:
+        """Whether a request costs as much now: measured not long ago, under the same load, and
+        nothing has changed that is recorded of server, way to the downstream and machine."""
+        age_s = (self.tools.system.now() - cost.at).total_seconds()
+        connections = light_connections(plan, self._most(plan))
+        return (
+            0 <= age_s <= DEMAND_AGE_S
+            and (cost.engine, cost.connections) == (plan.engine, connections)
+            and cost.host == read_object(self.tools.place.host_file)
+            and not any(between_snapshots(cost.server, self.tools.stack.snapshot(plan.server)))
+        )
 
     def demand(self, plan: TrialPlan, key: Jvm, engine: Engine, warmth: Warmth) -> Demand | None:
         """The cost of a request; None if the JVM is cold. A failed measurement is repeated under
@@ -127,24 +139,28 @@ class MeasuredOnce:
         return tools.stages.demand(*common, self._seen.pop(key, None))
 
     def _remember(self, plan: TrialPlan, key: Jvm, warmth: Warmth, demand: Demand | None) -> None:
-        """For the runs after this one, if it is a JVM that they will find."""
+        """For the runs after this one, if it is a JVM that they will find. A proof of an earlier
+        run stays as it is."""
         server, started_ms, route = key
         path = self._proofs
         if path is None or started_ms is None or at_start(plan.condition) != AS_IT_IS:
             return
-        known = warm_jvms.WarmJvm(
-            server=server,
-            started_ms=started_ms,
-            route=route,
-            connections=self._to_warm(plan),
-            run=self.run_dir.name,
+        connections, known = self._to_warm(plan), self._known(key)
+        if warmth.run is None:
+            warmth = dataclasses.replace(warmth, run=self.run_dir.name)
+        elif known is not None:
+            connections = known.connections
+        cost = warm_jvms.Cost(
             at=self.tools.system.now(),
-            warmth=warmth,
             engine=plan.engine,
+            connections=light_connections(plan, self._most(plan)),
+            server=self.tools.stack.snapshot(server),
+            host=read_object(self.tools.place.host_file),
             demand=demand,
-            server_then=self.tools.stack.snapshot(server),
         )
-        warm_jvms.remember(path, known)
+        warm_jvms.remember(
+            path, warm_jvms.WarmJvm(server, started_ms, route, connections, warmth, cost)
+        )
 
     @property
     def _proofs(self) -> Path | None:

@@ -191,13 +191,15 @@ class Warmth:
     """Whether the JVM was proven warm on a route before a trial, with every cycle.
 
     `provable` False: nothing tells (a foreign service without a JMX exporter). The service was
-    loaded for a fixed time, which proves nothing, and `problem` says why.
+    loaded for a fixed time, which proves nothing, and `problem` says why. `run`: the earlier run
+    that proved it, on the same JVM; None: the trial's own run did.
     """
 
     steady: bool
     cycles: tuple[WarmCycle, ...]
     problem: str | None = None
     provable: bool = True
+    run: str | None = None
 
     @property
     def cold(self) -> bool:

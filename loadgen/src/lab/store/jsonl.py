@@ -58,6 +58,7 @@ def _warmth(warmth: Warmth) -> dict[str, Any]:
     return {
         "steady": warmth.steady,
         **({} if warmth.provable else {"provable": False}),
+        **({} if warmth.run is None else {"run": warmth.run}),
         "problem": warmth.problem,
         "cycles": len(warmth.cycles),
         "seconds": last.at_s if last else None,

@@ -7,30 +7,40 @@ file only spares time: one that is missing or cannot be read is as good as an em
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from lab.model import Demand, Snapshot, Warmth
+from lab.model import Demand, Json, Snapshot, Warmth
 from lab.store.records import UNREADABLE, from_json, write_json
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a request cost at a time, None where it could not be told: under a closed load of
+    `connections` by `engine`, with the server as it was read back and the machine as make found it.
+    """
+
+    at: datetime
+    engine: str
+    connections: int
+    server: Snapshot
+    host: Mapping[str, Json]
+    demand: Demand | None
+
+
+@dataclass(frozen=True, slots=True)
 class WarmJvm:
-    """The JVM of `server` that started at `started_ms`, proven warm on `route` by `run` under a
-    load of `connections`. `demand` is what a request cost then, with `engine` and as `server_then`
-    was read back; None: unknown."""
+    """The JVM of `server` that started at `started_ms`, proven warm on `route` under a load of
+    `connections`; the warmth names the run. `cost` is the newest one."""
 
     server: str
     started_ms: int
     route: str
     connections: int
-    run: str
-    at: datetime
     warmth: Warmth
-    engine: str
-    demand: Demand | None
-    server_then: Snapshot
+    cost: Cost
 
 
 def find(path: Path, server: str, started_ms: int, route: str) -> WarmJvm | None:
@@ -54,8 +64,13 @@ def _key(jvm: WarmJvm) -> tuple[str, int, str]:
     return jvm.server, jvm.started_ms, jvm.route
 
 
-def _all(path: Path) -> list[WarmJvm]:
+def _all(path: Path) -> Iterator[WarmJvm]:
     try:
-        return [from_json(WarmJvm, one) for one in json.loads(path.read_text())]
+        found = json.loads(path.read_text())
     except UNREADABLE:
-        return []
+        return
+    for one in found if isinstance(found, list) else []:
+        try:
+            yield from_json(WarmJvm, one)
+        except UNREADABLE:
+            continue

@@ -43,7 +43,7 @@ class Agent:
 
     def attend(self, *servers: str) -> None:
         """Tell the agent which servers are measured, so that Prometheus looks rarely at the others;
-        it forgets by itself after ATTENTION_S."""
+        none: no longer any. It forgets by itself after ATTENTION_S."""
         told = {"servers": servers, "expires_s": ATTENTION_S}
         self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
 

@@ -22,8 +22,8 @@ POLL_S = 0.5
 
 
 def attend(stack: Stack, *servers: str) -> None:
-    """From now on these are the servers that are measured. Without an agent Prometheus goes on as
-    it did; what it did not see of a trial is told of that trial."""
+    """From now on these are the servers that are measured; none: nothing is. Without an agent
+    Prometheus goes on as it did; what it did not see of a trial is told of that trial."""
     with suppress(LabUnreachable):
         stack.agent.attend(*servers)
 

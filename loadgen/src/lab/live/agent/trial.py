@@ -83,8 +83,8 @@ def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], float]:
     """The servers, and for how many seconds the attention lasts, from the JSON of
     ``PUT /attention``. Raises WordError."""
     servers = body.get("servers")
-    if not isinstance(servers, list) or not 0 < len(servers) <= MOST_ATTENDED:
-        raise WordError(f"servers={servers!r}: allowed 1..{MOST_ATTENDED} names")
+    if not isinstance(servers, list) or len(servers) > MOST_ATTENDED:
+        raise WordError(f"servers={servers!r}: allowed a list of at most {MOST_ATTENDED} names")
     for server in servers:
         if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
             raise WordError(f"servers: {server!r}: allowed text of 1..{LONGEST_TEXT} characters")
