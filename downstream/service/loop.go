@@ -209,6 +209,9 @@ func (l *loop) serve(c *connection) {
 			if !c.readable {
 				break
 			}
+			// What is kept may not stay in the buffer that is read into.
+			c.in = append(c.in[:0], data...)
+			data = c.in
 			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
 			switch {
 			case err == unix.EINTR:
@@ -226,8 +229,8 @@ func (l *loop) serve(c *connection) {
 				if len(data) == 0 {
 					data = l.buffer[:read]
 				} else {
-					c.in = append(append(c.in[:0], data...), l.buffer[:read]...)
-					data = c.in
+					data = append(data, l.buffer[:read]...)
+					c.in = data
 				}
 			}
 			continue

@@ -3,6 +3,7 @@ package service
 
 import (
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,26 @@ func TestTheLagIsWhatClientsWaitBeyondTheDelay(t *testing.T) {
 		unknown := time.Duration(min(one.connections, turn)) * one.look
 		if lag > waited || lag < waited-unknown-10*one.look {
 			t.Errorf("%s: clients waited %v, lag %v", one.name, waited, lag)
+		}
+	}
+}
+
+// The loop reads 64 KiB at once. A body about as long, with its head, takes two reads.
+func TestABodyAcrossTwoReadsStaysWhole(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nContent-Length: 00000\r\n\r\n"
+	for _, length := range []int{
+		readBytes - len(head) - 1, readBytes - len(head), readBytes - len(head) + 1, 65_500, bodyBytes - 1, bodyBytes,
+	} {
+		request := strings.Replace(head, "00000", strconv.Itoa(length), 1) + strings.Repeat("a", length)
+		c := newClients(t, 1, 0, time.Microsecond)
+		for fd := range c.asked {
+			// The next request follows in the same bytes.
+			c.ask(fd, request+"GET /health HTTP/1.1\r\n\r\n")
+		}
+		c.until(1)
+		c.told()
+		if got, want := c.answers.String(), with(onlyGet, "")+with(healthy, ""); got != want {
+			t.Errorf("a body of %d bytes: %q", length, got)
 		}
 	}
 }
