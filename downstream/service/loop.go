@@ -18,8 +18,8 @@ const (
 	sweepInterval = time.Second
 	// acceptPause is how long nothing is accepted after the limit on open files was met.
 	acceptPause = 100 * time.Millisecond
-	// turn is how many of a kind (events, due answers, new connections) are handled before the next
-	// kind gets its turn.
+	// turn is how many due answers, or new connections, are handled before the next kind gets its turn,
+	// and how many events are taken at once.
 	turn = 128
 	// longestNap is how long a loop with waiting requests sleeps at most. After 10 ms Go takes the
 	// loop's processor for others, and its watcher (sysmon) then looks 50,000 times a second for more.
@@ -45,6 +45,8 @@ type loop struct {
 	// connections are found by their descriptors.
 	connections []*connection
 	waiting     waiting
+	// woke is when the round began. What it reads counts as there since then.
+	woke time.Duration
 	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
 	sweepAt, acceptAt time.Duration
 }
@@ -66,6 +68,8 @@ type connection struct {
 	// due is when out may be written, place where in the heap it stands: -1 is nowhere.
 	due   time.Duration
 	place int
+	// unread is how long the round had lasted when the request was read: part of its lag, not of its delay.
+	unread time.Duration
 	// used is when something was last read or written.
 	used time.Duration
 	// readable is whether a read may find something, hungUp whether the end follows, ended whether it came.
@@ -97,8 +101,37 @@ func (l *loop) add(fd int, events uint32) error {
 func (l *loop) run() {
 	defer l.close()
 	for {
-		told := l.sleep()
-		l.mu.Lock()
+		waits := l.round()
+		if stop := l.traffic.stop.Load(); stop == stopAtOnce || stop == stopWhenAnswered && !waits {
+			return
+		}
+	}
+}
+
+// round sleeps until there is something to do, and does it. It is true if a request waits.
+func (l *loop) round() bool {
+	told := l.sleep()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.woke = l.traffic.clock()
+	l.read(told)
+	l.answerDue()
+	now := l.traffic.clock()
+	if l.acceptAt <= now {
+		l.accept(now)
+	}
+	if l.sweepAt <= now {
+		l.sweep(now)
+	}
+	return l.waiting.Len() > 0
+}
+
+// read handles everything that there is to read, the events that came first. Only then are answers
+// written: were requests left in their sockets, the time that they stand there would be in no lag.
+// The kernel tells of each socket before it tells of one again. So after as many events as there are
+// connections the round goes on, even where clients are quicker than the loop.
+func (l *loop) read(told int) {
+	for seen := told; ; seen += told {
 		for _, event := range l.events[:told] {
 			switch fd := int(event.Fd); fd {
 			case l.wake:
@@ -108,19 +141,11 @@ func (l *loop) run() {
 				l.happened(fd, event.Events)
 			}
 		}
-		l.answerDue()
-		now := l.traffic.clock()
-		if l.acceptAt <= now {
-			l.accept(now)
-		}
-		if l.sweepAt <= now {
-			l.sweep(now)
-		}
-		waits := l.waiting.Len() > 0
-		l.mu.Unlock()
-		if stop := l.traffic.stop.Load(); stop == stopAtOnce || stop == stopWhenAnswered && !waits {
+		if told < len(l.events) || seen >= len(l.connections) {
 			return
 		}
+		none := time.Duration(0)
+		told = wait(l.poll, l.events[:], &none)
 	}
 }
 
@@ -184,6 +209,9 @@ func (l *loop) serve(c *connection) {
 			if !c.readable {
 				break
 			}
+			// What is kept may not stay in the buffer that is read into.
+			c.in = append(c.in[:0], data...)
+			data = c.in
 			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
 			switch {
 			case err == unix.EINTR:
@@ -201,8 +229,8 @@ func (l *loop) serve(c *connection) {
 				if len(data) == 0 {
 					data = l.buffer[:read]
 				} else {
-					c.in = append(append(c.in[:0], data...), l.buffer[:read]...)
-					data = c.in
+					data = append(data, l.buffer[:read]...)
+					c.in = data
 				}
 			}
 			continue
@@ -211,7 +239,8 @@ func (l *loop) serve(c *connection) {
 		c.out, c.closes, c.continued = given.bytes, given.closes, given.interim
 		if given.delayed {
 			l.counted.inFlight++
-			c.due = l.traffic.clock() + given.delay
+			now := l.traffic.clock()
+			c.due, c.unread = now+given.delay, now-l.woke
 			heap.Push(&l.waiting, c)
 		} else if !l.write(c) {
 			return
@@ -238,7 +267,7 @@ func (l *loop) answerDue() {
 		heap.Pop(&l.waiting)
 		l.counted.inFlight--
 		l.counted.answered++
-		l.counted.lag.add(late)
+		l.counted.lag.add(c.unread + late)
 		if l.write(c) {
 			l.serve(c)
 		}

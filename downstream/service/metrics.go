@@ -19,7 +19,7 @@ var (
 	acceptedTotal = prometheus.NewDesc("lab_downstream_accepted_connections_total",
 		"Connections of the traffic port that were accepted, those of health checks included.", nil, nil)
 	lagSeconds = prometheus.NewDesc("lab_downstream_lag_seconds",
-		"Time by which answers were later than their request's arrival plus the delay.", nil, nil)
+		"Time by which answers were later than the delay after the begin of the round that read their request.", nil, nil)
 )
 
 // lagBuckets are finer than the lab's latency buckets: a lag of a few milliseconds already says that

@@ -1,0 +1,166 @@
+// Tests of one event loop, without its thread: the test calls its rounds.
+package service
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clients ask one loop over socket pairs. They see an answer and ask again whenever the loop looks at the
+// clock, and each look takes a fixed time. So nothing depends on the machine.
+type clients struct {
+	t                *testing.T
+	loop             *loop
+	delay, now, look time.Duration
+	poll             int
+	// asked is when each connection asked last, toAsk how many requests are left, got how many answers
+	// came, waited the sum of what they took beyond the delay.
+	asked      map[int]time.Duration
+	toAsk, got int
+	waited     time.Duration
+	answers    strings.Builder
+}
+
+// newClients has so many of them connected. They ask again as long as toAsk is left.
+func newClients(t *testing.T, connections int, delay, look time.Duration) *clients {
+	t.Helper()
+	c := &clients{t: t, look: look, delay: delay, asked: map[int]time.Duration{}}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	traffic, err := NewTraffic(listener.(*net.TCPListener), NewDelay(delay), c.told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(traffic.release)
+	if c.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(c.poll) })
+	c.loop = traffic.loops[0]
+	for range connections {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(pair[0]) })
+		if err := c.loop.add(pair[1], unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP); err != nil {
+			t.Fatal(err)
+		}
+		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(pair[0])}
+		if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, pair[0], &event); err != nil {
+			t.Fatal(err)
+		}
+		c.asked[pair[0]] = 0
+	}
+	return c
+}
+
+func (c *clients) ask(fd int, request string) {
+	if n, err := unix.Write(fd, []byte(request)); n != len(request) {
+		c.t.Fatal(n, err)
+	}
+	c.asked[fd] = c.now
+}
+
+// told is the loop's clock.
+func (c *clients) told() time.Duration {
+	c.now += c.look
+	var events [64]unix.EpollEvent
+	var into [4096]byte
+	for none := time.Duration(0); ; none = 0 {
+		count := wait(c.poll, events[:], &none)
+		for _, event := range events[:count] {
+			fd := int(event.Fd)
+			n, err := unix.Read(fd, into[:])
+			if n <= 0 {
+				c.t.Fatal(n, err)
+			}
+			c.answers.Write(into[:n])
+			c.got++
+			c.waited += c.now - c.asked[fd] - c.delay
+			if c.toAsk > 0 {
+				c.toAsk--
+				c.ask(fd, "GET / HTTP/1.1\r\n\r\n")
+			}
+		}
+		if count == 0 {
+			return c.now
+		}
+	}
+}
+
+// until has the loop go round until so many answers came. It lets time pass where the loop would sleep.
+func (c *clients) until(answers int) {
+	c.t.Helper()
+	for rounds := 0; c.got < answers; rounds++ {
+		if rounds > 100*answers {
+			c.t.Fatalf("%d answers of %d", c.got, answers)
+		}
+		if l := c.loop; l.waiting.Len() == len(c.asked) {
+			c.now = max(c.now, l.waiting[0].due)
+		}
+		c.loop.traffic.wake()
+		c.loop.round()
+	}
+}
+
+// What clients wait beyond the delay is told, of however many of them, and nothing more.
+func TestTheLagIsWhatClientsWaitBeyondTheDelay(t *testing.T) {
+	for _, one := range []struct {
+		name                 string
+		connections, answers int
+		look                 time.Duration
+		least, most          time.Duration
+	}{
+		{"light load", 1, 200, 10 * time.Microsecond, 0, 100 * time.Microsecond},
+		{"a burst", 2000, 2000, 10 * time.Microsecond, 10 * time.Millisecond, 100 * time.Millisecond},
+		{"overload", 100, 2000, 200 * time.Microsecond, 20 * time.Millisecond, 100 * time.Millisecond},
+		{"overload of more than a turn", 400, 8000, 100 * time.Microsecond, 80 * time.Millisecond, 300 * time.Millisecond},
+		{"overload of many turns", 2000, 20_000, 20 * time.Microsecond, 80 * time.Millisecond, 300 * time.Millisecond},
+	} {
+		c := newClients(t, one.connections, 50*time.Millisecond, one.look)
+		c.toAsk = one.answers - one.connections
+		for fd := range c.asked {
+			c.ask(fd, "GET / HTTP/1.1\r\n\r\n")
+		}
+		c.until(one.answers)
+		waited := c.waited / time.Duration(c.got)
+		lag := c.loop.counted.lag.sum / time.Duration(c.loop.counted.answered)
+		t.Logf("%s: clients waited %v, lag %v", one.name, waited, lag)
+		if waited < one.least || waited > one.most {
+			t.Errorf("%s: clients waited %v: not the case that is meant", one.name, waited)
+		}
+		// What asks while a turn of answers is written, two looks each, is not known of until after it.
+		unknown := time.Duration(min(one.connections, turn)) * one.look
+		if lag > waited || lag < waited-unknown-10*one.look {
+			t.Errorf("%s: clients waited %v, lag %v", one.name, waited, lag)
+		}
+	}
+}
+
+// The loop reads 64 KiB at once. A body about as long, with its head, takes two reads.
+func TestABodyAcrossTwoReadsStaysWhole(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nContent-Length: 00000\r\n\r\n"
+	for _, length := range []int{
+		readBytes - len(head) - 1, readBytes - len(head), readBytes - len(head) + 1, 65_500, bodyBytes - 1, bodyBytes,
+	} {
+		request := strings.Replace(head, "00000", strconv.Itoa(length), 1) + strings.Repeat("a", length)
+		c := newClients(t, 1, 0, time.Microsecond)
+		for fd := range c.asked {
+			// The next request follows in the same bytes.
+			c.ask(fd, request+"GET /health HTTP/1.1\r\n\r\n")
+		}
+		c.until(1)
+		c.told()
+		if got, want := c.answers.String(), with(onlyGet, "")+with(healthy, ""); got != want {
+			t.Errorf("a body of %d bytes: %q", length, got)
+		}
+	}
+}
