@@ -160,5 +160,5 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     # In the end nobody is there to answer: what is asked then is for test_conditions.
     condition = Condition(host={"SERVER_BACKLOG": "1"})
     ready.run(**planted(condition, condition, AS_IT_IS))
-    assert seen == [(50, 1001), (200, 1002)]
+    assert seen == [(80, 1001), (200, 1002)]
     assert asked == ["SERVER=a\nSERVER_BACKLOG=1\n", "SERVER=a\n"]

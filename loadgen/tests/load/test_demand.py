@@ -27,7 +27,8 @@ def lab(lab: FakeLab) -> FakeLab:
 
 def measured(lab: FakeLab, raw: Path, route: str = "/downstream") -> Demand | None:
     of = dataclasses.replace(plan("open"), concurrency=20, route=route)
-    return measure_demand(of, 20, lab.engine, lab.stack, lab.system, raw, 4)
+    connections = light_connections(of, 20)
+    return measure_demand(of, connections, lab.engine, lab.stack, lab.system, raw, 4)
 
 
 def test_what_a_request_costs_leaves_out_what_the_idle_lab_costs(lab: FakeLab, raw: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_load_that_was_there_already_is_not_made_again(lab: FakeLab, raw: Path
     work = lab.stack.management.work("a", "/downstream")
     before = dataclasses.replace(work, requests=1000.0)
     seen = (Counters(-4.0, None, 0.6, 1.0, before), Counters(0.0, None, 3.0, 1.0, work))
-    demand = measure_demand(of, 20, lab.engine, lab.stack, lab.system, raw, 4, seen)
+    demand = measure_demand(of, 200, lab.engine, lab.stack, lab.system, raw, 4, seen)
     # 2.4 CPU seconds, of which 0.4 are the idle lab's.
     assert demand == Demand(200, 2000, pytest.approx(0.001), None)  # type: ignore[arg-type]
     assert lab.system.processes == []

@@ -68,19 +68,31 @@ class MeasuredOnce:
                 proof = warm(plan, connections, *common, progress, edges.append)
                 self._warm[key] = proof
                 # Its last cycles are a light load as well.
-                of_light = connections == light_connections(plan, self._most(plan))
+                of_light = connections == self._light(plan)
                 self._seen[key] = last_cycles(edges) if of_light and not proof.cold else None
         return self._warm[key]
 
     def _to_warm(self, plan: TrialPlan) -> int:
         """With how many connections the plan's JVM is warmed up."""
+        most = min(self._most(plan), WARM_CONNECTIONS)
+        return self._limited(plan) or (
+            most if self.experiment.target else max(most, self._light(plan))
+        )
+
+    def _light(self, plan: TrialPlan) -> int:
+        """With how many connections the cost of a request is measured; of a target, with at most so
+        many."""
         most = self._most(plan)
-        if self.experiment.target:
-            return min(most, WARM_CONNECTIONS)
-        limited = kind_of(self.experiment).most_to_warm
-        if limited is not None and at_start(plan.condition) != AS_IT_IS:
-            return min(plan.concurrency, limited)
-        return max(min(most, WARM_CONNECTIONS), light_connections(plan, most))
+        return self._limited(plan) or (
+            most if self.experiment.target else light_connections(plan, most)
+        )
+
+    def _limited(self, plan: TrialPlan) -> int | None:
+        """The connections that a JVM surely holds which starts with too little; None for others."""
+        most = kind_of(self.experiment).most_to_warm
+        if most is None or at_start(plan.condition) == AS_IT_IS:
+            return None
+        return min(plan.concurrency, most)
 
     def _say(self, plan: TrialPlan, elapsed_s: float) -> None:
         what = "warming up" if self.experiment.target else "warming up its JVM"
@@ -107,10 +119,9 @@ class MeasuredOnce:
         """Whether a request costs as much now: measured not long ago, under the same load, and
         nothing has changed that is recorded of server, way to the downstream and machine."""
         age_s = (self.tools.system.now() - cost.at).total_seconds()
-        connections = light_connections(plan, self._most(plan))
         return (
             0 <= age_s <= DEMAND_AGE_S
-            and (cost.engine, cost.connections) == (plan.engine, connections)
+            and (cost.engine, cost.connections) == (plan.engine, self._light(plan))
             and cost.host == read_object(self.tools.place.host_file)
             and not any(between_snapshots(cost.server, self.tools.stack.snapshot(plan.server)))
         )
@@ -132,8 +143,8 @@ class MeasuredOnce:
 
     def _measured(self, plan: TrialPlan, key: Jvm, engine: Engine) -> Demand | None:
         self.progress.phase(plan, "light load")
-        tools, most, raw = self.tools, self._most(plan), self.run_dir / "light-load"
-        common = (plan, most, engine, tools.stack, tools.system, raw, self.cores)
+        tools, raw = self.tools, self.run_dir / "light-load"
+        common = (plan, self._light(plan), engine, tools.stack, tools.system, raw, self.cores)
         if self.experiment.target:
             return tools.stages.demand_of_foreign(*common)
         return tools.stages.demand(*common, self._seen.pop(key, None))
@@ -153,7 +164,7 @@ class MeasuredOnce:
         cost = warm_jvms.Cost(
             at=self.tools.system.now(),
             engine=plan.engine,
-            connections=light_connections(plan, self._most(plan)),
+            connections=self._light(plan),
             server=self.tools.stack.snapshot(server),
             host=read_object(self.tools.place.host_file),
             demand=demand,

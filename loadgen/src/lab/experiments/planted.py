@@ -26,7 +26,7 @@ UNIT = "share named right"
 # How long the extra connections last, in the middle of the window.
 PEAK_S = 2
 # A JVM that a planted bottleneck gives too little for its load surely holds so many connections.
-WARM_CONNECTIONS = 50
+WARM_CONNECTIONS = 80
 # The setting by which the user picks some of the cases.
 PICKED = "case"
 

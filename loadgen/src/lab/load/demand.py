@@ -62,7 +62,7 @@ def light_connections(plan: TrialPlan, most: int) -> int:
 
 def measure_demand(
     plan: TrialPlan,
-    most: int,
+    connections: int,
     engine: Engine,
     stack: Stack,
     system: System,
@@ -70,18 +70,16 @@ def measure_demand(
     host_cores: int | None,
     seen: tuple[Counters, Counters] | None = None,
 ) -> Demand | None:
-    """The cost of a request under a closed load of light_connections on the plan's route.
+    """The cost of a request under a closed load of so many connections on the plan's route.
 
-    `most` is how many connections the run's largest load on this server has. `seen` are the
-    counters at both edges of just that load, on a warm JVM: as a rule the end of the warm-up. None:
-    the load is made here, for LIGHT_S. Either way the lab also idles for IDLE_S. `raw` is a folder
-    for the engine's files; it is gone afterwards. `host_cores` is how many CPUs the machine has,
-    None where nobody knows. Returns when the server has answered every request. None where the
-    server does not tell, its JVM restarted, the load ended by itself, too little was answered, or
-    too much failed. Raises EngineError where the engine cannot be started, and Interrupted. The
-    engine is ended in any case.
+    `seen` are the counters at both edges of just that load, on a warm JVM: as a rule the end of the
+    warm-up. None: the load is made here, for LIGHT_S. Either way the lab also idles for IDLE_S.
+    `raw` is a folder for the engine's files; it is gone afterwards. `host_cores` is how many CPUs
+    the machine has, None where nobody knows. Returns when the server has answered every request.
+    None where the server does not tell, its JVM restarted, the load ended by itself, too little was
+    answered, or too much failed. Raises EngineError where the engine cannot be started, and
+    Interrupted. The engine is ended in any case.
     """
-    connections = light_connections(plan, most)
     try:
         first = read_counters(plan, stack, system)
         system.sleep(IDLE_S)
@@ -117,7 +115,7 @@ def _light_load(
 
 def demand_of_foreign(
     plan: TrialPlan,
-    most: int,  # noqa: ARG001 - what measure_demand needs
+    most: int,
     engine: Engine,
     stack: Stack,
     system: System,
@@ -127,10 +125,10 @@ def demand_of_foreign(
     """As measure_demand, for a service that is not the lab's.
 
     The engine counts the answers. Nobody knows whether the service waits, so the load has no more
-    connections than the trial, even if later trials have more (`most`). Before that, a single
+    connections than the trial, even where there are more (`most`). Before that, a single
     connection, which waits for no other, measures R0: the mean, as N = X·R holds for means.
     """
-    connections = min(plan.concurrency, LIGHT_CONNECTIONS)
+    connections = min(plan.concurrency, LIGHT_CONNECTIONS, most)
 
     def read() -> CpuTimes:
         return CpuTimes(system.monotonic(), system.host_cpu(), _cpu_s(plan.server, stack))
