@@ -92,6 +92,7 @@ def test_a_run_of_fresh_jvms_goes_on_without_the_knob_it_began_with(ready: Bench
             lambda r, lab: r.on(cpusets={"loadgen": "", "toxiproxy": "1", "downstream": "0"}),
             "CPU set of toxiproxy",
         ),
+        (lambda r, lab: r.on(toxiproxy_gomaxprocs="1"), "TOXIPROXY_GOMAXPROCS changed since it"),
         (
             lambda r, lab: r.on(images={**IMAGES, "x/toxiproxy:2": {"id": "2"}}),
             "image of toxiproxy",
@@ -112,7 +113,9 @@ def test_a_run_does_not_go_on_in_another_lab(
     assert ready.csv == before
 
 
-@pytest.mark.parametrize("fact", ["commit", "commit_dirty", "kernel", "cpusets", "images"])
+@pytest.mark.parametrize(
+    "fact", ["commit", "commit_dirty", "kernel", "cpusets", "images", "toxiproxy_gomaxprocs"]
+)
 def test_a_run_does_not_go_on_where_neither_lab_recorded_a_fact(ready: Bench, fact: str) -> None:
     ready.on(**{fact: None})
     ready.interrupt()

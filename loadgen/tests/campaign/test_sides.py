@@ -186,7 +186,7 @@ def test_other_limits_are_refused_unless_compared_on_purpose(results: Path, name
     assert any(note.startswith("compared across limits on purpose") for note in notes)
 
 
-@pytest.mark.parametrize("part", ["loadgen", "toxiproxy", "downstream"])
+@pytest.mark.parametrize("part", ["loadgen", "toxiproxy", "downstream", "observation"])
 def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
     results: Path, part: str
 ) -> None:
@@ -197,6 +197,15 @@ def test_other_cpus_of_what_is_around_the_servers_are_other_limits(
     said = refused(results)
     assert f"differ in limits: CPU set of {part} is {was} in {ONE}, 1 in {TWO}" in said
     assert compared(results, ACROSS="limits").comparisons
+
+
+def test_another_runtime_of_toxiproxy_is_another_limit(results: Path) -> None:
+    write_manifest(results, TWO, host={**HOST, "toxiproxy_gomaxprocs": "1"})
+    said = f"differ in limits: TOXIPROXY_GOMAXPROCS is all in {ONE}, 1 in {TWO}"
+    assert said in refused(results)
+    older = {name: fact for name, fact in HOST.items() if name != "toxiproxy_gomaxprocs"}
+    write_manifest(results, TWO, host=older)
+    assert f"TOXIPROXY_GOMAXPROCS is all in {ONE}, not recorded in {TWO}" in refused(results)
 
 
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:

@@ -297,6 +297,21 @@ def test_a_window_that_was_made_longer_is_one_load() -> None:
     assert (cell.tries_a.again, cell.tries_b.again) == (1, 1)
 
 
+def test_a_launch_that_was_measured_again_before_its_load_got_a_longer_window_counts() -> None:
+    """A's launch 1 was lost and A's launch 2 was measured again, both by accident, before launch 3
+    showed that the window is too short. They have no trial in the longer one."""
+    values = (*STEADY, *STEADY)
+    longer = [dataclasses.replace(one, duration_s=34) for one in tried(values, [], [])]
+    short = [dataclasses.replace(one, duration_s=15) for one in tried(values, [2], [1])]
+    third = dataclasses.replace(short[3], valid=False)
+    again = dataclasses.replace(longer[2], trial=f"{third.trial}-again")
+    a = [*short[:3], third, again, *longer[3:]]
+    [cell] = compare(a, longer, "a", "b").cells
+    assert cell.cell.duration_s == 34
+    assert (cell.tries_a.launches, cell.tries_a.again, cell.tries_a.lost) == (12, 2, 1)
+    assert (cell.tries_b.launches, cell.tries_b.again, cell.tries_b.lost) == (12, 0, 0)
+
+
 def test_a_cell_without_a_valid_trial_has_no_answer() -> None:
     a = [dataclasses.replace(one, valid=False) for one in side(STEADY)]
     [rps] = compare(a, side(STEADY), "a", "b").cells
@@ -442,6 +457,16 @@ def test_open_and_closed_stand_side_by_side_per_lane() -> None:
     # A second rate at the same concurrency: its closed load stands beside the first.
     assert (faster.offered_rps, faster.closed_rps, faster.bound_rps) == (900, None, 900.0)
     assert (faster.open_rps, faster.valid, faster.trials) == (None, 0, 1)
+
+
+def test_each_mode_has_its_own_cpu_time_per_request() -> None:
+    rows = [
+        *(row(server="x", cpu_server_us=value) for value in (70.0, 71.0, 75.0)),
+        row(server="x", cpu_server_us=9.0, valid=False),
+        *(row("open", server="x", cpu_server_us=value) for value in (130.0, 133.0, 134.0)),
+    ]
+    [load] = loads(rows)
+    assert (load.closed_cpu.cpu_server_us, load.open_cpu.cpu_server_us) == (71.0, 133.0)
 
 
 def counted(rps: float, ok: int, **changes: object) -> list[Row]:

@@ -162,13 +162,40 @@ def test_the_load_before_the_window_is_not_in_its_rate() -> None:
         ((999.0, 1005.0, 1011.0), (5.0, 0.4, 0.8)),  # or before the first.
         ((1001.0, 1003.0, 1007.0, 1011.0), (0.0, 0.4, 0.8, 1.2)),  # Began in it.
         ((997.0, 999.0, 1003.0, 1009.0), (0.0, 0.4, 0.8, 1.2)),  # Ended in it.
-        ((998.0, 1000.0, 1012.0), (0.0, 0.2, 1.4)),  # Has no sample in it.
+        ((998.0, 1000.0, 1012.0), (0.0, 0.2, 1.4)),  # Has no sample in it,
+        ((998.05, 1000.05, 1010.05), (0.0, 0.2, 1.2)),  # one just after its start,
+        ((999.0, 1004.9, 1011.0), (0.0, 0.59, 1.2)),  # or none in its second half.
+        ((991.0, 1009.0, 1011.0), (0.0, 1.8, 2.0)),  # Half of what the last one tells was before.
     ],
 )
 def test_a_window_that_was_not_seen_whole_is_unknown(
     times: tuple[float, ...], values: tuple[float, ...]
 ) -> None:
     assert server(times, values) is None
+
+
+@pytest.mark.parametrize(
+    ("length", "first", "known"),
+    [
+        (3.0, 0.05, True),
+        (3.0, 0.9, True),
+        (3.0, 1.1, False),  # The next one is after the window,
+        (3.0, 1.5, False),
+        (3.0, 1.9, True),  # and this one tells of more than half of it.
+        *((length, first, True) for length in (4.0, 5.0) for first in (0.05, 1.0, 1.95)),
+    ],
+)
+def test_a_short_window_needs_samples_that_tell_of_half_of_it(
+    length: float, first: float, known: bool
+) -> None:
+    """Samples every two seconds, as Prometheus takes them, of 1.5 CPUs from the start on."""
+    times = tuple(OPENS + first + at for at in range(-4, 9, 2))
+    used_s = tuple(1.5 * max(0.0, at - OPENS) for at in times)
+    one = Series({"__name__": USED}, times, used_s)
+    rate = Observation((OPENS, OPENS + length), (one,)).rate(USED)
+    assert (rate is not None) == known
+    if rate is not None:
+        assert 0.75 <= rate <= 1.5 + 1e-9
 
 
 def test_a_container_that_began_again_outside_the_window_is_known() -> None:

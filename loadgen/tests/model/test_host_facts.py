@@ -12,6 +12,8 @@ nofile 20000
 cpuset LOADGEN 0-1
 cpuset TOXIPROXY 2
 cpuset DOWNSTREAM
+cpuset OBSERVATION 3
+toxiproxy_gomaxprocs 2
 cpu_sets auto
 image prom/prometheus:v2 {"id": "sha256:1", "digests": [], "built_from": "packages"}
 """
@@ -28,7 +30,8 @@ def test_the_facts_as_a_manifest_has_them() -> None:
         "cores": 2,
         "compose_version": "2.26.1",
         "nofile": 20000,
-        "cpusets": {"loadgen": "0-1", "toxiproxy": "2", "downstream": ""},
+        "cpusets": {"loadgen": "0-1", "toxiproxy": "2", "downstream": "", "observation": "3"},
+        "toxiproxy_gomaxprocs": "2",
         "cpu_sets": "auto",
         "images": {
             "prom/prometheus:v2": {"id": "sha256:1", "digests": [], "built_from": "packages"}
@@ -37,6 +40,8 @@ def test_the_facts_as_a_manifest_has_them() -> None:
 
 
 def test_a_clean_checkout_and_control_characters() -> None:
-    facts = host_facts(["commit unknown", "cpu_model a\tb\x1bc"])
+    facts = host_facts(["commit unknown", "cpu_model a\tb\x1bc", "toxiproxy_gomaxprocs "])
+    # Told, but not limited: that is another fact than one that nobody told.
+    assert facts["toxiproxy_gomaxprocs"] == ""
     assert facts["commit_dirty"] is False
     assert facts["cpu_model"] == "abc"

@@ -543,15 +543,21 @@ def test_a_trial_tells_who_spent_its_cpu_time_and_what_the_parts_do_not_explain(
     assert f"server 100, proxy 60, downstream 40, generator 30, {told} host CPU" in text
 
 
-def test_both_reports_split_the_cpu_time_of_each_load(run_dir: Path) -> None:
+def test_both_reports_split_the_cpu_time_of_each_load_and_mode(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     known = dataclasses.replace(judged_row("r", record), **SPLIT, valid=True)
     twice = dataclasses.replace(known, trial="05-a", cpu_server_us=150.0, cpu_proxy_us=None)
     bad = dataclasses.replace(known, trial="07-a", cpu_server_us=900.0, valid=False)
-    of = content(run_dir, rows=(known, twice, bad))
-    cells = ["100", "a", "125", "138", "60", "40", "30", "8.2"]
-    assert f"| {' | '.join(cells)} |" in markdown.text(of)
-    assert " ".join(cells) in Page(html(of, (), (), (), ())).text
+    load = {"mode": "open", "offered_rps": 450}
+    opened = dataclasses.replace(known, trial="08-a", cpu_server_us=200.0, **load)
+    of = content(run_dir, rows=(known, twice, bad, opened))
+    report, page = markdown.text(of), Page(html(of, (), (), (), ())).text
+    for cells in (
+        ["100", "–", "closed", "a", "125", "138", "60", "40", "30", "8.2"],
+        ["100", "450", "open", "a", "200", "138", "60", "40", "30", "8.2"],
+    ):
+        assert f"| {' | '.join(cells)} |" in report
+        assert " ".join(cells) in page
     without = content(run_dir, rows=(judged_row("r", record),))
     assert "its CPU µs" in markdown.text(without)
     nothing = dataclasses.replace(judged_row("r", record), cpu_generator_us=None)

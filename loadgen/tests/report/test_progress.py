@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.model import NONE, STRONG, UNKNOWN
+from lab.model import NONE, STRONG, UNKNOWN, WEAK
 from lab.report.progress import Trials
 from support.fakes import plan
 from support.planned import row
@@ -27,7 +27,13 @@ from support.planned import row
             "open",
             {"p95_ms": 24_000.0, "bottleneck": NONE, "strength": STRONG},
             "fixed-pool open CONC=100: 981 req/s of at most 1000, p95 24.0s, "
-            "nothing limits but the load",
+            "nothing limits but the load (strong evidence)",
+        ),
+        (
+            "closed",
+            {"bottleneck": NONE, "strength": WEAK},
+            "fixed-pool closed CONC=100: 981 req/s of at most 1000, raw p95 2142 ms, "
+            "nothing limits but the load (weak evidence)",
         ),
         (
             "closed",

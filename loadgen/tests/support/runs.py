@@ -17,7 +17,9 @@ IMAGES: dict[str, Json] = {
 }
 HOST: dict[str, Json] = {
     "cpu_model": "Abacus", "cores": 2, "memory_bytes": 2**33, "kernel": "6.1",
-    "docker_version": "26.1", "cpusets": {"loadgen": "", "toxiproxy": "", "downstream": "0"},
+    "docker_version": "26.1",
+    "cpusets": {"loadgen": "", "toxiproxy": "", "downstream": "0", "observation": ""},
+    "toxiproxy_gomaxprocs": "",
     "images": {**IMAGES, "ghcr.io/x/toxiproxy:2": {"id": "sha256:t"}},
 }  # fmt: skip
 # What make writes about the host and the code on it.

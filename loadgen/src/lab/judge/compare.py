@@ -162,15 +162,7 @@ def compare(
     rows_a, rows_b = without_shorter(rows_a), without_shorter(rows_b)
     shared = _shared(rows_a, rows_b)
     family = family or Family(len(shared))
-    compared = (
-        compare_cell(
-            [row for row in rows_a if Cell.of(row) == cell],
-            [row for row in rows_b if Cell.of(row) == cell],
-            cell,
-            family,
-        )
-        for cell in shared
-    )
+    compared = (compare_cell(rows_a, rows_b, cell, family) for cell in shared)
     return Comparison(
         a=a,
         b=b,
@@ -200,7 +192,9 @@ def metrics(cell: Cell) -> tuple[Metric, Metric]:
 def compare_cell(
     rows_a: Sequence[Row], rows_b: Sequence[Row], cell: Cell, family: Family
 ) -> CellComparison:
-    """The one answer of a cell, from all its rows."""
+    """The one answer of a cell, from all rows of both sides."""
+    tries_a, tries_b = Tries.of(rows_a, cell), Tries.of(rows_b, cell)
+    rows_a, rows_b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
     metric, p95 = metrics(cell)
     no_p95 = ""
     if cell.mode == "open":
@@ -227,7 +221,6 @@ def compare_cell(
         answer, why = answer_of(
             ratio, higher_is_better=metric == "goodput_rps", paired=paired, family=family
         )
-    tries_a, tries_b = Tries.of(rows_a), Tries.of(rows_b)
     if answer != "inconclusive" and abs(tries_a.share - tries_b.share) > UNEVEN:
         answer, why = (
             "inconclusive",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
@@ -92,18 +92,22 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """The launches of one side at one load: `lost` have no valid trial, and `again` have none that
-    was valid at its first try."""
+    """The launches of one side at one load, of whatever length its windows are: `lost` have no
+    valid trial, and `again` have none that was valid at its first try."""
 
     launches: int
     again: int
     lost: int
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Tries:
-        """Those of one side's rows at one load."""
+    def of(cls, rows: Sequence[Row], cell: Cell) -> Tries:
+        """Those of one side's rows at a cell's load. A trial that was repeated already is not
+        measured again in a longer window: its launch is in the shorter cell only."""
+        load = replace(cell, duration_s=None)
         at_first: dict[tuple[str, str | None, int], list[bool]] = {}
         for row in rows:
+            if replace(Cell.of(row), duration_s=None) != load:
+                continue
             tries = at_first.setdefault((row.run, row.arm, row.launch), [])
             if row.valid:
                 tries.append(not row.trial.endswith(AGAIN))
@@ -138,8 +142,8 @@ class Load:
     Medians are over launches, of valid trials only; None without any. `…_rps` are goodput.
     Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
-    runs, None where no trial could tell. `cpu` are medians of the valid trials of both modes: CPU
-    time per answered request by part. `valid` of `trials` are valid."""
+    runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
+    trials of a mode: CPU time per answered request by part. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -154,7 +158,8 @@ class Load:
     open_raw_p95_ms: MedianOf | None
     errors: int | None
     error_share: float
-    cpu: CpuSplit
+    closed_cpu: CpuSplit
+    open_cpu: CpuSplit
     valid: int
     trials: int
 
@@ -201,16 +206,18 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         open_raw_p95_ms=median_per_launch(opened, "raw_p95_ms"),
         errors=sum(errors) if errors else None,
         error_share=most_errors(both),
-        cpu=_cpu([row for row in both if row.valid]),
+        closed_cpu=_cpu(closed),
+        open_cpu=_cpu(opened),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
 
 
 def _cpu(rows: Sequence[Row]) -> CpuSplit:
-    """The medians of the trials in which a part is known."""
+    """The medians of the valid trials in which a part is known."""
     medians = {}
     for name in CpuSplit.columns():
-        known = [value for row in rows if (value := getattr(row, name)) is not None]
+        values = (getattr(row, name) for row in rows if row.valid)
+        known = [value for value in values if value is not None]
         medians[name] = statistics.median(known) if known else None
     return CpuSplit(**medians)

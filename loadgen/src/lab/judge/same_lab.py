@@ -71,8 +71,10 @@ def between_labs(
     recorded = (name for lab in (was, now) for name in lab.limits if lab.limits[name] is not None)
     for name in sorted({*limits, *recorded}):
         yield from _differs("limits", name, was.limits.get(name), now.limits.get(name))
-    for name in PARTS:
+    for name in (*PARTS, "observation"):
         yield from _differs("limits", f"CPU set of {name}", _cpus(was, name), _cpus(now, name))
+    runtimes = (_or_all(lab.host.get("toxiproxy_gomaxprocs")) for lab in (was, now))
+    yield from _differs("limits", "TOXIPROXY_GOMAXPROCS", *runtimes)
     before, after = image_ids(was), image_ids(now)
     for name in dict.fromkeys(images):
         yield from _differs("images", name, before.get(name), after.get(name))
@@ -142,8 +144,12 @@ def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Differ
 def _cpus(lab: Lab, part: str) -> str | None:
     """The CPUs a part may use; None where they were not recorded."""
     sets = lab.host.get("cpusets")
-    given = sets.get(part) if isinstance(sets, Mapping) else None
-    return None if given is None else str(given) or "all"
+    return _or_all(sets.get(part) if isinstance(sets, Mapping) else None)
+
+
+def _or_all(cpus: Json) -> str | None:
+    """The CPUs as they were given; nothing given is all of them."""
+    return None if cpus is None else str(cpus) or "all"
 
 
 def _commits(was: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[Difference]:

@@ -86,7 +86,11 @@ class Observation:
         The first sample after the window already tells of other work. So the rate up to the last
         sample in the window is taken to hold until its end, but for no more than that next sample
         has. None where there is no such counter in the window, where one of them began, ended or
-        began again in it, and where one has no sample in it.
+        began again in it, and where the samples of one tell of less than half of it.
+
+        At the window's start a counter is assumed to rise evenly from the sample before it to the
+        one after it. The share of that time which lies before the start is the share of the first
+        rise that another load before the window hides: so much of it does not count as told of.
         """
         rates = [
             self._rate(series)
@@ -166,6 +170,10 @@ class Observation:
         if any(now < before for before, now in pairwise(around)):
             return None
         seen_s, left_s = times[last] - opens, closes - times[last]
+        first = bisect_right(times, opens)
+        before_s, after_s = opens - times[first - 1], times[first] - opens
+        if seen_s - after_s * before_s / (before_s + after_s) < (closes - opens) / 2:
+            return None
         risen = values[last] - _at(times, values, opens)
         if left_s > 0:
             risen += min(risen * left_s / seen_s, values[last + 1] - values[last])

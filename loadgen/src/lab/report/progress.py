@@ -142,11 +142,11 @@ def _ended(row: Row) -> str:
         end = "invalid"
     elif row.bottleneck in (None, UNKNOWN):
         end = "what limits is unknown"
-    elif row.bottleneck == NONE:
-        end = "nothing limits but the load"
     else:
+        none = row.bottleneck == NONE
+        end = "nothing limits but the load" if none else f"limit: {row.bottleneck}"
         evidence = strength_text(row.strength or "")
-        end = f"limit: {row.bottleneck}{f' ({evidence})' if evidence else ''}"
+        end += f" ({evidence})" if evidence else ""
     return f"{lane(row)} {row.mode} CONC={row.concurrency}: {rates}, {p95}, {end}"
 
 

@@ -169,24 +169,33 @@ def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str,
 
 
 CPU_LEGEND = (
-    "CPU time in the measured window, in µs per answered request: medians of valid trials. around "
-    "the server: the four columns after it. generator: the load engine's process. observation: "
-    "Prometheus, cAdvisor, Grafana, the agent and the driver."
+    "CPU time in the measured window, in µs per answered request: medians of the valid "
+    "trials of one mode. around the server: the four columns after it. generator: the load "
+    "engine's process. observation: Prometheus, cAdvisor, Grafana, the agent and the driver."
 )
 
 
 def cpu_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The header and the rows of the table of CPU time per request: one for each load of which any
-    part is known. Route and engine as in `loads_table`."""
+    """The header and the rows of the table of CPU time per request: one for each load and
+    mode of which any part is known. Route and engine as in `loads_table`."""
     routes = len({load.route for load in loads}) > 1
     engines = len({load.engine for load in loads}) > 1
-    rates = any(load.offered_rps is not None for load in loads)
+    parts = [
+        (load, mode, offered, cpu)
+        for load in loads
+        for mode, offered, cpu in (
+            ("closed", None, load.closed_cpu),
+            ("open", load.offered_rps, load.open_cpu),
+        )
+        if cpu != CpuSplit()
+    ]
+    rates = any(offered is not None for _, _, offered, _ in parts)
     header = (
         *(("route",) if routes else ()),
         *(("engine",) if engines else ()),
         "connections",
         *(("offered/s",) if rates else ()),
-        *("server", "its CPU µs", "around the server"),
+        *("mode", "server", "its CPU µs", "around the server"),
         *("proxy", "downstream", "generator", "observation"),
     )
     rows = [
@@ -194,14 +203,14 @@ def cpu_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str, .
             *((load.route,) if routes else ()),
             *((load.engine,) if engines else ()),
             str(load.concurrency),
-            *((NOTHING if load.offered_rps is None else str(load.offered_rps),) if rates else ()),
+            *((NOTHING if offered is None else str(offered),) if rates else ()),
+            mode,
             load.lane,
-            *map(microseconds, (load.cpu.cpu_server_us, around_server_us(load.cpu))),
-            *map(microseconds, (load.cpu.cpu_proxy_us, load.cpu.cpu_downstream_us)),
-            *map(microseconds, (load.cpu.cpu_generator_us, load.cpu.cpu_observation_us)),
+            *map(microseconds, (cpu.cpu_server_us, around_server_us(cpu))),
+            *map(microseconds, (cpu.cpu_proxy_us, cpu.cpu_downstream_us)),
+            *map(microseconds, (cpu.cpu_generator_us, cpu.cpu_observation_us)),
         )
-        for load in loads
-        if load.cpu != CpuSplit()
+        for load, mode, offered, cpu in parts
     ]
     return header, rows
 

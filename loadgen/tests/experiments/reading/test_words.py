@@ -125,10 +125,16 @@ def test_words_of_make_are_read_and_settings_of_the_lab_are_left_out() -> None:
 
 def test_settings_that_nothing_reads_back_are_kept_and_no_secret_is() -> None:
     environ = {
-        "LAB_WORDS": "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0",
-        "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD",
+        "LAB_WORDS": "CONC=200 NOFILE=300 GRAFANA_ADMIN_PASSWORD=x LOOPS=4 LOADGEN_CPUSET=0 "
+        "TOXIPROXY_GOMAXPROCS=2",
+        "LAB_SETTING_NAMES": "NOFILE LOADGEN_CPUSET LOOPS GRAFANA_ADMIN_PASSWORD "
+        "TOXIPROXY_GOMAXPROCS",
     }
-    assert given_settings(environ) == ("NOFILE=300", "LOADGEN_CPUSET=0")
+    assert given_settings(environ) == (
+        "NOFILE=300",
+        "LOADGEN_CPUSET=0",
+        "TOXIPROXY_GOMAXPROCS=2",
+    )
     assert given_settings({}) == ()
 
 
