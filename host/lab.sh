@@ -83,25 +83,34 @@ cpu_list() {
     END {printf "%s%s", first, first == last ? "" : "-" last}'
 }
 
-# The CPU sets that the lab chooses, "NAME=SET" a line: the servers get half of 8 CPUs or more, generator
-# and agent a quarter, all others the rest. These get the first CPUs, which serve most interrupts. Nothing
-# where the user named a set, and where nobody can tell which CPUs the engine may use.
-auto_cpu_sets() {
-  local name count quarter cpus=()
-  case $(setting CPU_SETS) in
-    off) return 0 ;;
-    auto | "") ;;
-    *) fail "CPU_SETS=$(setting CPU_SETS): allowed are auto and off" ;;
-  esac
+# pinnable_cpus: how many CPUs an engine has that can keep containers to some of them; nothing where it
+# cannot, where they are fewer than 8, and where the user named a set.
+pinnable_cpus() {
+  local name told
   for name in "${cpu_sets[@]}"; do
     if [[ -n ${!name+given} || -n $(setting "$name") ]]; then return 0; fi
   done
-  count=$(docker info --format '{{.NCPU}}' 2>/dev/null) || true
-  if ! [[ $count =~ ^[0-9]+$ ]] || ((count < 8)); then return 0; fi
+  told=$(docker info --format '{{.CPUSet}} {{.NCPU}}' 2>/dev/null) || true
+  if [[ $told =~ ^true\ ([0-9]+)$ ]] && ((BASH_REMATCH[1] >= 8)); then printf '%s' "${BASH_REMATCH[1]}"; fi
+}
+
+# The CPU sets that the lab chooses, "NAME=SET" a line: generator and agent get a quarter, all others but
+# the servers another, the servers the rest. The others get the first CPUs, which serve most interrupts. A
+# quarter is an even number, so that it ends with a core of two CPUs. Nothing where `pinnable_cpus` says
+# nothing, and where nobody can tell which CPUs the engine may use.
+auto_cpu_sets() {
+  local name count quarter cpus=()
+  case $(setting CPU_SETS) in
+    off | "") return 0 ;;
+    auto) ;;
+    *) fail "CPU_SETS=$(setting CPU_SETS): allowed are auto and off" ;;
+  esac
+  count=$(pinnable_cpus)
+  if [[ -z $count ]]; then return 0; fi
   # shellcheck disable=SC2207  # numbers
   cpus=($(engine_cpus "$count"))
   if ((${#cpus[@]} != count)); then return 0; fi
-  quarter=$((count / 4))
+  quarter=$((count / 8 * 2))
   for name in TOXIPROXY DOWNSTREAM OBSERVATION; do
     printf '%s_CPUSET=%s\n' "$name" "$(cpu_list "${cpus[@]:0:quarter}")"
   done
@@ -115,9 +124,14 @@ own_cpu_sets() { grep -q '^SERVER_CPUSET=' "$state/env" 2>/dev/null; }
 # cpu_set NAME: what Compose is told: an empty word wins over .env, too.
 cpu_set() { if own_cpu_sets; then read_off "$1"; else printf '%s' "${!1-$(setting "$1")}"; fi; }
 
+# What there is to say of CPU sets: those that the lab chose, or that it could. Else nothing.
 cpu_sets_text() {
-  printf 'CPU sets: servers %s, generator and agent %s, all others %s (CPU_SETS=off undoes it)' \
-    "$(cpu_set SERVER_CPUSET)" "$(cpu_set LOADGEN_CPUSET)" "$(cpu_set TOXIPROXY_CPUSET)"
+  if own_cpu_sets; then
+    printf 'CPU sets: servers %s, generator and agent %s, all others %s (CPU_SETS=off undoes it)' \
+      "$(cpu_set SERVER_CPUSET)" "$(cpu_set LOADGEN_CPUSET)" "$(cpu_set TOXIPROXY_CPUSET)"
+  elif [[ $(setting CPU_SETS) != auto && -n $(pinnable_cpus) ]]; then
+    printf 'CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own (untried)'
+  fi
 }
 
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
@@ -317,6 +331,8 @@ tell_facts() {
     "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
     "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
   printf '\ncompose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
+  # Empty: all CPUs that it may use.
+  printf 'toxiproxy_gomaxprocs %s\n' "$(read_off TOXIPROXY_GOMAXPROCS)"
   for name in LOADGEN TOXIPROXY DOWNSTREAM OBSERVATION; do
     printf 'cpuset %s %s\n' "$name" "$(cpu_set "${name}_CPUSET")"
   done
@@ -349,7 +365,7 @@ step() {
 }
 
 where() {
-  local profiles password=$state/grafana-password
+  local profiles sets password=$state/grafana-password
   profiles=$(read_off COMPOSE_PROFILES)
   printf 'lab: up. Control page http://localhost:%s' "$(setting LOADGEN_PORT)"
   if [[ $profiles == *grafana* ]]; then
@@ -361,7 +377,8 @@ where() {
     if [[ -n $(setting GRAFANA_ADMIN_PASSWORD) ]]; then password=GRAFANA_ADMIN_PASSWORD; fi
     printf 'lab: who edits dashboards logs in to Grafana as admin, with the password in %s\n' "$password"
   fi
-  if own_cpu_sets; then printf 'lab: %s\n' "$(cpu_sets_text)"; fi
+  sets=$(cpu_sets_text)
+  if [[ -n $sets ]]; then printf 'lab: %s\n' "$sets"; fi
 }
 
 is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
@@ -463,7 +480,7 @@ idle() {
 
 # In bash: it must tell what is missing before the driver's image exists.
 doctor() {
-  local bad=0 nofile wrk2
+  local bad=0 nofile sets wrk2
   ok() { printf 'ok    %s\n' "$*"; }
   warn() { printf 'warn  %s\n' "$*"; }
   wrong() { printf 'FAIL  %s\n' "$*"; bad=1; }
@@ -488,7 +505,8 @@ doctor() {
   if [[ $(docker info --format '{{.NCPU}}') -lt 4 ]]; then
     warn "fewer than 4 CPUs: generator, proxy, downstream and server share them; compare ratios within one run"
   fi
-  if own_cpu_sets; then ok "$(cpu_sets_text)"; fi
+  sets=$(cpu_sets_text)
+  if [[ -n $sets ]]; then ok "$sets"; fi
   wrk2=$(wrk2_source)
   case $wrk2 in
     wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;

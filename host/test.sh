@@ -32,7 +32,7 @@ ENV
   calls=$lab/calls
   : >"$calls"
   # FAKE_PULL: ok, refused (no registry), missing (registry without the image) or silent.
-  # FAKE_BUILD: ok, broken, or meet: that of jre and that of prometheus wait for each other. An image is there when there/<name> is.
+  # FAKE_BUILD: ok, broken, blocked until there is a file `go`, or meet: that of jre and that of prometheus wait for each other. An image is there when there/<name> is.
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
@@ -55,6 +55,7 @@ case "$1 ${2-}" in
       for _ in {1..200}; do [[ $(ls "$lab/met" | wc -l) == 2 ]] && break; sleep 0.1; done
       [[ $(ls "$lab/met" | wc -l) == 2 ]] || { echo "nobody came"; exit 1; }
     fi
+    if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..900}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
     [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
     touch "$(file "$2")" ;;
   "import "*) touch "$(file "${*: -1}")" ;;
@@ -175,6 +176,36 @@ check "a broken build fails and shows the end of its log" \
 fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=meet
 run "$lab/images/present.sh" jre prometheus
 check "images are built side by side" '[[ $status == 0 && $(built | wc -w) == 2 ]]'
+
+# blocking: present.sh, process $main, builds Go's image until there is a file `go`, and Toxiproxy's waits for that.
+blocking() {
+  fresh; debian_host; there debian:trixie-slim; mkdir "$lab/tmp"
+  FAKE_BUILD=blocked TMPDIR=$lab/tmp PATH="$lab/fake:/usr/bin:/bin" "$lab/images/present.sh" golang toxiproxy >"$lab/said" 2>&1 &
+  main=$!
+  # Toxiproxy's own lock, which it takes before it waits for the one of Go's.
+  while kill -0 "$main" 2>/dev/null && ! [[ -n $(built) && -e $(echo "$lab"/tmp/*/toxiproxy) ]]; do sleep 0.05; done
+  status=0
+}
+# living: the processes of that lab.
+living() { { find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$lab" 2>/dev/null || true; } | cut -d / -f 3; }
+# all_end: whether all end within 20 seconds. Those that do not are ended.
+all_end() {
+  local until=$((SECONDS + 20))
+  while ((SECONDS < until)); do [[ -n $(living) ]] || return 0; sleep 0.1; done
+  # shellcheck disable=SC2046 # numbers
+  kill -KILL $(living)
+  return 1
+}
+blocking
+# shellcheck disable=SC2034 # used by checks, as text
+before_it=$(living | wc -l)
+kill -TERM "$main"; wait "$main" || status=$?; out=$(<"$lab/said")
+check "ended by a signal it leaves no process behind, and no folder" \
+  'all_end && [[ $status == 143 && $before_it -ge 4 && -z $(ls "$lab/tmp") ]]'
+blocking
+kill -KILL "$main"; { wait "$main"; } 2>/dev/null || status=$?; out=$(<"$lab/said")
+rm -r "$lab"/tmp/*; touch "$lab/go"
+check "who waits for another ends when nobody is left to tell" 'all_end && [[ $status == 137 ]]'
 
 fresh; debian_host; fake mmdebstrap <<<'exit 1'
 run "$lab/images/present.sh"
@@ -371,7 +402,7 @@ at_rest "$parent"
 # --- lab.sh ready -----------------------------------------------------------------------
 # readied NAME=VALUE…: what `lab.sh ready` makes of these settings. The driver's image is there, and
 # answers FAKE_PLAN with the status FAKE_PLANNED (each a word a call, the last from then on). The engine
-# has FAKE_NCPU CPUs. With FAKE_CPUS (as `lscpu -p=CPU,CORE` tells them) it is a process of this machine.
+# has FAKE_NCPU CPUs, and can pin unless FAKE_CPUSET=false. With FAKE_CPUS (as `lscpu -p=CPU,CORE` tells them) it is a process of this machine.
 readied() {
   fresh
   fake pidof <<<'[[ -n ${FAKE_CPUS-} ]] && echo 4194305'
@@ -381,12 +412,14 @@ readied() {
   mkdir -p "$lab/prometheus"
   cp -R prometheus/servers "$lab/prometheus/"
   printf 'LAB_RESULTS_DIR=./results\nGRAFANA_ADMIN_PASSWORD=\n' >>"$lab/.env"
+  grep '^CPU_SETS=' .env >>"$lab/.env"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" >>"$lab/calls"
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
-  "info "*) [[ $* != *NCPU* ]] || echo "${FAKE_NCPU-}" ;;
+  "info "*)
+    if [[ $* == *.CPUSet*NCPU* ]]; then echo "${FAKE_CPUSET-true} ${FAKE_NCPU-}"; elif [[ $* == *NCPU* ]]; then echo "${FAKE_NCPU-}"; fi ;;
   "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
   "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
@@ -439,12 +472,12 @@ check "ready: wrong words of a first run are refused before the servers are buil
 readied NOFILE='300;x'
 check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
 for cpus in 1:1 2:1 3:2 4:2 64:32; do
-  readied FAKE_NCPU="${cpus%:*}" CPU_SETS=off
+  readied FAKE_NCPU="${cpus%:*}"
   check "ready: of ${cpus%:*} CPUs Toxiproxy runs on ${cpus#*:}" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS=${cpus#*:}" ]]'
 done
 readied TOXIPROXY_CPUSET=0-1 FAKE_NCPU=64
 check "ready: of a CPU set of its own Toxiproxy uses all" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" ]]'
-readied FAKE_NCPU=64
+readied FAKE_NCPU=64 CPU_SETS=auto
 check "ready: so it does of one that the lab chose" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" && $(grep -c TOXIPROXY_CPUSET=0-15 "$state/env") == 1 ]]'
 readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
 check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
@@ -459,6 +492,7 @@ check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PRO
 # --- lab.sh facts -------------------------------------------------------------------------
 readied
 printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
+printf 'TOXIPROXY_GOMAXPROCS=3\n' >>"$state/env"
 fake docker <<'FAKE'
 if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "some/image:1${COMPOSE_PROFILES//,/}"; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
 FAKE
@@ -466,6 +500,7 @@ LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
 check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
   '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
 printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
+check "facts: on how many CPUs Toxiproxy runs" '[[ $(<"$state/host.json") == *$'"'\ntoxiproxy_gomaxprocs 3\n'"'* ]]'
 COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
 check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
 
@@ -478,36 +513,43 @@ sets() (
   [[ $DOWNSTREAM_CPUSET$OBSERVATION_CPUSET == "$TOXIPROXY_CPUSET$TOXIPROXY_CPUSET" ]] && echo "$SERVER_CPUSET $LOADGEN_CPUSET $TOXIPROXY_CPUSET"
 )
 unpinned() { [[ $status == 0 && $(<"$state/env") != *CPUSET* ]]; }
-for machine in "8=4-7 2-3 0-1" "9=4-8 2-3 0-1" "16=8-15 4-7 0-3" "64=32-63 16-31 0-15"; do
-  readied FAKE_NCPU="${machine%%=*}"
-  check "CPU sets: of ${machine%%=*} CPUs the servers get half" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
+for machine in "8=4-7 2-3 0-1" "9=4-8 2-3 0-1" "12=4-11 2-3 0-1" "16=8-15 4-7 0-3" "20=8-19 4-7 0-3" "64=32-63 16-31 0-15"; do
+  readied FAKE_NCPU="${machine%%=*}" CPU_SETS=auto
+  check "CPU sets: of ${machine%%=*} CPUs the servers get half, the others an even number" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
 done
 for count in 2 4 7 ""; do
-  readied FAKE_NCPU="$count"
+  readied FAKE_NCPU="$count" CPU_SETS=auto
   check "CPU sets: none of '$count' CPUs" unpinned
 done
 cores=$(for cpu in 0 1 2 3 4 5 6 7; do echo "$cpu,$((cpu % 4))"; done)
-readied FAKE_NCPU=8 FAKE_CPUS="$cores" FAKE_ALLOWED=0-7
+readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=0-7
 check "CPU sets: no core is shared by two parts" '[[ $(sets) == "2-3,6-7 1,5 0,4" ]]'
+cores=$(for cpu in {0..11}; do echo "$cpu,$((cpu % 6))"; done)
+readied FAKE_NCPU=12 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=0-11
+check "CPU sets: nor where a quarter is an odd number" '[[ $(sets) == "2-5,8-11 1,7 0,6" ]]'
 cores=$(for cpu in {0..15}; do echo "$cpu,$cpu"; done)
-readied FAKE_NCPU=9 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+readied FAKE_NCPU=9 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
 check "CPU sets: only of CPUs that the engine may use" '[[ $(sets) == "7-10,15 5-6 1,4" ]]'
-readied FAKE_NCPU=10 FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
+readied FAKE_NCPU=10 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
 check "CPU sets: none where the engine tells another number" unpinned
-readied FAKE_NCPU=8 FAKE_CPUS=none FAKE_ALLOWED=0-7
+readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUS=none FAKE_ALLOWED=0-7
 check "CPU sets: none where nobody tells the CPUs" unpinned
+readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUSET=false
+check "CPU sets: none where the engine cannot pin" unpinned
+readied FAKE_NCPU=64
+check "CPU sets: none unless asked for" unpinned
 for word in CPU_SETS=off SERVER_CPUSET=0-3 SERVER_CPUSET= OBSERVATION_CPUSET=0; do
-  readied FAKE_NCPU=8 "$word"
+  readied FAKE_NCPU=8 CPU_SETS=auto "$word"
   check "CPU sets: none but the user's own after $word" unpinned
 done
 readied FAKE_NCPU=8 CPU_SETS=on
 check "CPU sets: auto or off" '[[ $status == 1 && $out == "lab: CPU_SETS=on: allowed are auto and off" && ! -e $state/env ]]'
 readied FAKE_NCPU=8
 printf 'TOXIPROXY_CPUSET=7\n' >>"$lab/.env"
-FAKE_NCPU=8 run "$lab/host/lab.sh" ready
+CPU_SETS=auto FAKE_NCPU=8 run "$lab/host/lab.sh" ready
 check "CPU sets: none but the user's own after one in .env" unpinned
 
-readied FAKE_NCPU=8
+readied FAKE_NCPU=8 CPU_SETS=auto
 run "$lab/host/lab.sh" where
 # shellcheck disable=SC2034 # used by checks, as text
 said="CPU sets: servers 4-7, generator and agent 2-3, all others 0-1 (CPU_SETS=off undoes it)"
@@ -520,9 +562,24 @@ FAKE
 run "$lab/host/lab.sh" facts
 check "CPU sets: a run records them" \
   '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 2-3\ncpuset TOXIPROXY 0-1\ncpuset DOWNSTREAM 0-1\ncpuset OBSERVATION 0-1\ncpu_sets auto'"'* ]]'
-readied FAKE_NCPU=2
-run "$lab/host/lab.sh" where
-check "CPU sets: without any nothing is said of them" '[[ $status == 0 && $out != *"CPU sets"* ]]'
+for machine in FAKE_NCPU=2 FAKE_NCPU=7 "FAKE_NCPU=8 FAKE_CPUSET=false" "FAKE_NCPU=8 SERVER_CPUSET=0-3"; do
+  # shellcheck disable=SC2086 # words
+  readied $machine
+  # shellcheck disable=SC2086 # words
+  run env $machine bash -c "'$lab/host/lab.sh' where && '$lab/host/lab.sh' doctor"
+  check "CPU sets: nothing is said of them with $machine" '[[ $out == *"lab: up."*"the lab is not up"* && $out != *"CPU sets"* ]]'
+done
+readied FAKE_NCPU=8
+# shellcheck disable=SC2034 # used by checks, as text
+said="CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own (untried)"
+FAKE_NCPU=8 run bash -c "'$lab/host/lab.sh' where && '$lab/host/lab.sh' doctor"
+check "CPU sets: on 8 CPUs make up and the doctor say how to have some" \
+  '[[ $(grep -c "CPU sets" <<<"$out") == 2 && $out == *"lab: $said"*"ok    $said"* ]]'
+
+# --- compose.yaml ---------------------------------------------------------------------------
+# shellcheck disable=SC2034 # used by checks, as text
+starts=$(sed -n 's/^ *start_period: *//p' compose.yaml)
+check "compose.yaml: a slow machine has 180 s until a health check counts, and no service less" '[[ $starts == 180s ]]'
 
 # --- Grafana's password -------------------------------------------------------------------
 # guarded WORD…: `lab.sh ready`, grafana-password.sh and `lab.sh where`, with Grafana's image there.

@@ -67,7 +67,13 @@ is_unreachable() {
 }
 
 # One process at a time does what has a NAME; the others wait for its end. Folders, as macOS has no flock.
-take() { while ! mkdir "$locks/$1" 2>/dev/null; do sleep 0.1; done; }
+# Without the folder of all of them there is nothing more to wait for.
+take() {
+  while ! mkdir "$locks/$1" 2>/dev/null; do
+    [[ -d $locks ]] || exit 1
+    sleep 0.1
+  done
+}
 give_back() { rmdir "$locks/$1"; }
 
 # pull IMAGE LOG: 0 when pulled; otherwise `why_not` says why. Of those who want something of a registry the
@@ -234,11 +240,14 @@ main() {
   printf 'images: %s of %s there\n' "$((${#images[@]} - absent))" "${#images[@]}"
   # Side by side: one downloads or unpacks while another compiles.
   locks=$(mktemp -d)
-  trap 'rm -rf "$locks"' EXIT
+  # Whatever ends this shell ends them, too: each is a process group, with its pull or build.
+  trap 'for pid in $(jobs -p); do kill -- "-$pid" 2>/dev/null || true; done; rm -rf "$locks"' EXIT
+  set -m
   for name in $names; do
-    ensure "$name" &
+    ensure "$name" </dev/null &
     pids+=($!)
   done
+  set +m
   for pid in "${pids[@]}"; do wait "$pid" || status=1; done
   return "$status"
 }
