@@ -98,6 +98,8 @@ pull() {
 # all the time it needs.
 start_pull() {
   local started=$SECONDS
+  # Before the first look at it: a word in the log of an earlier pull is none of this one.
+  : >"$2"
   docker pull "$1" >"$2" 2>&1 &
   pid=$!
   while kill -0 "$pid" 2>/dev/null; do
