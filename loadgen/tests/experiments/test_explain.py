@@ -16,10 +16,10 @@ from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
-from lab.model import AS_IT_IS, DAMAGED, Condition, Experiment, Finding, Row, TrialPlan, goodput
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import snapshot
-from support.planned import experiment, planner, row
+from support.planned import experiment, planner, row, with_damaged
 from support.runs import write_manifest
 
 SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
@@ -375,8 +375,7 @@ def test_a_damaged_trial_is_measured_again_in_its_place_and_stays_of_its_pair() 
     of = inquiry()
     rows = run(of)
     for at, one in enumerate(rows):
-        damaged = dataclasses.replace(one, valid=False, invalid_reasons=f"{DAMAGED}: trial.json: x")
-        left = [*rows[:at], damaged, *rows[at + 1 :]]
+        left = with_damaged(rows, at)
         plan = order_of(of).next(left)
         assert plan is not None
         assert (plan.trial, plan.repeats) == (f"{one.trial}-again", one.trial)

@@ -29,7 +29,7 @@ from lab.model import (
 )
 from lab.store.csv import REASON_SEPARATOR
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
-from support.planned import experiment, planner, row
+from support.planned import experiment, planner, row, with_damaged
 
 STRESS = Stress(Objective(500.0, 0.01), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 LATE_GENERATOR = "the generator was the limit"
@@ -468,8 +468,7 @@ def test_a_damaged_trial_is_measured_again_in_its_place() -> None:
     servers = {"a": holds(1650), "b": untold_once(1100, holds(2222))}
     rows = run(of, servers)
     for at, one in enumerate(rows):
-        damaged = dataclasses.replace(one, valid=False, invalid_reasons=f"{DAMAGED}: trial.json: x")
-        left = [*rows[:at], damaged, *rows[at + 1 :]]
+        left = with_damaged(rows, at)
         plan = order_of(of).next(left)
         assert plan is not None
         assert (plan.trial, plan.repeats) == (f"{one.trial}-again", one.trial)

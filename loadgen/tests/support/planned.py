@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.experiments.order import Design, Planner
 from lab.load.engines import Engine
-from lab.model import Experiment, Row, Snapshot, TrialPlan
+from lab.model import DAMAGED, Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
 from support.fakes import FakeEngine, snapshot
 
@@ -37,6 +37,12 @@ def row(plan: TrialPlan, **changes: Any) -> Row:
              "duration_s", "warmup_s", "launch", "arm")  # fmt: skip
     same = {name: getattr(plan, name) for name in known}
     return dataclasses.replace(whole, **{**same, **changes})
+
+
+def with_damaged(rows: Sequence[Row], at: int) -> list[Row]:
+    """The rows, but the raw data of this one is damaged."""
+    damaged = {"valid": False, "invalid_reasons": f"{DAMAGED}: trial.json: x"}
+    return [*rows[:at], dataclasses.replace(rows[at], **damaged), *rows[at + 1 :]]
 
 
 def planner(

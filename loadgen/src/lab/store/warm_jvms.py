@@ -18,8 +18,10 @@ from lab.store.records import UNREADABLE, from_json, write_json
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a request cost at a time, None where it could not be told: under a closed load of
-    `connections` by `engine`, with the server as it was read back and the machine as make found it.
+    """The cost of a request at one moment, under a closed load of `connections` by `engine`.
+
+    `server` was read back then, and `host` is the machine as make found it. `demand` is None where
+    nobody could tell it.
     """
 
     at: datetime
