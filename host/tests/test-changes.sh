@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# host/changes.sh: what is done of the requests of a driver, and put back.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+
+# --- changes.sh -----------------------------------------------------------------------
+
+changing
+ask SERVER=netty SERVER_CPUS=0.5
+check "changes: a CPU limit alone keeps the container" \
+  '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.5 id-of-netty,"* ]]'
+: >"$calls"
+ask SERVER=netty
+check "changes: no limit is a limit to all CPUs" '[[ $out == ok && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+: >"$calls"
+ask SERVER=netty "SERVER_JVM_FLAGS=-Xms64m -Xmx64m -XX:+UseG1GC" NOFILE=300 SERVER_CPUS=0.5
+check "changes: other settings take a new container, of this server only" \
+  '[[ $out == ok && $(<"$calls") == "docker compose up "*"--force-recreate --wait netty, cpus=0.5 nofile=300 flags=-Xms64m -Xmx64m -XX:+UseG1GC" ]]'
+: >"$calls"
+ask SERVER=netty "SERVER_JVM_FLAGS=-Xms64m -Xmx64m -XX:+UseG1GC" NOFILE=300
+check "changes: the CPU limit of such a container is lifted live" '[[ $out == ok && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
+: >"$calls"
+ask SERVER=generator GENERATOR_CPUS=0.05
+check "changes: the driver's own limit" '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
+: >"$calls"
+touch "$lab/x"
+refused() {
+  ask "$@"
+  check "changes: refused: $*" '[[ $out == "failed: "* && ! -s $calls ]]'
+}
+refused SERVER=netty 'NOFILE=300;x'
+refused SERVER=netty PATH=1
+refused SERVER=netty 'S.*=1'
+refused SERVER=grafana
+refused SERVER=netty SERVER=fixed-pool
+refused NOFILE=300 SERVER=netty
+refused rubbish
+refused ''
+refused SERVER=netty SERVER_JVM_FLAGS=-XX:OnError=sh
+refused SERVER=netty GENERATOR_CPUS=1
+refused SERVER=generator NOFILE=300
+refused SERVER=netty 'SERVER_MEMORY=$(id)'
+refused SERVER=netty NOFILE=300 x
+refused SERVER=netty NOFILE=300 x=1
+ln -s "$lab/x" "$lab/ask/900.request"
+sleep 0.5
+check "changes: a link is not a request" '[[ ! -e $lab/ask/900.answer && ! -s $calls ]]'
+rm "$lab/ask/900.request"
+touch "$lab/broken"
+ask SERVER=fixed-pool LOOPS=1
+check "changes: what the engine says, as one line" '[[ $out == '"'failed: container \"x\" is\unhealthy'"' ]]'
+rm "$lab/broken"
+: >"$calls"
+at_rest "$changes"
+check "changes: what a dead driver left is put back" \
+  '[[ $(count "^docker compose up") == 2 && $(grep -c "was left changed; its defaults are back" <<<"$out") == 2 ]]'
+
+changing
+ask SERVER=netty SERVER_BACKLOG=1
+ask SERVER=netty
+: >"$calls"
+at_rest "$parent"
+check "changes: it ends with the driver's script, and has nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$changes" 2>/dev/null'
+
+changing
+ask SERVER=netty SERVER_CPUS=0.05
+disown "$changes" "$parent"
+kill -KILL "$changes" "$parent"
+while kill -0 "$changes" 2>/dev/null; do sleep 0.01; done
+: >"$calls"
+run "$lab/host/changes.sh" put-back
+check "changes: what a killed host left is put back at the next start, once" \
+  '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && $out == *"netty was left changed; its defaults are back" && -z $(ls "$state/changed") ]]'
+changing
+ask SERVER=netty SERVER_CPUS=0.05
+: >"$calls"
+run "$lab/host/changes.sh" put-back
+check "changes: nothing is put back under a measurement" '[[ ! -s $calls && -z $out ]]'
+at_rest "$parent"
+
+finish

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# host/lab.sh idle and the Makefile: a measurement under way, and the words of a verb.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+
+# --- lab.sh idle -----------------------------------------------------------------------
+# locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each),
+# and what the lock answers each time it is asked, the last from then on.
+locked() {
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s\n' "$*" >>"$lab/calls"
+case $1 in
+  ps) if [[ $* == *"--filter volume=/lab/lock"* ]]; then printf '%s\n' "$FAKE_SEES"; fi ;;
+  exec)
+    answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
+    exit "${answers[asked - 1]:-${answers[-1]}}" ;;
+  inspect) echo "${FAKE_RUNNING:-true}" ;;
+  run) if [[ $* == *--interactive* ]]; then cat >/dev/null; fi ;;
+  wait) echo 7 ;;
+esac
+FAKE
+  export FAKE_SEES=$1 FAKE_LOCK="${*:2}"
+}
+# idle LINES STATUS…: what it says then.
+idle() {
+  fresh
+  locked "$@"
+  run "$lab/host/lab.sh" idle
+}
+# shellcheck disable=SC2034 # used by checks, as text
+under_way="lab: another measurement is under way; wait for its end"
+idle "" 0
+check "idle: neither lab nor driver, nothing measured, nothing asked" '[[ $status == 0 && -z $out && $(count exec) == 0 ]]'
+idle "loadgen agent" 0
+check "idle: nobody holds the lock" '[[ $status == 0 && -z $out && $(count "exec agent flock --shared .* /lab/lock true") == 1 ]]'
+idle "loadgen agent" 1
+check "idle: an agent that does not answer: nobody knows, so one line" '[[ $status == 1 && $out == "lab: the lab'"'"'s agent does not answer, "*"make down"* ]]'
+FAKE_RUNNING=false idle "driver ended" 1
+check "idle: a driver that ended meanwhile measures nothing" '[[ $status == 0 && -z $out ]]'
+idle "loadgen agent" 75
+check "idle: a measurement is under way: one line" '[[ $status == 1 && $out == "$under_way" ]]'
+idle "driver busy" 75
+check "idle: no lab, and yet a driver measures" '[[ $status == 1 && $out == "$under_way" && $(count "exec busy flock") == 1 ]]'
+idle $'driver busy\nloadgen agent' 0
+check "idle: the agent is asked before a driver" '[[ $status == 0 && $(count "exec agent") == 1 && $(count "exec busy") == 0 ]]'
+idle $'driver ended\nloadgen agent\ndriver busy' 1 75
+check "idle: a container that tells nothing is not the last word" '[[ $status == 1 && $out == "$under_way" && $(count exec) == 2 ]]'
+
+idle "loadgen agent" 75
+mkdir -p "$state" && printf 'NOFILE=300\n' >"$state/env"
+printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" >"$lab/images/present.sh"
+printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+run env NOFILE=9000 "$lab/host/lab.sh" ready
+check "ready: what a measurement's containers are made from stays" \
+  '[[ $status == 0 && $(<"$state/env") == NOFILE=300 && ! -e $state/allowed-changes ]]'
+
+# --- make: what changes containers, and a measurement beside it ----------------------------
+# making WORD…: make with these words, in a lab of fakes. making_ready: that lab.
+making_ready() {
+  fresh
+  cp Makefile "$lab/"
+  mkdir -p "$lab/prometheus" "$lab/servers"
+  touch "$lab/servers/jmx-exporter.yaml"
+  cp -R prometheus/servers "$lab/prometheus/"
+  printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+  printf '#!/bin/sh\n' | tee "$lab/host/engine.sh" "$lab/images/present.sh" >"$lab/host/grafana-password.sh"
+}
+making() { run env -u MAKEFLAGS -u MAKELEVEL make -C "$lab" "$@" </dev/null; }
+# made VERB STATUS…: the verb itself, where a driver runs and the lock answers so.
+made() {
+  making_ready
+  locked "driver other" "${@:2}"
+  making "$1"
+}
+made bench 75
+check "make bench: refused at once under a measurement" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose") == 0 && ! -e $state/env ]]'
+made executors 75
+check "make executors: refused at once" '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 0 ]]'
+made executors 0 75
+check "make executors: one that began during the build keeps its launcher" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 && $(count "docker compose rm") == 0 ]]'
+made executors 0 0 75
+check "make executors: refused by the lock itself, it does not take the launcher away" \
+  '[[ $status == 2 && $out != *"$under_way"* && $(count "docker compose run") == 1 && $(count "docker compose rm") == 0 ]]'
+made executors 0
+check "make executors: in the end its launcher is gone" '[[ $status == 2 && $(count "docker compose rm --stop --force executors") == 1 ]]'
+made up 0 75
+check "make up: a measurement that began during the build is left alone" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
+unset FAKE_SEES FAKE_LOCK
+
+# --- make: words ------------------------------------------------------------------------
+# No word of the command line is run, or loses a part on its way to the driver.
+making_ready
+for word in 'NAME=$(shell touch pwned)' 'NAME=${shell touch pwned}' 'NAME=`touch pwned`' 'TARGET=http://a/$(shell touch pwned)' \
+  "NAME='" 'NAME="' 'NAME=a\b' $'NAME=a\nb' 'SERVER_JVM_FLAGS=$$(touch pwned)'; do
+  making bench CONC=5 "$word"
+  check "make: refused: $word" \
+    '[[ $status == 2 && $(grep -vc "^make" <<<"$out") == 1 && $out == *"*** ${word%%=*}: allowed is a word without"* && ! -s $calls && ! -e $lab/pwned ]]'
+done
+fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+if [[ "$1 ${2-}" == "run --rm" ]]; then printf '%s\n' "$LAB_WORDS" >"$lab/words"; exit 2; fi
+FAKE
+for word in 'ROUTE=/block?wait_ms=100&x=1' 'SUSPECT=worker\ pool' 'TARGET=http://a:1/b?a=1&b=2' 'SERVER_JVM_FLAGS=-Xms1g\ -Xmx1g' \
+  'NAME=a(b),{c};<d>|e#f' 'SERVER='; do
+  rm -f "$lab/words"
+  # As make writes words down: a backslash before a blank is its own.
+  making bench "${word//\\/}"
+  check "make: handed on: $word" '[[ $(<"$lab/words") == "$word" ]]'
+done
+
+finish

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# images/present.sh: what is there, pulled, built or missing.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+
+# --- present.sh -----------------------------------------------------------------------
+fresh; everything; debian_host
+run "$lab/images/present.sh"
+check "everything there: one question to the engine, one line" \
+  '[[ $status == 0 && $(wc -l <"$calls") == 1 && $out == "images: all 10 there" ]]'
+
+fresh; debian_host; export FAKE_PULL=ok
+run "$lab/images/present.sh"
+check "what can be pulled is pulled, not built" \
+  '[[ $status == 0 && $(count "^docker pull") == 10 && -z $(built) && $(grep -c " pulled, " <<<"$out") == 10 ]]'
+
+fresh; debian_host
+run "$lab/images/present.sh"
+check "no registry: each registry is asked once" \
+  '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
+check "no registry: everything that can be is built, bases first" \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c " built from packages, " <<<"$out") == 7 ]] \
+    && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
+    && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
+check "no registry: an image that is not what its tag says tells what it is" \
+  '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
+check "no registry: the base comes from the mirrors this machine uses" \
+  '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
+check "no registry: one line each says what is missing and what is used instead" \
+  '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*oha is used instead" <<<"$out") == 1 ]]'
+check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
+: >"$calls"
+run "$lab/images/present.sh"
+check "the next run waits for no registry and builds nothing" \
+  '[[ $status == 0 && $(count "^docker pull") == 0 && -z $(built) && $out == "images: 8 of 10 there"* ]]'
+: >"$calls"
+run "$lab/images/present.sh" grafana
+check "naming an image asks its registry again" '[[ $status == 0 && $(count "^docker pull grafana") == 1 ]]'
+printf '%s docker.io\n%s ghcr.io\n' "$(($(date +%s) - 4000))" "$(($(date +%s) - 4000))" >"$lab/.lab/unreachable-registries"
+: >"$calls"
+run "$lab/images/present.sh"
+check "a registry is asked again after an hour" '[[ $(count "^docker pull") == 1 ]]'
+
+fresh; debian_host; export FAKE_PULL=silent PULL_DEADLINE_S=1
+run "$lab/images/present.sh" debian
+check "a registry that says nothing is given up at the deadline" \
+  '[[ $status == 0 && $out == *"debian:trixie-slim "*"built from packages"* && $(count "^docker import") == 1 ]]'
+unset PULL_DEADLINE_S
+
+fresh; debian_host; export FAKE_PULL=missing
+run "$lab/images/present.sh"
+check "a registry that lacks one image is asked for the next" '[[ $status == 0 && $(count "^docker pull") == 10 ]]'
+
+fresh; debian_host
+run "$lab/images/present.sh" cadvisor
+check "an image by name: what it builds on comes first" \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built) == "golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1" ]]'
+
+fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=broken
+run "$lab/images/present.sh" jre
+check "a broken build fails and shows the end of its log" \
+  '[[ $status == 1 && $out == *"neither pulled (docker.io cannot be reached) nor built"*"the last thing the build said"* ]]'
+
+fresh; debian_host; there debian:trixie-slim; export FAKE_BUILD=meet
+run "$lab/images/present.sh" jre prometheus
+check "images are built side by side" '[[ $status == 0 && $(built | wc -w) == 2 ]]'
+
+# blocking: present.sh, process $main, builds Go's image until there is a file `go`, and Toxiproxy's waits for that.
+blocking() {
+  fresh; debian_host; there debian:trixie-slim; mkdir "$lab/tmp"
+  FAKE_BUILD=blocked TMPDIR=$lab/tmp PATH="$lab/fake:/usr/bin:/bin" "$lab/images/present.sh" golang toxiproxy >"$lab/said" 2>&1 &
+  main=$!
+  # Toxiproxy's own lock, which it takes before it waits for the one of Go's.
+  while kill -0 "$main" 2>/dev/null && ! [[ -n $(built) && -e $(echo "$lab"/tmp/*/toxiproxy) ]]; do sleep 0.05; done
+  status=0
+}
+# living: the processes of that lab.
+living() { { find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$lab" 2>/dev/null || true; } | cut -d / -f 3; }
+# all_end: whether all end within 20 seconds. Those that do not are ended.
+all_end() {
+  local until=$((SECONDS + 20))
+  while ((SECONDS < until)); do [[ -n $(living) ]] || return 0; sleep 0.1; done
+  # shellcheck disable=SC2046 # numbers
+  kill -KILL $(living)
+  return 1
+}
+blocking
+# shellcheck disable=SC2034 # used by checks, as text
+before_it=$(living | wc -l)
+kill -TERM "$main"; wait "$main" || status=$?; out=$(<"$lab/said")
+check "ended by a signal it leaves no process behind, and no folder" \
+  'all_end && [[ $status == 143 && $before_it -ge 4 && -z $(ls "$lab/tmp") ]]'
+blocking
+kill -KILL "$main"; { wait "$main"; } 2>/dev/null || status=$?; out=$(<"$lab/said")
+rm -r "$lab"/tmp/*; touch "$lab/go"
+check "who waits for another ends when nobody is left to tell" 'all_end && [[ $status == 137 ]]'
+
+fresh; debian_host; fake mmdebstrap <<<'exit 1'
+run "$lab/images/present.sh"
+check "a base that cannot be built is tried once, and told once" \
+  '[[ $status == 1 && $(count "^apt-get indextargets.*Label: Debian$") == 2 && $(grep -c ABSENT <<<"$out") == 1 && -z $(built) ]]'
+
+fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
+run "$lab/images/present.sh" debian
+check "not root: one clear line" '[[ $status == 1 && $out == *"debian:trixie-slim can only be built by root"* ]]'
+
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7" "$lab/there/grafana_grafana_13.2.0"
+there my/wrk2:1
+WRK2_IMAGE=my/wrk2:1 COMPOSE_PROFILES=none run "$lab/images/present.sh"
+check "neither Nix nor Grafana is asked for where the settings do without them" \
+  '[[ $status == 0 && $out == "images: all 9 there" && $(count nixos) == 0 && $(count grafana) == 0 ]]'
+WRK2_IMAGE=my/wrk2:2 run "$lab/images/present.sh"
+check "a wrk2 image of the user's that cannot be had is an error" '[[ $status == 1 && $out == *"my/wrk2:2 "*ABSENT* ]]'
+
+fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
+run "$lab/images/present.sh"
+check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 9 there" ]]'
+
+fresh; run "$lab/images/present.sh" grafanaa
+check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$out == *\"'grafanaa' is not one of: debian jre\"* ]]"
+
+finish

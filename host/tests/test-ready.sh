@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# host/lab.sh ready and facts: what Compose is told, and what a run records of the machine.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+
+# --- lab.sh ready -----------------------------------------------------------------------
+readied
+check "ready: without a profile only the core, whatever was up before; no Grafana without its image" \
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
+check "ready: what may be changed is written down before a driver starts" \
+  '[[ $(<"$state/allowed-changes") == $'"'SERVER netty\nNOFILE [0-9]+'"' ]]'
+readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VERB=bench
+check "ready: the driver says which profiles, from what is set and what runs" \
+  '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'
+check "ready: the driver asked has no network and no socket" '[[ $(count "^docker run --rm .*--network none") == 1 && $(count docker.sock) == 0 ]]'
+check "ready: health is rarely checked where the engine looks often at what starts" \
+  '[[ $(<"$state/env") == *"HEALTH_INTERVAL=2m"*"COMPOSE_FILE=compose.yaml:.lab/concurrency-lab/start-interval.yaml"* && $(<"$state/start-interval.yaml") == services:*"  netty: {healthcheck: {start_interval: 2s}}"*toxiproxy* && $(<"$state/start-interval.yaml") != *driver* ]]'
+for old in FAKE_ENGINE=24.0.9 FAKE_COMPOSE=2.23.3; do
+  readied "$old"
+  check "ready: with $old as often as make up needs it" \
+    '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* && $(<"$state/env") != *start-interval* && ! -e $state/start-interval.yaml ]]'
+done
+readied HEALTH_INTERVAL=7s
+check "ready: but as the user says, where the user says it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=7s"* ]]'
+readied FAKE_PLANNED=2
+check "ready: wrong words are one line, before anything is done" \
+  '[[ $status == 2 && $out == "lab: the words are wrong" && ! -e $state/env && $(count "docker compose") == 0 ]]'
+readied FAKE_PLANNED=1
+check "ready: so is what is wrong otherwise" '[[ $status == 1 && $out == "lab: the words are wrong" && $(count "docker compose") == 0 ]]'
+readied FAKE_PLANNED="9 0"
+check "ready: an image too old to answer is built first" \
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 2 && -s $state/allowed-changes ]]'
+readied FAKE_IMAGES=none FAKE_PROFILES=frameworks
+check "ready: on the first run the driver's image is built, then asked" \
+  '[[ $status == 0 && $(count "docker compose build loadgen") == 1 && $(count "^docker run") == 1 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* ]]'
+readied FAKE_PLANNED="9 2"
+check "ready: wrong words of a first run are refused before the servers are built" '[[ $status == 2 && $out == *"lab: the words are wrong" ]]'
+readied NOFILE='300;x'
+check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
+for cpus in 1:1 2:1 3:2 4:2 64:32; do
+  readied FAKE_NCPU="${cpus%:*}"
+  check "ready: of ${cpus%:*} CPUs Toxiproxy runs on ${cpus#*:}" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS=${cpus#*:}" ]]'
+done
+readied TOXIPROXY_CPUSET=0-1 FAKE_NCPU=64
+check "ready: of a CPU set of its own Toxiproxy uses all" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" ]]'
+readied FAKE_NCPU=64 CPU_SETS=auto
+check "ready: so it does of one that the lab chose" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" && $(grep -c TOXIPROXY_CPUSET=0-15 "$state/env") == 1 ]]'
+readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
+check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
+readied TOXIPROXY_GOMAXPROCS=many
+check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
+readied COMPOSE_PROJECT_NAME=other
+check "ready: another lab of this checkout has its own state" \
+  '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'
+readied COMPOSE_PROJECT_NAME=../other
+check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
+
+# --- lab.sh facts -------------------------------------------------------------------------
+readied
+printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"
+printf 'TOXIPROXY_GOMAXPROCS=3\n' >>"$state/env"
+fake docker <<'FAKE'
+if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "some/image:1${COMPOSE_PROFILES//,/}"; elif [[ "$1 $2" == "image inspect" ]]; then echo "image $5"; fi
+FAKE
+LOADGEN_CPUSET=0-1 DOWNSTREAM_CPUSET='' run "$lab/host/lab.sh" facts
+check "facts: the CPU sets around the servers, a word before .env, an empty one too" \
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 0-1\ncpuset TOXIPROXY 2\ncpuset DOWNSTREAM \ncpuset OBSERVATION \nimage some/image:1'"'* ]]'
+printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
+check "facts: on how many CPUs Toxiproxy runs" '[[ $(<"$state/host.json") == *$'"'\ntoxiproxy_gomaxprocs 3\n'"'* ]]'
+COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
+check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
+
+finish
