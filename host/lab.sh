@@ -94,12 +94,12 @@ pinnable_cpus() {
   if [[ $told =~ ^true\ ([0-9]+)$ ]] && ((BASH_REMATCH[1] >= 8)); then printf '%s' "${BASH_REMATCH[1]}"; fi
 }
 
-# The CPU sets that the lab chooses, "NAME=SET" a line: generator and agent get a quarter, all others but
-# the servers another, the servers the rest. The others get the first CPUs, which serve most interrupts. A
-# quarter is an even number, so that it ends with a core of two CPUs. Nothing where `pinnable_cpus` says
-# nothing, and where nobody can tell which CPUs the engine may use.
+# The CPU sets that the lab chooses, "NAME=SET" a line: Toxiproxy gets two eighths, the downstream and what
+# observes one, generator and agent one, the servers the rest. Toxiproxy gets the first CPUs, which serve most
+# interrupts, and shares its set with nobody: the verdict compares its own CPU time with it. Nothing where
+# `pinnable_cpus` says nothing, and where nobody can tell which CPUs the engine may use.
 auto_cpu_sets() {
-  local name count quarter cpus=()
+  local name count eighth cpus=()
   case $(setting CPU_SETS) in
     off | "") return 0 ;;
     auto) ;;
@@ -110,12 +110,13 @@ auto_cpu_sets() {
   # shellcheck disable=SC2207  # numbers
   cpus=($(engine_cpus "$count"))
   if ((${#cpus[@]} != count)); then return 0; fi
-  quarter=$((count / 8 * 2))
-  for name in TOXIPROXY DOWNSTREAM OBSERVATION; do
-    printf '%s_CPUSET=%s\n' "$name" "$(cpu_list "${cpus[@]:0:quarter}")"
+  eighth=$((count / 8))
+  printf 'TOXIPROXY_CPUSET=%s\n' "$(cpu_list "${cpus[@]:0:2*eighth}")"
+  for name in DOWNSTREAM OBSERVATION; do
+    printf '%s_CPUSET=%s\n' "$name" "$(cpu_list "${cpus[@]:2*eighth:eighth}")"
   done
-  printf 'LOADGEN_CPUSET=%s\n' "$(cpu_list "${cpus[@]:quarter:quarter}")"
-  printf 'SERVER_CPUSET=%s\n' "$(cpu_list "${cpus[@]:2*quarter}")"
+  printf 'LOADGEN_CPUSET=%s\n' "$(cpu_list "${cpus[@]:3*eighth:eighth}")"
+  printf 'SERVER_CPUSET=%s\n' "$(cpu_list "${cpus[@]:4*eighth}")"
 }
 
 # Whether the sets in force are those that the lab chose.
@@ -127,10 +128,10 @@ cpu_set() { if own_cpu_sets; then read_off "$1"; else printf '%s' "${!1-$(settin
 # What there is to say of CPU sets: those that the lab chose, or that it could. Else nothing.
 cpu_sets_text() {
   if own_cpu_sets; then
-    printf 'CPU sets: servers %s, generator and agent %s, all others %s (CPU_SETS=off undoes it)' \
-      "$(cpu_set SERVER_CPUSET)" "$(cpu_set LOADGEN_CPUSET)" "$(cpu_set TOXIPROXY_CPUSET)"
+    printf 'CPU sets: servers %s, generator and agent %s, Toxiproxy %s, all others %s (CPU_SETS=off undoes it)' \
+      "$(cpu_set SERVER_CPUSET)" "$(cpu_set LOADGEN_CPUSET)" "$(cpu_set TOXIPROXY_CPUSET)" "$(cpu_set DOWNSTREAM_CPUSET)"
   elif [[ $(setting CPU_SETS) != auto && -n $(pinnable_cpus) ]]; then
-    printf 'CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own (untried)'
+    printf 'CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own'
   fi
 }
 

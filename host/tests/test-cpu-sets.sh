@@ -4,31 +4,31 @@
 . "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
 
 # --- CPU sets -----------------------------------------------------------------------------
-# sets: what Compose is told of them: servers, generator, all others.
+# sets: what Compose is told of them: servers, generator, downstream and what observes, Toxiproxy.
 # shellcheck disable=SC2034 # used by checks, as text
 sets() (
   unset "${!SERVER_@}" "${!LOADGEN_@}"
   . "$state/env"
-  [[ $DOWNSTREAM_CPUSET$OBSERVATION_CPUSET == "$TOXIPROXY_CPUSET$TOXIPROXY_CPUSET" ]] && echo "$SERVER_CPUSET $LOADGEN_CPUSET $TOXIPROXY_CPUSET"
+  [[ $DOWNSTREAM_CPUSET == "$OBSERVATION_CPUSET" ]] && echo "$SERVER_CPUSET $LOADGEN_CPUSET $DOWNSTREAM_CPUSET $TOXIPROXY_CPUSET"
 )
 unpinned() { [[ $status == 0 && $(<"$state/env") != *CPUSET* ]]; }
-for machine in "8=4-7 2-3 0-1" "9=4-8 2-3 0-1" "12=4-11 2-3 0-1" "16=8-15 4-7 0-3" "20=8-19 4-7 0-3" "64=32-63 16-31 0-15"; do
+for machine in "8=4-7 3 2 0-1" "9=4-8 3 2 0-1" "15=4-14 3 2 0-1" "16=8-15 6-7 4-5 0-3" "20=8-19 6-7 4-5 0-3" "64=32-63 24-31 16-23 0-15"; do
   readied FAKE_NCPU="${machine%%=*}" CPU_SETS=auto
-  check "CPU sets: of ${machine%%=*} CPUs the servers get half, the others an even number" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
+  check "CPU sets: of ${machine%%=*} CPUs the servers get half, Toxiproxy a quarter" '[[ $status == 0 && $(sets) == "${machine#*=}" ]]'
 done
 for count in 2 4 7 ""; do
   readied FAKE_NCPU="$count" CPU_SETS=auto
   check "CPU sets: none of '$count' CPUs" unpinned
 done
+cores=$(for cpu in {0..15}; do echo "$cpu,$((cpu % 8))"; done)
+readied FAKE_NCPU=16 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=0-15
+check "CPU sets: no core is shared by two parts" '[[ $(sets) == "4-7,12-15 3,11 2,10 0-1,8-9" ]]'
 cores=$(for cpu in 0 1 2 3 4 5 6 7; do echo "$cpu,$((cpu % 4))"; done)
 readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=0-7
-check "CPU sets: no core is shared by two parts" '[[ $(sets) == "2-3,6-7 1,5 0,4" ]]'
-cores=$(for cpu in {0..11}; do echo "$cpu,$((cpu % 6))"; done)
-readied FAKE_NCPU=12 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=0-11
-check "CPU sets: nor where a quarter is an odd number" '[[ $(sets) == "2-5,8-11 1,7 0,6" ]]'
+check "CPU sets: of 8 CPUs generator and downstream share one" '[[ $(sets) == "2-3,6-7 5 1 0,4" ]]'
 cores=$(for cpu in {0..15}; do echo "$cpu,$cpu"; done)
 readied FAKE_NCPU=9 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
-check "CPU sets: only of CPUs that the engine may use" '[[ $(sets) == "7-10,15 5-6 1,4" ]]'
+check "CPU sets: only of CPUs that the engine may use" '[[ $(sets) == "7-10,15 6 5 1,4" ]]'
 readied FAKE_NCPU=10 CPU_SETS=auto FAKE_CPUS="$cores" FAKE_ALLOWED=1,4-10,15
 check "CPU sets: none where the engine tells another number" unpinned
 readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUS=none FAKE_ALLOWED=0-7
@@ -36,7 +36,7 @@ check "CPU sets: none where nobody tells the CPUs" unpinned
 readied FAKE_NCPU=8 CPU_SETS=auto FAKE_CPUSET=false
 check "CPU sets: none where the engine cannot pin" unpinned
 readied FAKE_NCPU=64
-check "CPU sets: none unless asked for" unpinned
+check "CPU sets: without a word" '[[ $(sets) == "32-63 24-31 16-23 0-15" ]]'
 for word in CPU_SETS=off SERVER_CPUSET=0-3 SERVER_CPUSET= OBSERVATION_CPUSET=0; do
   readied FAKE_NCPU=8 CPU_SETS=auto "$word"
   check "CPU sets: none but the user's own after $word" unpinned
@@ -51,7 +51,7 @@ check "CPU sets: none but the user's own after one in .env" unpinned
 readied FAKE_NCPU=8 CPU_SETS=auto
 run "$lab/host/lab.sh" where
 # shellcheck disable=SC2034 # used by checks, as text
-said="CPU sets: servers 4-7, generator and agent 2-3, all others 0-1 (CPU_SETS=off undoes it)"
+said="CPU sets: servers 4-7, generator and agent 3, Toxiproxy 0-1, all others 2 (CPU_SETS=off undoes it)"
 check "CPU sets: make up says them" '[[ $status == 0 && $(tail -n 1 <<<"$out") == "lab: $said" ]]'
 FAKE_NCPU=8 run "$lab/host/lab.sh" doctor
 check "CPU sets: so does the doctor" '[[ $out == *"ok    $said"* ]]'
@@ -60,7 +60,7 @@ if [[ $1 == run ]]; then cat; fi
 FAKE
 run "$lab/host/lab.sh" facts
 check "CPU sets: a run records them" \
-  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 2-3\ncpuset TOXIPROXY 0-1\ncpuset DOWNSTREAM 0-1\ncpuset OBSERVATION 0-1\ncpu_sets auto'"'* ]]'
+  '[[ $status == 0 && $(<"$state/host.json") == *$'"'cpuset LOADGEN 3\ncpuset TOXIPROXY 0-1\ncpuset DOWNSTREAM 2\ncpuset OBSERVATION 2\ncpu_sets auto'"'* ]]'
 for machine in FAKE_NCPU=2 FAKE_NCPU=7 "FAKE_NCPU=8 FAKE_CPUSET=false" "FAKE_NCPU=8 SERVER_CPUSET=0-3"; do
   # shellcheck disable=SC2086 # words
   readied $machine
@@ -68,10 +68,10 @@ for machine in FAKE_NCPU=2 FAKE_NCPU=7 "FAKE_NCPU=8 FAKE_CPUSET=false" "FAKE_NCP
   run env $machine bash -c "'$lab/host/lab.sh' where && '$lab/host/lab.sh' doctor"
   check "CPU sets: nothing is said of them with $machine" '[[ $out == *"lab: up."*"the lab is not up"* && $out != *"CPU sets"* ]]'
 done
-readied FAKE_NCPU=8
+readied FAKE_NCPU=8 CPU_SETS=off
 # shellcheck disable=SC2034 # used by checks, as text
-said="CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own (untried)"
-FAKE_NCPU=8 run bash -c "'$lab/host/lab.sh' where && '$lab/host/lab.sh' doctor"
+said="CPU sets: none; CPU_SETS=auto keeps the parts of the lab to CPUs of their own"
+CPU_SETS=off FAKE_NCPU=8 run bash -c "'$lab/host/lab.sh' where && '$lab/host/lab.sh' doctor"
 check "CPU sets: on 8 CPUs make up and the doctor say how to have some" \
   '[[ $(grep -c "CPU sets" <<<"$out") == 2 && $out == *"lab: $said"*"ok    $said"* ]]'
 

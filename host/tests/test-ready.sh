@@ -38,12 +38,12 @@ check "ready: wrong words of a first run are refused before the servers are buil
 readied NOFILE='300;x'
 check "ready: NOFILE is a number" '[[ $status == 1 && $out == "lab: NOFILE=300;x is not a number of open files" && ! -e $state/env ]]'
 for cpus in 1:1 2:1 3:2 4:2 64:32; do
-  readied FAKE_NCPU="${cpus%:*}"
+  readied FAKE_NCPU="${cpus%:*}" CPU_SETS=off
   check "ready: of ${cpus%:*} CPUs Toxiproxy runs on ${cpus#*:}" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS=${cpus#*:}" ]]'
 done
 readied TOXIPROXY_CPUSET=0-1 FAKE_NCPU=64
 check "ready: of a CPU set of its own Toxiproxy uses all" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" ]]'
-readied FAKE_NCPU=64 CPU_SETS=auto
+readied FAKE_NCPU=64
 check "ready: so it does of one that the lab chose" '[[ $(grep TOXIPROXY_GO "$state/env") == "TOXIPROXY_GOMAXPROCS='"''"'" && $(grep -c TOXIPROXY_CPUSET=0-15 "$state/env") == 1 ]]'
 readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
 check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
