@@ -79,16 +79,19 @@ def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     return Trial(**{name: body[name] for name in names if name in body}), _expires_s(body)
 
 
-def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], float]:
-    """The servers, and for how many seconds the attention lasts, from the JSON of
-    ``PUT /attention``. Raises WordError."""
+def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], bool, float]:
+    """The servers, whether nothing is to be observed, and for how many seconds that lasts, from the
+    JSON of ``PUT /attention``. Raises WordError."""
     servers = body.get("servers")
     if not isinstance(servers, list) or len(servers) > MOST_ATTENDED:
         raise WordError(f"servers={servers!r}: allowed a list of at most {MOST_ATTENDED} names")
     for server in servers:
         if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
             raise WordError(f"servers: {server!r}: allowed text of 1..{LONGEST_TEXT} characters")
-    return frozenset(servers), _expires_s(body)
+    unobserved = body.get("unobserved", False)
+    if not isinstance(unobserved, bool):
+        raise WordError(f"unobserved={unobserved!r}: allowed true and false")
+    return frozenset(servers), unobserved, _expires_s(body)
 
 
 def _expires_s(body: Mapping[str, Any]) -> float:
