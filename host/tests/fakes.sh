@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# What the tests of the host's scripts share, sourced by each of them: a lab in a place of its own, and
-# programs that only pretend. A directory of fakes in front of PATH records every call.
+# What the tests of the host's scripts share, sourced from the root of the checkout: a lab in a place of
+# its own, and programs that only pretend. A directory of fakes in front of PATH records every call.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"; kill $(jobs -p) 2>/dev/null || true' EXIT

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # images/present.sh: what is there, pulled, built or missing.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- present.sh -----------------------------------------------------------------------
 fresh; everything; debian_host

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/lab.sh ready and facts: what Compose is told, and what a run records of the machine.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- lab.sh ready -----------------------------------------------------------------------
 readied
