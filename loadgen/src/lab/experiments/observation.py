@@ -120,6 +120,7 @@ KIND = TrialKind(
         "load.concurrency",
         "load.modes",
         "load.rate",
+        "load.arrivals",
         "load.duration",
         "load.warmup",
         "load.engines",
