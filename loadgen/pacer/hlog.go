@@ -70,4 +70,3 @@ func (w *logs) close() error {
 	}
 	return failed
 }
-

@@ -3,9 +3,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -30,6 +34,8 @@ type host struct {
 }
 
 type address struct {
+	ip     netip.Addr
+	port   int
 	family int
 	socket unix.Sockaddr
 }
@@ -76,18 +82,34 @@ func (h *host) again() {
 
 func socketAddress(ip netip.Addr, port int) *address {
 	if ip.Is4() {
-		return &address{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
+		return &address{ip, port, unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
 	}
 	zone := uint32(0)
 	if there, err := net.InterfaceByName(ip.Zone()); err == nil {
 		zone = uint32(there.Index)
 	}
-	return &address{unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone}}
+	return &address{ip, port, unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone}}
 }
 
 // cause is an error in a word.
 func cause(err error) string {
-	switch err {
+	var number unix.Errno
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &number):
+		return ofNumber(number)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.As(err, &certificate):
+		return "certificate"
+	case errors.Is(err, io.EOF):
+		return "closed"
+	}
+	return "tls"
+}
+
+func ofNumber(number unix.Errno) string {
+	switch number {
 	case unix.ECONNREFUSED:
 		return "refused"
 	case unix.ECONNRESET, unix.EPIPE:
@@ -101,8 +123,5 @@ func cause(err error) string {
 	case unix.EMFILE, unix.ENFILE:
 		return "no_descriptor_left"
 	}
-	if number, ok := err.(unix.Errno); ok {
-		return unix.ErrnoName(number)
-	}
-	return "other"
+	return unix.ErrnoName(number)
 }

@@ -2,7 +2,9 @@
 package main
 
 import (
+	"crypto/tls"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +63,11 @@ type loop struct {
 	// finished takes what was counted in a second, blank gives a tally back.
 	finished chan<- *tally
 	blank    <-chan *tally
+
+	// config is of TLS; dialled is what came of the dials, for which the loop is woken.
+	config  *tls.Config
+	mu      sync.Mutex
+	dialled []dialled
 }
 
 // group is the connections of a loop to one host, and what is due there.
@@ -93,6 +100,8 @@ type connection struct {
 	answer    answer
 	// used is whether it was answered something since it was opened.
 	used bool
+	// secure is its TLS, nil without.
+	secure *secure
 	// hungUp is whether the connection's end is among what is to be read.
 	hungUp bool
 }
@@ -109,6 +118,9 @@ func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finishe
 	if pace := *l.words.ConnectPerS; pace > 0 {
 		o.openEvery = seconds(float64(loops) / pace)
 		o.openAt = seconds(float64(number) / pace)
+	}
+	if l.secure {
+		o.config = &tls.Config{InsecureSkipVerify: *l.words.Insecure, NextProtos: []string{"http/1.1"}}
 	}
 	o.divide(uint64(number))
 	var err error
@@ -230,14 +242,18 @@ func (o *loop) count(now time.Duration) bool {
 			t.Waiting += g.waiting.len()
 		}
 		t.Unfinished += t.Waiting
+		// From here on the tally is not the loop's.
+		number := t.Second
 		o.finished <- t
-		if o.over = over == end; !o.over {
+		if o.over = over == end; o.over {
+			close(o.finished)
+		} else {
 			select {
 			case o.now = <-o.blank:
 			default:
 				o.now = newTally(o.load.open)
 			}
-			o.now.Second = t.Second + 1
+			o.now.Second = number + 1
 			o.begun = over
 			o.secondEnd += time.Second
 		}
@@ -263,10 +279,10 @@ func (o *loop) comeDue(before time.Duration) {
 func (o *loop) read(told int) {
 	for seen := told; ; seen += told {
 		for _, event := range o.events[:told] {
-			if event.Fd >= 0 {
-				if c := &o.connections[event.Fd]; c.born == event.Pad && c.fd >= 0 {
-					o.happened(c, event.Events)
-				}
+			if event.Fd < 0 {
+				o.takeDialled()
+			} else if c := &o.connections[event.Fd]; c.born == event.Pad && c.fd >= 0 {
+				o.happened(c, event.Events)
 			}
 		}
 		if told < len(o.events) || seen >= len(o.connections) {
@@ -297,7 +313,7 @@ func (o *loop) happened(c *connection, events uint32) {
 		o.opened(c)
 	}
 	c.hungUp = c.hungUp || events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
-	if len(c.out) > 0 && events&unix.EPOLLOUT != 0 && !o.write(c) {
+	if c.unwritten() && events&unix.EPOLLOUT != 0 && !o.write(c) {
 		return
 	}
 	if c.hungUp || events&unix.EPOLLIN != 0 {
@@ -308,7 +324,7 @@ func (o *loop) happened(c *connection, events uint32) {
 // receive reads what is there for a connection.
 func (o *loop) receive(c *connection) {
 	for range readsAtOnce {
-		n, err := atOnce(unix.SYS_READ, c.fd, o.buffer[:])
+		n, err := o.readSome(c)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -347,11 +363,20 @@ func (o *loop) receive(c *connection) {
 			c.head = append(c.head[:0], rest...)
 		}
 		// Less than was asked for is all there is; the next byte is told again.
-		if n < len(o.buffer) && !c.hungUp {
+		if n < len(o.buffer) && !c.hungUp && c.secure == nil {
 			return
 		}
 	}
 	o.more = append(o.more, c)
+}
+
+func (o *loop) readSome(c *connection) (int, error) {
+	if c.secure == nil {
+		return atOnce(unix.SYS_READ, c.fd, o.buffer[:])
+	}
+	n, ends, err := c.secure.read(o.buffer[:])
+	c.hungUp = c.hungUp || ends
+	return n, err
 }
 
 // answered counts a whole answer. Its connection is free, unless it ends.
@@ -366,7 +391,7 @@ func (o *loop) answered(c *connection, more bool) {
 		o.now.Corrected.add(now - c.due)
 	}
 	c.used = true
-	if c.answer.closes || c.request.closes || more || len(c.out) > 0 || c.hungUp {
+	if c.answer.closes || c.request.closes || more || c.unwritten() || c.hungUp {
 		o.closeAgain(c)
 		return
 	}
@@ -450,8 +475,8 @@ func (o *loop) send(now time.Duration) {
 
 // write writes what is to be written, as far as there is room. It is false if the connection was lost.
 func (o *loop) write(c *connection) bool {
-	for len(c.out) > 0 {
-		n, err := atOnce(unix.SYS_WRITE, c.fd, c.out)
+	for c.unwritten() {
+		n, err := o.writeSome(c)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -464,6 +489,33 @@ func (o *loop) write(c *connection) bool {
 		}
 	}
 	return true
+}
+
+// writeSome fails with EAGAIN where there is no more room.
+func (o *loop) writeSome(c *connection) (int, error) {
+	if c.secure == nil {
+		return atOnce(unix.SYS_WRITE, c.fd, c.out)
+	}
+	if err := c.secure.wire.flush(); err != nil {
+		return 0, err
+	}
+	n := 0
+	if len(c.out) > 0 {
+		var err error
+		if n, err = c.secure.tls.Write(c.out); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.secure.wire.pending) > 0 {
+		c.out = nil
+		return 0, unix.EAGAIN
+	}
+	return n, nil
+}
+
+// unwritten is whether a part of the request is still to be written.
+func (c *connection) unwritten() bool {
+	return len(c.out) > 0 || c.secure != nil && len(c.secure.wire.pending) > 0
 }
 
 // open opens connections at their pace; those that were answered to the end, at once.
@@ -484,6 +536,10 @@ func (o *loop) connect(c *connection, now time.Duration) {
 	c.tried, c.used = now, false
 	c.born++
 	o.opening.push(c, now)
+	if o.config != nil {
+		go o.dial(c, c.born)
+		return
+	}
 	to := c.group.host.address.Load()
 	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -492,13 +548,58 @@ func (o *loop) connect(c *connection, now time.Duration) {
 	}
 	c.fd = fd
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	err = unix.EpollCtl(o.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: c.number, Pad: c.born})
-	if err == nil {
+	if err = o.watch(c); err == nil {
 		err = unix.Connect(fd, to.socket)
 	}
 	if err != nil && err != unix.EINPROGRESS {
 		o.failed(c, err)
+	}
+}
+
+// watch has the loop told of every change of a connection, once.
+func (o *loop) watch(c *connection) error {
+	return unix.EpollCtl(o.poll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: c.number, Pad: c.born})
+}
+
+// dial opens a connection with TLS, in a goroutine of its own.
+func (o *loop) dial(c *connection, born int32) {
+	s, err := dial(c.group.host, o.config, o.load.timeout)
+	o.mu.Lock()
+	o.dialled = append(o.dialled, dialled{c, born, s, err})
+	o.mu.Unlock()
+	o.rouse()
+}
+
+// rouse has the loop look at the clock and at what was dialled. Any goroutine may call it.
+func (o *loop) rouse() {
+	_, _ = unix.Write(o.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// takeDialled takes the connections over that were dialled.
+func (o *loop) takeDialled() {
+	o.mu.Lock()
+	all := o.dialled
+	o.dialled = nil
+	o.mu.Unlock()
+	for _, one := range all {
+		c := one.connection
+		switch {
+		case c.born != one.born || c.in != &o.opening:
+			// It took too long and was given up.
+			if one.err == nil {
+				_ = unix.Close(one.secure.wire.fd)
+			}
+		case one.err != nil:
+			o.failed(c, one.err)
+		default:
+			c.fd, c.secure = one.secure.wire.fd, one.secure
+			if err := o.watch(c); err != nil {
+				o.failed(c, err)
+			} else {
+				o.opened(c)
+			}
+		}
 	}
 }
 
@@ -559,5 +660,5 @@ func (o *loop) close(c *connection) {
 	if c.fd >= 0 {
 		_ = unix.Close(c.fd)
 	}
-	c.fd, c.out, c.head, c.hungUp = -1, nil, nil, false
+	c.fd, c.out, c.head, c.secure, c.hungUp = -1, nil, nil, nil, false
 }

@@ -136,7 +136,7 @@ func (r *run) do(signals <-chan os.Signal, orphaned func() bool) (int, error) {
 func (r *run) stop() {
 	r.end.Store(int64(min(r.load.run, time.Since(r.start)+stopAhead)))
 	for _, o := range r.loops {
-		_, _ = unix.Write(o.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		o.rouse()
 	}
 }
 
@@ -153,8 +153,7 @@ func (r *run) begin() {
 // tell writes the line of each second when all loops have ended it, and returns the sum of all.
 func (r *run) tell() *total {
 	sum := newTally(false)
-	for {
-		line := <-r.finished[0]
+	for line := range r.finished[0] {
 		for _, finished := range r.finished[1:] {
 			other := <-finished
 			line.merge(other)
@@ -167,13 +166,9 @@ func (r *run) tell() *total {
 		sum.add(line)
 		sum.Length += line.Length
 		sum.Unfinished = line.Unfinished
-		passed := time.Duration(line.Second)*time.Second + seconds(line.Length)
 		r.free(line)
 		if r.written != nil {
 			r.stop()
-		}
-		if passed >= time.Duration(r.end.Load()) {
-			break
 		}
 	}
 	if err := r.logs.close(); err != nil && r.written == nil {
