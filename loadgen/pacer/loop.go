@@ -15,9 +15,11 @@ const (
 	// turn is how many requests are sent, or connections opened, before events are looked for again, and
 	// how many events are taken at once.
 	turn = 128
-	// longestNap is how long a loop sleeps at most. After 10 ms Go takes the loop's processor for others,
-	// and its watcher (sysmon) then looks 50,000 times a second for more.
-	longestNap = 9 * time.Millisecond
+	// longestNap is how long a loop sleeps at most, and yieldEvery after how long it lets Go's scheduler have
+	// its turn. Were it neither back from a system call nor scheduled anew for 10 ms, Go's watcher (sysmon)
+	// would take its processor away, and look 50,000 times a second for more.
+	longestNap = 5 * time.Millisecond
+	yieldEvery = 4 * time.Millisecond
 	// readBytes is the most that is read at once, readsAtOnce how often before others have their turn.
 	readBytes   = 64 << 10
 	readsAtOnce = 16
@@ -63,6 +65,8 @@ type loop struct {
 	// finished takes what was counted in a second, blank gives a tally back.
 	finished chan<- *tally
 	blank    <-chan *tally
+
+	yielded time.Duration
 
 	// config is of TLS; dialled is what came of the dials, for which the loop is woken.
 	config  *tls.Config
@@ -170,11 +174,20 @@ func (o *loop) divide(number uint64) {
 
 // run does the load until its end.
 func (o *loop) run() {
-	runtime.LockOSThread()
-	// The kernel is to wake this thread when asked, and not up to 50 µs later.
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	o.yield()
 	for o.round() {
+		if o.clock()-o.yielded >= yieldEvery {
+			o.yield()
+		}
 	}
+}
+
+// yield lets Go's scheduler have its turn. Afterwards the loop may be in another thread, which the kernel is
+// to wake when asked, and not up to 50 µs later.
+func (o *loop) yield() {
+	runtime.Gosched()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	o.yielded = o.clock()
 }
 
 // round sleeps until there is something to do, and does it. It is false after the run's end.
