@@ -35,6 +35,8 @@ type clock func() time.Duration
 type loop struct {
 	load  *load
 	clock clock
+	// wait is as the function of that name.
+	wait func(poll int, events []unix.EpollEvent, left time.Duration) int
 	// end is when the run ends. It is made earlier to stop it.
 	end        *atomic.Int64
 	poll, wake int
@@ -113,7 +115,7 @@ type connection struct {
 // newLoop is the loop with a number, of so many.
 func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finished chan<- *tally, blank <-chan *tally) (*loop, error) {
 	own := share(*l.words.Connections, number, loops)
-	o := &loop{load: l, clock: clock, end: end, poll: -1, wake: -1, parser: newParser(), connections: make([]connection, own),
+	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, parser: newParser(), connections: make([]connection, own),
 		now: newTally(l.open), secondEnd: time.Second, finished: finished, blank: blank, dueAt: never}
 	if l.open {
 		o.schedule = newSchedule(l, number, loops)
@@ -192,7 +194,7 @@ func (o *loop) yield() {
 
 // round sleeps until there is something to do, and does it. It is false after the run's end.
 func (o *loop) round() bool {
-	o.read(wait(o.poll, o.events[:], o.nap()))
+	o.read(o.wait(o.poll, o.events[:], o.nap()))
 	now := o.clock()
 	if !o.count(now) {
 		return false
@@ -301,7 +303,7 @@ func (o *loop) read(told int) {
 		if told < len(o.events) || seen >= len(o.connections) {
 			break
 		}
-		told = wait(o.poll, o.events[:], 0)
+		told = o.wait(o.poll, o.events[:], 0)
 	}
 	if len(o.more) > 0 {
 		more := o.more
@@ -463,17 +465,17 @@ func (o *loop) send(now time.Duration) {
 			if c == nil || o.load.open && g.waiting.len() == 0 {
 				continue
 			}
+			now = o.clock()
+			if !o.count(now) {
+				return
+			}
+			sent = true
 			since, due := c.since, c.since
 			if o.load.open {
 				due, c.request = g.waiting.pop()
 			} else {
 				c.request = g.choice.next()
 			}
-			now = o.clock()
-			if !o.count(now) {
-				return
-			}
-			sent = true
 			o.inFlight.push(c, now)
 			c.due, c.answer, c.out = due, answer{}, c.request.bytes
 			o.now.Sent++

@@ -97,12 +97,15 @@ func (s *schedule) next() (time.Duration, *request) {
 // is solved for t in the form that loses no digits.
 func (p part) at(arrived float64) time.Duration {
 	more := arrived - p.before
-	if more == 0 {
+	switch {
+	case p.rate == 0 && p.growth == 0:
+		return never
+	case more == 0:
 		return seconds(p.start)
 	}
 	// Rounding may leave less than nothing below the root.
 	t := 2 * more / (p.rate + math.Sqrt(max(0, p.rate*p.rate+2*p.growth*more)))
-	if math.IsNaN(t) || p.start+t > 1e9 {
+	if p.start+t > 1e9 {
 		return never
 	}
 	return seconds(p.start + t)
