@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lab.errors import LabUnreachable
@@ -25,11 +25,17 @@ class AgentMarks:
 
     @contextmanager
     def trial(
-        self, plan: TrialPlan, expires_s: float, light_rps: float | None
+        self,
+        plan: TrialPlan,
+        expires_s: float,
+        light_rps: float | None,
+        *,
+        streams: bool = False,  # noqa: ARG002
     ) -> Iterator[Callable[[str], None]]:
         """Mark the plan's trial for as long as the context lasts. It gives a function that names
         the phase the trial has come to. The agent forgets the trial after `expires_s` without a
-        call; `light_rps` is what a foreign service did under its light load."""
+        call; `light_rps` is what a foreign service did under its light load. `streams`: the engine
+        tells of the load while it runs (`lines`)."""
 
         def mark(phase: str) -> None:
             self._tell(lambda: self._stack.agent.mark(self._run, plan, phase, expires_s, light_rps))
@@ -40,6 +46,10 @@ class AgentMarks:
             yield mark
         finally:
             self._tell(self._stack.agent.unmark)
+
+    def lines(self, lines: Sequence[str]) -> None:
+        """What the engine has said of the load since the last call, a line a second: the agent
+        hears none of it yet."""
 
     def toxics_seen(self) -> ToxicsSeen | None:
         """The toxics that the agent saw; None where it does not answer. A lost agent is asked too:
