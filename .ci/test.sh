@@ -7,7 +7,7 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
-#   ONLY="static …"  only these parts: static python truth host downstream servers, and of the smoke test
+#   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
 #                    core verbs kinds planted queueing faults own frameworks
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -30,7 +30,7 @@ case $suite in
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
-parts=(static python host downstream servers)
+parts=(static python host downstream pacer servers)
 smoke=(core)
 if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults own frameworks); fi
 if [[ $suite == long ]]; then smoke+=(long_planted long_routes long_explained long_sweep long_looked_at); fi
@@ -75,10 +75,13 @@ promtool_all() {
     promtool test rules "${tests[@]#prometheus/}"
 }
 # Tests of compiled services: the target `test` of their image, which reports its counts when run.
+# built_tests CONTEXT[/PART] …: PART is a part of the context with a target of its own.
 built_tests() {
-  local context=$1 tag=concurrency-lab/$1-test:local
+  local context=${1%%/*} part=${1#*/} target=test
+  if [[ $part != "$context" ]]; then target=$part-test; fi
+  local tag=concurrency-lab/$part-test:local
   shift
-  DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$tag" "$@" "$context" &&
+  DOCKER_BUILDKIT=1 docker build --progress plain --target "$target" --tag "$tag" "$@" "$context" &&
     docker run --rm --network none "$tag"
 }
 test_image_build() {
@@ -102,6 +105,7 @@ part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -
 part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
 part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_pacer() { step pacer go built_tests loadgen/pacer --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
 part_servers() {
   local profile=frameworks
@@ -121,6 +125,7 @@ compiled() {
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part downstream
+  part pacer
   part servers
 }
 
