@@ -21,6 +21,7 @@ class EngineRun:
     left, the process is ended. Raises EngineError where the engine cannot be started."""
 
     def __init__(self, system: System, argv: Sequence[str], output: Path) -> None:
+        self.tail = Tail(output)
         self._system = system
         self.started_at = system.now()
         self._started_s = system.monotonic()
@@ -52,6 +53,25 @@ class EngineRun:
     def stop(self) -> None:
         """End the process, and wait for its end."""
         self.process.stop()
+
+
+class Tail:
+    """The lines of a file that another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+
+    def lines(self) -> list[str]:
+        """The whole lines since the last call, without their ends; none where there is no file."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                whole, end, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._read += len(whole) + len(end)
+        return whole.decode(errors="replace").split("\n") if end else []
 
 
 @contextmanager

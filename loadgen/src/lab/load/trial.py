@@ -124,7 +124,9 @@ class Runner:
             plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._undo_log
         )
         light_rps = demand.light_rps if demand else None
-        with self._agent.trial(plan, schedule.total_s + OVERTIME_S, light_rps) as mark:
+        with self._agent.trial(
+            plan, schedule.total_s + OVERTIME_S, light_rps, streams=schedule.streams
+        ) as mark:
             ran = self._run(plan, schedule, raw, peaks, script, mark)
         started_at, ended_at = ran.start.run.started_at, self._system.now()
         process = ran.start.run.process
@@ -261,6 +263,8 @@ class Runner:
         closes_s = opens_s + schedule.window_s
 
         def tick(elapsed_s: float) -> None:
+            if schedule.streams and (lines := run.tail.lines()):
+                self._agent.lines(lines)
             peaks.tick(elapsed_s)
             script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:

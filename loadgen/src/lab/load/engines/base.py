@@ -39,7 +39,8 @@ class Schedule:
     `warm_up` is a run of its own before the measured run, for engines that cannot leave their first
     seconds out. The measured window starts `window_offset_s` after the start of the measured run
     and lasts `window_s`. The measured run takes `run_s`, its standard output goes to the file
-    `output`, and `start_check` tells whether its start was good.
+    `output`, and `start_check` tells whether its start was good. `streams`: each line of `output`
+    is whole when it is written, and tells of the load while it runs.
     """
 
     warm_up: tuple[str, ...] | None
@@ -50,6 +51,7 @@ class Schedule:
     window_offset_s: float
     window_s: float
     start_check: StartCheck | None = None
+    streams: bool = False
 
     @property
     def total_s(self) -> float:
