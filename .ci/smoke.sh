@@ -52,7 +52,7 @@ no_driver() { [[ -z $(drivers) ]]; }
 interrupted() {
   local pid status=0 waited_for=""
   # A job in the background of a script ignores SIGINT unless told otherwise.
-  env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
+  env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=pacer NAME=interrupted &
   pid=$! waited_for=$!
   within 300 has_rows interrupted 1 && within 120 exists '*-interrupted/raw/02-*'
   waited_for=""
@@ -67,7 +67,7 @@ interrupted() {
 # RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local pid run before trials alone=no waited_for=""
-  drive run EXP=sweep SERVER=fixed-pool,event-loop CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
+  drive run EXP=sweep SERVER=fixed-pool,event-loop CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=pacer NAME=resumed &
   pid=$! waited_for=$!
   within 300 has_rows resumed 1
   refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
@@ -107,7 +107,7 @@ scripted() {
 # lab is as it was: the same limits and knobs for all.
 bottlenecks() {
   local name limit
-  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=oha) missed
+  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=pacer) missed
   "${plant[@]}" NAME=bottlenecks || return 1
   missed=$(in_lab env PYTHONPATH=tests python -m support.planted_run bottlenecks) || return 1
   printf 'missed: %s\n' "${missed:-none}"
@@ -124,7 +124,7 @@ bottlenecks() {
 # small a pool that any machine does twice its work. One pair is no proof (that takes six), but the
 # whole way there.
 explained() {
-  make explain CONC=100 SERVER=fixed-pool SERVER_POOL_SIZE=40 STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=oha NAME=explained &&
+  make explain CONC=100 SERVER=fixed-pool SERVER_POOL_SIZE=40 STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained &&
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
@@ -133,7 +133,7 @@ explained() {
 frameworks() {
   local servers
   servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
-  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
+  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
 
@@ -195,10 +195,10 @@ part_verbs() {
 # Each kind of experiment, made small; what they left is looked at inside.
 part_kinds() {
   step smoke-scripted one scripted
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=oha NAME=searched
+  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
   step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 WARMUP=1s NAME=spiked
-  step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 WARMUP=1s ENGINE=oha NAME=endured
-  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=oha NAME=launched
+  step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 WARMUP=1s ENGINE=pacer NAME=endured
+  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-explained one explained
   # Its pool has its own size again.

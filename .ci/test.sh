@@ -84,7 +84,8 @@ built_tests() {
 test_image_build() {
   host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
-      --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg OHA_IMAGE="$(setting OHA_IMAGE)" \
+      --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" \
+      --build-arg OHA_IMAGE="$(setting OHA_IMAGE | grep . || echo oha-none)" \
       --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 

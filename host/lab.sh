@@ -151,7 +151,8 @@ wrk2_source() {
   local given
   given=$(setting WRK2_IMAGE)
   if [[ -z $given ]]; then
-    if has_image "$(setting NIX_IMAGE)"; then given='wrk2-nixpkgs'; else given='wrk2-none'; fi
+    given=$(nixpkgs_image)
+    has_image "$given" || given='wrk2-none'
   fi
   printf '%s' "$given"
 }
@@ -509,7 +510,7 @@ doctor() {
   if [[ -n $sets ]]; then ok "$sets"; fi
   wrk2=$(wrk2_source)
   case $wrk2 in
-    wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;
+    wrk2-none) ok "no wrk2 here ($(nixpkgs_image) is not present and WRK2_IMAGE names none): pacer is the load engine" ;;
     *) ok "wrk2 from $wrk2" ;;
   esac
   if has_image "$(setting GRAFANA_IMAGE)"; then

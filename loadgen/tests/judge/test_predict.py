@@ -32,6 +32,15 @@ def test_no_more_than_offered_is_answered() -> None:
     assert (prediction.rps, prediction.bounds[0].resource) == (900, "offered load")
 
 
+def test_arrivals_at_random_queue_below_every_bound_so_no_latency_is_predicted() -> None:
+    even = predict("/downstream", 2000, 900, snapshot())
+    at_random = predict("/downstream", 2000, 900, snapshot(), arrivals="poisson")
+    assert even.expected_p95_ms == 200
+    assert at_random.expected_p95_ms is None
+    assert at_random.bounds == even.bounds
+    assert at_random.text == f"{even.text}; latency not predicted: Poisson arrivals queue"
+
+
 def test_latency_toxics_are_part_of_the_response_time() -> None:
     slow = snapshot(toxics=ToxicState(("x",), added_latency_ms=300.0))
     assert response_time_ms(parse("/downstream"), slow) == 500

@@ -56,7 +56,7 @@ def test_a_search_ramps_and_halves_and_says_where_it_broke_or_why_not() -> None:
 
 def test_a_spike_says_how_long_recovery_took_or_why_that_is_unknown() -> None:
     (trial,) = trials_of("spiked")
-    assert (trial["engine"], trial["mode"]) == ("oha", "open")
+    assert (trial["engine"], trial["mode"]) == ("pacer", "open")
     assert len(trial["peaks"]) == 3
     assert all(one["ended_s"] > one["started_s"] for one in trial["peaks"])
     assert all(after["started_s"] > one["ended_s"] for one, after in pairwise(trial["peaks"]))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from lab.campaign.engine_choice import EXACT, HOW
 from lab.errors import LabError, LabUnreachable
 from lab.experiments.reading import max_concurrency
 from lab.load.engines import ENGINES, Engine
@@ -115,7 +116,9 @@ def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:
         if version is not None:
             only = "" if "open" in engine.modes else " (MODE=closed only)"
             yield Finding("ok", f"engine {engine.name}: {version}{only}")
+        elif engine.name in HOW and usable:
+            yield Finding("ok", f"no engine {engine.name} here: {HOW[engine.name]}")
         elif usable:
             yield Finding("warn", f"engine {engine.name} does not run here")
     if not usable:
-        yield Finding("FAIL", "no load engine for MODE=open runs here: neither wrk2 nor oha")
+        yield Finding("FAIL", f"no load engine for MODE=open runs here, not even {EXACT}")

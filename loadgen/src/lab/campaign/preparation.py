@@ -154,8 +154,10 @@ class Preparation:
             demand,
             self.once.cores,
             plan.condition,
+            plan.arrivals,
         )
         rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"
+        rate += "" if plan.arrivals == "constant" else f" ({plan.arrivals})"
         changed = "" if plan.condition == AS_IT_IS else f", {plan.condition.text}"
         load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
         if load not in self._predicted:

@@ -258,6 +258,7 @@ class Planner:
             duration_s=duration_s or self.duration_s([server], route, concurrency, offered_rps),
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
+            arrivals=self.experiment.arrivals if mode == "open" else "constant",
             **changes,
         )
 

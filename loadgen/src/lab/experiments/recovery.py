@@ -14,8 +14,8 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
+from lab.load.engines import Second, every_second
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.oha import Second, answers
 from lab.load.measure import RECORD
 from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
 from lab.store.records import read_json
@@ -176,8 +176,8 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
     peaks, first = [one.at for one in made], record.window_offset_s
     window = (first, first + record.plan.duration_s)
     try:
-        every = {second.second: second for second in answers(raw)}
-        good = {at: one.corrected for at, one in every.items() if watch.counts(one)}
+        every = {second.second: second for second in every_second(record.plan, raw)}
+        good = {at: one.corrected for at, one in every.items() if one.answers and watch.counts(one)}
         check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
         calm_ms, recovered = recoveries(good, window, peaks, watch.steady)
     except (RawDataError, ValueError) as failure:

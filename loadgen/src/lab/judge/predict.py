@@ -19,19 +19,22 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.model import AS_IT_IS, OFFERED, Bound, Condition, Demand, Snapshot
+from lab.model import AS_IT_IS, OFFERED, Arrivals, Bound, Condition, Demand, Snapshot
 from lab.model.routes import RouteCall, parse
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
 # A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
+NO_LATENCY = "; latency not predicted: Poisson arrivals queue"
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """All bounds, the tightest first, and the `demand` that the estimates come from.
 
+    `at_random`: arrivals come at random (Poisson). They queue below every bound, the more the
+    closer they come to one, so no response time is predicted.
     `expected_p95_ms` is the response time at the tightest bound X (`_response_time_ms`). `caveats`
     name conditions that no bound covers. With a caveat nothing is predicted: refused or cut answers
     can come faster than any real answer.
@@ -41,6 +44,7 @@ class Prediction:
     caveats: tuple[str, ...] = ()
     expected_p95_ms: float | None = None
     demand: Demand | None = None
+    at_random: bool = False
 
     @property
     def rps(self) -> float | None:
@@ -67,7 +71,8 @@ class Prediction:
             for bound in self.bounds
             if bound.estimate
         ]
-        return "; ".join(parts) or "none: nothing that is known bounds this load"
+        known = "; ".join(parts) or "none: nothing that is known bounds this load"
+        return f"{known}{NO_LATENCY if self.at_random else ''}"
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
@@ -87,6 +92,7 @@ def predict(
     demand: Demand | None = None,
     host_cores: int | None = None,
     condition: Condition = AS_IT_IS,
+    arrivals: Arrivals = "constant",
 ) -> Prediction:
     """The bounds of one trial. `path` is a valid route, with its query. `host_cores` is how many
     CPUs the machine has that server, generator, proxy and downstream share."""
@@ -115,9 +121,10 @@ def predict(
     caveats = snapshot.toxics.unpredicted if call.route.calls_downstream else ()
     bounds.sort(key=lambda bound: bound.rps)
     expected_ms = None
-    if not caveats:
+    at_random = arrivals != "constant"
+    if not caveats and not at_random:
         expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
-    return Prediction(tuple(bounds), caveats, expected_ms, demand)
+    return Prediction(tuple(bounds), caveats, expected_ms, demand, at_random)
 
 
 def _of_foreign(

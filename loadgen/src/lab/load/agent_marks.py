@@ -52,7 +52,7 @@ class AgentMarks:
             yield mark
         finally:
             self._told()
-            self.lines(())
+            self._hand_on()
             self._told()
             self._tell(self._stack.agent.unmark)
 
@@ -62,6 +62,10 @@ class AgentMarks:
         self._lines += lines
         if self._telling is not None and self._telling.done():
             self._told()
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Begin to tell what is to be told, unless other lines are being told."""
         if self._lines and self._telling is None and not self._lost:
             tell, self._lines = self._lines, []
             self._telling = self._teller.submit(self._stack.agent.tell, tell)

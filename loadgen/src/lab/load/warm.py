@@ -45,7 +45,6 @@ JIT_STEADY = 0.10
 SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
-OUTPUT = "warm-up.txt"
 RESTARTED = "the JVM restarted during the warm-up"
 
 
@@ -68,10 +67,12 @@ def prove_warm(
     """
     load = closed_load(plan, "warm-up", connections, round(2 * MAX_WARM_S))
     cycles: list[WarmCycle] = []
-    with scratch(raw), EngineRun(system, engine.schedule(load, raw).argv, raw / OUTPUT) as run:
+    schedule = engine.schedule(load, raw)
+    with scratch(raw), EngineRun(system, schedule, raw) as run:
         problem = _until_steady(load, run, stack, system, cycles, progress, watch)
         if run.ended:
-            problem = f"the load engine ended early: {last_line(raw / OUTPUT, 'without a word')}"
+            words = last_line(raw / schedule.output, "without a word")
+            problem = f"the load engine ended early: {words}"
     settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 

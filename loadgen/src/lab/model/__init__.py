@@ -15,7 +15,9 @@ from lab.model.curves import (
 )
 from lab.model.experiment import (
     AGAIN,
+    ARRIVALS,
     MODES,
+    Arrivals,
     Experiment,
     Json,
     Mode,

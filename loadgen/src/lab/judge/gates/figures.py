@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from lab.judge.gates.generator import KEPT_UP, overloaded
+from lab.judge.gates.generator import KEPT_UP, offered_rps, overloaded
 from lab.model import Reading, TrialRecord, answered, goodput, lost_rps, needed_samples
 
 # Little's law must hold within this share, plus half a latency at each edge of the window.
@@ -98,21 +98,22 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the window has more answers than were offered: their requests were due before it."""
-    offered = record.plan.offered_rps
+    offered = offered_rps(record, reading)
     if offered is None or reading.corrected is None:
         return
     if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
         yield (
-            f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered} offered, "
+            f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered:.0f} offered, "
             "so the corrected latencies include waits from the warm-up"
         )
 
 
 def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Notes on an overload, on errors, and on requests without an answer."""
-    if overloaded(record, reading):
+    offered = offered_rps(record, reading)
+    if offered is not None and overloaded(record, reading):
         yield (
-            f"overloaded: {reading.achieved_rps:.0f} of {record.plan.offered_rps} req/s "
+            f"overloaded: {reading.achieved_rps:.0f} of {offered:.0f} req/s "
             "offered were answered, so corrected latencies grow with the run's length"
         )
     ok, errors = answered(reading)

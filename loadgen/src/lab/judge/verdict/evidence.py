@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lab.judge.gates.generator import offered_rps
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
 from lab.judge.predict import response_time_ms
 from lab.model import (
@@ -88,10 +89,8 @@ class SeenTrial:
     def at_load_bound(self) -> float:
         """The measured rate as a share of the load's own bound: N / R0 (closed), or the offered
         rate (open). 0 where a request only computes."""
-        plan = self.record.plan
-        if plan.offered_rps is not None:
-            return self.rps / plan.offered_rps
-        return self.of_connections
+        offered = offered_rps(self.record, self.reading)
+        return self.rps / offered if offered else self.of_connections
 
     @property
     def beyond_r0(self) -> bool:

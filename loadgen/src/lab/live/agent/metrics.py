@@ -6,7 +6,6 @@ One thread: the agent's event loop.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from lab.live.agent.load import Told
 from lab.live.agent.trial import Trial
@@ -40,7 +38,7 @@ BUCKETS_S = (
     32.4, 39.2, 47.4, 60.0,
 )
 # fmt: on
-_BOUNDS = tuple(floatToGoString(bound) for bound in (*BUCKETS_S, math.inf))
+_BOUNDS = (*map(str, BUCKETS_S), "+Inf")
 # Whose figures they are: those of the load itself, or of the probe beside it.
 SOURCES = ("load", "probe")
 OUTCOMES = ("ok", "http_error", "timeout", "error")
