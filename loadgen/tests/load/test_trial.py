@@ -2,6 +2,7 @@
 window, measurement, judgement. Each makes the trial invalid, for that reason only."""
 
 import dataclasses
+import threading
 from pathlib import Path
 
 import httpx
@@ -444,3 +445,45 @@ def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None
     with pytest.raises(WordError):
         lab.run(plan(script=(ToxicStep(2, {"TYPE": "nonsense"}),)))
     assert all(process.stopped_early for process in lab.system.processes)
+
+
+def streaming(lab: Lab, seconds: int = 24) -> list[str]:
+    """Lets the fake engine tell a line a second, in two pieces; the lines."""
+    lab.fake.engine.streams = True
+    output = lab.raw / "fake.txt"
+
+    def add(text: str) -> None:
+        with output.open("a") as file:
+            file.write(text)
+
+    lines = [f'{{"second": {second}}}' for second in range(seconds)]
+    for second, line in enumerate(lines):
+        lab.system.at(second + 1.0, lambda line=line: add(line[:5]))
+        lab.system.at(second + 1.4, lambda line=line: add(f"{line[5:]}\n"))
+    return ["fake", *lines]
+
+
+def test_what_a_load_tells_goes_to_the_agent_line_by_line_and_it_is_not_probed(lab: Lab) -> None:
+    lines = streaming(lab)
+    lab.run()
+    assert [line for call in lab.fake.load_told for line in call] == lines
+    assert lab.fake.probe_rates == {0.0}
+    # The trial is over for the agent when it knows all of it.
+    assert lab.fake.marks[-1] == ("", "end")
+
+
+def test_an_agent_that_is_slow_to_listen_does_not_hold_up_the_trial(lab: Lab) -> None:
+    lines = streaming(lab)
+    # It gets no further with the first line until the trial has come to its end.
+    over = threading.Event()
+    lab.fake.while_told = lambda: over.wait(60)
+    lab.system.at(24.8, over.set)
+    lab.run()
+    assert lab.fake.load_told == [lines[:1], lines[1:]]
+
+
+def test_a_trial_goes_on_when_the_agent_is_lost_in_the_middle_of_its_load(lab: Lab) -> None:
+    lines = streaming(lab)
+    lab.fake.while_told = lambda: setattr(lab.fake, "agent_up", False)
+    lab.run()
+    assert lab.fake.load_told == [lines[:1]]

@@ -1,9 +1,9 @@
-"""Tells the live agent which trial runs, and asks it what it saw of the toxics."""
+"""Tells the live agent of the trial that runs and of its load; asks what it saw of the toxics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,12 +55,17 @@ class Agent:
         phase: str,
         expires_s: float,
         light_rps: float | None = None,
+        *,
+        streams: bool = False,
     ) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
         `expires_s`, should the driver die. `light_rps` is what a foreign service did under its
-        light load: without it nothing tells how little a probe may send, and none is sent."""
+        light load: without it nothing tells how little a probe may send, and none is sent. Nor is
+        one where the load itself `streams` what it sees (`tell`)."""
         most_rps = plan.predicted_rps
-        if plan.server in self._foreign:
+        if streams:
+            most_rps = 0.0
+        elif plan.server in self._foreign:
             most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
         if plan.condition.unobserved:
             most_rps = 0.0
@@ -80,6 +85,11 @@ class Agent:
             "expires_s": expires_s,
         }
         self._http.call("agent", "PUT", f"{self._url}/trial", mark, DEADLINE_S)
+
+    def tell(self, lines: Sequence[str]) -> None:
+        """Hand on lines of the marked trial's engine, as they are. From any thread."""
+        url = f"{self._url}/load"
+        self._http.call("agent", "PUT", url, deadline_s=DEADLINE_S, content="\n".join(lines))
 
     def unmark(self) -> None:
         """Tell the agent that no trial runs."""

@@ -24,7 +24,8 @@ MOST_ATTENDED = 100
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One announced trial. ``offered_rps`` is None in a closed load. ``probe_rps`` is the highest
-    rate that the probe may send at: 0 for no request at all, None for no limit."""
+    rate that the probe may send at: 0 for no request at all, None for no limit. The probe speaks
+    plain HTTP only."""
 
     run: str
     trial: str
@@ -54,8 +55,9 @@ class Trial:
         if not (self.probe_rps is None or _is_zero(self.probe_rps) or _positive(self.probe_rps)):
             raise WordError(f"probe_rps={self.probe_rps!r}: allowed null or from 0")
         url = urlsplit(self.url)
-        if url.scheme != "http" or not url.hostname:
-            raise WordError(f"url={self.url!r}: allowed http://host[:port]/path")
+        schemes = ("http", "https") if self.probe_rps == 0 else ("http",)
+        if url.scheme not in schemes or not url.hostname:
+            raise WordError(f"url={self.url!r}: allowed {' or '.join(schemes)}://host[:port]/path")
 
     def same_probe(self, other: Trial | None) -> bool:
         """Whether the probe sends the same requests for the other trial: only the phase differs."""
