@@ -361,6 +361,8 @@ step() {
   if [[ -t 1 ]]; then printf '%s …\r' "$text"; fi
   if ! compose "$@" >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
+    # The downstream says in its own log which setting it refuses, and what is allowed.
+    if [[ $1 == up ]]; then compose logs --no-log-prefix --tail 1 downstream 2>/dev/null | grep 'DOWNSTREAM_' >&2 || true; fi
     fail "failed: $text (all of its output: $log)"
   fi
   printf '%s: ready, %d s\n' "$text" $((SECONDS - start))

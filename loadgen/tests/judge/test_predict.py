@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from lab.judge.predict import auto_rate_rps, predict, response_time_ms
+from lab.judge.predict import AT_RANDOM, auto_rate_rps, predict, response_time_ms
 from lab.model import Condition, Demand, Snapshot, ToxicState
 from lab.model.routes import parse
 from support.fakes import SETTINGS, snapshot
@@ -38,7 +38,7 @@ def test_arrivals_at_random_queue_below_every_bound_so_no_latency_is_predicted()
     assert even.expected_p95_ms == 200
     assert at_random.expected_p95_ms is None
     assert at_random.bounds == even.bounds
-    assert at_random.text == f"{even.text}; latency not predicted: Poisson arrivals queue"
+    assert at_random.text == f"{even.text}; p95 not predicted: {AT_RANDOM}"
 
 
 def test_latency_toxics_are_part_of_the_response_time() -> None:

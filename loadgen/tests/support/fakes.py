@@ -70,6 +70,8 @@ class FakeLab:
     engine: FakeEngine = dataclasses.field(default_factory=lambda: FakeEngine())
     settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     delay_ms: int = 200
+    # What the downstream tells instead, where it draws each delay.
+    drawn: dict[str, object] | None = None
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
     enabled: bool = True
     toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
@@ -139,7 +141,7 @@ class FakeLab:
         if host == "toxiproxy":
             return self._toxiproxy(request)
         if host == "downstream":
-            return httpx.Response(200, json={"delay_ms": self.delay_ms})
+            return httpx.Response(200, json=self.drawn or {"delay_ms": self.delay_ms})
         if host == "prometheus":
             return httpx.Response(200, json=self._prometheus(request))
         if host == "loadgen":

@@ -42,7 +42,7 @@ def examine(
     """Every check, as it is done."""
     for server in servers:
         yield _ask(partial(_server, stack, server))
-    yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
+    yield _ask(lambda: _downstream(stack))
     yield _ask(
         lambda: f"toxiproxy up, toxics in force: {'; '.join(stack.toxics().in_force) or 'none'}"
     )
@@ -79,6 +79,12 @@ def _server(stack: Stack, server: str) -> str:
         f"{server} {identity.version} up: JDK {identity.jdk}, {identity.cpus} CPUs, "
         f"heap {heap:.0f} MiB, {gc}, pool {settings.get('pool_size') or 'none'}"
     )
+
+
+def _downstream(stack: Stack) -> str:
+    delay_ms, spread = stack.downstream_delay()
+    text = f"downstream answers after {delay_ms:.4g} ms"
+    return text if spread is None else f"{text} on average, {spread.words}"
 
 
 def _agent(stack: Stack) -> str:

@@ -54,6 +54,7 @@ from lab.model.trial import (
     Peak,
     ScriptedToxic,
     Snapshot,
+    Spread,
     ToxicState,
     TrialRecord,
     Unwatched,
