@@ -1,5 +1,6 @@
 """pacer: exact figures of every second, from its lines."""
 
+import dataclasses
 import gzip
 import json
 from collections.abc import Callable
@@ -262,6 +263,19 @@ def test_connections_open_in_half_of_the_warm_up_at_most_2000_a_second_and_a_cro
     assert pace(19_000, 10) == 3800
     assert pace(400, 1) == 800
     assert pace(500, 0) == 0
+
+
+def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
+    plan: Plan, opened: TrialPlan, tmp_path: Path
+) -> None:
+    def loops(connections: int, cores: int) -> int:
+        return int(load_of(plan(connections, None, cores=cores), 10)["loops"])
+
+    assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
+    assert loops(3, 64) == 3
+    assert read_back(tmp_path, opened, even()).threads == 1
+    secure = dataclasses.replace(opened, url="https://a/")
+    assert Pacer().read(secure, tmp_path).threads == 2
 
 
 def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:

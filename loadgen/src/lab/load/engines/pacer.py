@@ -49,6 +49,8 @@ FORMAT = 1
 # that sets 4,000 up at once makes some of them wait for seconds.
 CONNECT_PER_S = 2000
 LEAST_OPENING_S = 1.0
+# One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
+CPUS_PER_LOOP = 4
 # Of each request at most three buckets of about so many characters, before they are condensed.
 BUCKET_BYTES = 14
 
@@ -118,6 +120,7 @@ class Pacer:
             lag_ms=late.sum_us / late.count / 1000 if late.count else None,
             late=late.latency(),
             due=sum(line.due for line in window) if is_open else None,
+            threads=loops_for(plan) + plan.url.startswith("https:"),
             pause_s=chance_s(plan, uncorrected),
             seconds=tuple(_each_second(window, plan.mode)),
             notes=tuple(_notes(told, window)),
@@ -147,12 +150,17 @@ class Pacer:
         )
 
 
+def loops_for(plan: TrialPlan) -> int:
+    """In how many event loops it runs, each a thread. What speaks TLS runs beside them."""
+    return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
+
+
 def load_of(plan: TrialPlan, warm_up_s: float) -> dict[str, Any]:
     """What pacer is told, by its keys (loadgen/pacer/README.md)."""
     opening_s = min(warm_up_s / 2, max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S))
     load: dict[str, Any] = {
         "connections": plan.concurrency,
-        "loops": 0,
+        "loops": loops_for(plan),
         "warmup_s": warm_up_s,
         "window_s": plan.duration_s,
         "arrivals": plan.arrivals if plan.mode == "open" else "closed",
