@@ -1,7 +1,8 @@
 """pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
 
 It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
-which is condensed with gzip. The lines cover the whole run, warm-up included:
+which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog` and
+`late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
 
 * Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
   timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
@@ -76,7 +77,7 @@ class Pacer:
             run_s=warm_up_s + plan.duration_s,
             window_offset_s=warm_up_s,
             window_s=plan.duration_s,
-            files={LOAD: json_text(load_of(plan, warm_up_s))},
+            files={LOAD: json_text(load_of(plan, warm_up_s, raw))},
             streams=True,
         )
 
@@ -155,8 +156,8 @@ def loops_for(plan: TrialPlan) -> int:
     return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
 
 
-def load_of(plan: TrialPlan, warm_up_s: float) -> dict[str, Any]:
-    """What pacer is told, by its keys (loadgen/pacer/README.md)."""
+def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
+    """What pacer is told, by its keys (loadgen/pacer/load.go)."""
     opening_s = min(warm_up_s / 2, max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S))
     load: dict[str, Any] = {
         "connections": plan.concurrency,
@@ -172,7 +173,7 @@ def load_of(plan: TrialPlan, warm_up_s: float) -> dict[str, Any]:
         "requests": [{"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}],
         # Nothing secret is sent.
         "insecure": True,
-        "hlog": None,
+        "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
 
