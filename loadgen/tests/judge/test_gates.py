@@ -252,6 +252,16 @@ def test_an_overload_allows_the_generator_no_more(lag_ms: float) -> None:
     ]
 
 
+def test_a_generator_of_one_thread_is_the_limit_when_that_is_busy() -> None:
+    # 14.4 CPU seconds in 15 s, of 2 cores.
+    busy = usage(window_cpu_s=14.4)
+    assert "generator was the limit: it used 1.0 of its 1 cores" in invalid(
+        busy, reading(threads=1)
+    )
+    valid(busy, reading())
+    valid(busy, reading(threads=4))
+
+
 IN_TIME = Latency(0.1, 0.1, 0.2, 0.5, 3.0)
 
 

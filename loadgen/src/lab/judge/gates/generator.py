@@ -74,6 +74,7 @@ def _free(busy: float | None, reading: Reading) -> bool:
 def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the generator had too little CPU. Where nothing was answered, less is known about it."""
     cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
+    cores = min(cores, reading.threads or cores)
     if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
         yield (
             f"the generator was the limit: it used {cpu_s / reading.window_s:.1f} "
