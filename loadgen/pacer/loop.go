@@ -42,7 +42,6 @@ type loop struct {
 	poll, wake int
 	events     [turn]unix.EpollEvent
 	buffer     [readBytes]byte
-	parser     *parser
 
 	connections []connection
 	groups      []*group
@@ -115,7 +114,7 @@ type connection struct {
 // newLoop is the loop with a number, of so many.
 func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finished chan<- *tally, blank <-chan *tally) (*loop, error) {
 	own := share(*l.words.Connections, number, loops)
-	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, parser: newParser(), connections: make([]connection, own),
+	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, connections: make([]connection, own),
 		now: newTally(l.open), secondEnd: time.Second, finished: finished, blank: blank, dueAt: never}
 	if l.open {
 		o.schedule = newSchedule(l, number, loops)
@@ -362,7 +361,7 @@ func (o *loop) receive(c *connection) {
 			c.head = append(c.head, data...)
 			data = c.head
 		}
-		rest, whole, err := o.parser.read(&c.answer, data, c.request.headless)
+		rest, whole, err := c.answer.read(data, c.request.headless)
 		switch {
 		case err != nil:
 			o.broke(c, "protocol")
