@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// turn is how many requests are sent, or connections opened, before events are looked for again, and
-	// how many events are taken at once.
+	// turn is how many requests are sent before events are looked for again, and how many events are taken
+	// at once.
 	turn = 128
 	// longestNap is how long a loop sleeps at most, and yieldEvery after how long it lets Go's scheduler have
 	// its turn. Were it neither back from a system call nor scheduled anew for 10 ms, Go's watcher (sysmon)
@@ -23,6 +23,9 @@ const (
 	// readBytes is the most that is read at once, readsAtOnce how often before others have their turn.
 	readBytes   = 64 << 10
 	readsAtOnce = 16
+	// openTime is how long connections are opened before others have their turn. One can take the kernel
+	// milliseconds where few ports are left.
+	openTime = time.Millisecond
 	// reopenPause is the least time between two attempts to open a connection that failed.
 	reopenPause = 100 * time.Millisecond
 )
@@ -201,7 +204,7 @@ func (o *loop) round() bool {
 	o.giveUp(now)
 	o.send(now)
 	o.open(now)
-	return true
+	return !o.over
 }
 
 // nap is how long nothing is to be done but what events tell.
@@ -534,7 +537,7 @@ func (c *connection) unwritten() bool {
 
 // open opens connections at their pace; those that were answered to the end, at once.
 func (o *loop) open(now time.Duration) {
-	for range turn {
+	for begun := now; now-begun < openTime; now = o.clock() {
 		if c := o.reopening.first; c != nil {
 			o.connect(c, now)
 		} else if c = o.toOpen.first; c != nil && o.openAt <= now {
