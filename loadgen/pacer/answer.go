@@ -2,12 +2,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"regexp"
-
-	"github.com/valyala/fasthttp"
 )
 
 const (
@@ -17,10 +13,7 @@ const (
 	sizeDigits = 15
 )
 
-var (
-	errShort    = errors.New("not all bytes of the head are here yet")
-	errProtocol = errors.New("not an answer of HTTP/1.x")
-)
+var errProtocol = errors.New("not an answer of HTTP/1.x")
 
 // place is where in an answer the next byte stands.
 type place uint8
@@ -51,30 +44,15 @@ type answer struct {
 	closes bool
 }
 
-// parser takes answers out of bytes that were read. The parser of heads is fasthttp's. It allocates nothing.
-// One per loop; not safe for use by many goroutines.
-type parser struct {
-	unread unread
-	reader *bufio.Reader
-	head   fasthttp.ResponseHeader
-}
-
-func newParser() *parser {
-	return &parser{reader: bufio.NewReaderSize(nil, headBytes)}
-}
-
-// read goes on in an answer, to a request that may be one for the head only. It returns what it did not use:
+// read goes on in an answer to a request that may be for the head only. It allocates nothing, and returns what it did not use:
 // part of a head, of which more has to come, or what follows the answer. It is true when the answer is whole.
-func (p *parser) read(a *answer, data []byte, headless bool) ([]byte, bool, error) {
+func (a *answer) read(data []byte, headless bool) ([]byte, bool, error) {
 	for len(data) > 0 {
 		switch a.place {
 		case inHead:
-			used, err := p.readHead(a, data, headless)
-			if err != nil {
-				if err == errShort {
-					return data, false, nil
-				}
-				return nil, false, err
+			used, err := a.readHead(data, headless)
+			if used == 0 || err != nil {
+				return data, false, err
 			}
 			data = data[used:]
 			if a.place == inBody && a.left == 0 {
@@ -152,61 +130,103 @@ func (a *answer) control(b byte) (bool, error) {
 	return false, nil
 }
 
-// readHead reads the next head, which is in data from its first byte on, and says how long it is.
-func (p *parser) readHead(a *answer, data []byte, headless bool) (int, error) {
-	p.unread = unread{left: data}
-	p.reader.Reset(&p.unread)
-	err := p.head.Read(p.reader)
-	if err != nil {
-		if p.unread.short && len(data) < headBytes {
-			return 0, errShort
+// readHead reads the next head, which data begins with, and says how long it is: 0 if it is not all there.
+func (a *answer) readHead(data []byte, headless bool) (int, error) {
+	status, version, used := 0, byte('1'), 0
+	length, chunked, closes, keeps := int64(-1), false, false, false
+	for first := true; ; first = false {
+		end := bytes.IndexByte(data[used:], '\n')
+		if end < 0 {
+			if len(data) >= headBytes {
+				return 0, errProtocol
+			}
+			return 0, nil
 		}
-		return 0, errProtocol
+		line := bytes.TrimSuffix(data[used:used+end], []byte("\r"))
+		used += end + 1
+		if first {
+			var ok bool
+			if status, version, ok = statusOf(line); !ok {
+				return 0, errProtocol
+			}
+			continue
+		}
+		if len(line) == 0 {
+			break
+		}
+		name, value, there := bytes.Cut(line, []byte(":"))
+		if !there {
+			return 0, errProtocol
+		}
+		switch len(name) {
+		case len("Connection"):
+			if bytes.EqualFold(name, []byte("Connection")) {
+				closes = closes || names(value, "close")
+				keeps = keeps || names(value, "keep-alive")
+			}
+		case len("Content-Length"):
+			if bytes.EqualFold(name, []byte("Content-Length")) {
+				if length = number(bytes.TrimSpace(value)); length < 0 {
+					return 0, errProtocol
+				}
+			}
+		case len("Transfer-Encoding"):
+			if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+				chunked = names(value, "chunked")
+			}
+		}
 	}
-	used := len(data) - len(p.unread.left) - p.reader.Buffered()
-	status, length := p.head.StatusCode(), p.head.ContentLength()
-	switch {
-	case status < 100 || status >= statuses || status == 101:
-		return 0, errProtocol
-	case status < 200:
+	if status < 200 {
 		// An interim answer. The answer follows.
 		return used, nil
 	}
-	a.status, a.left, a.count = status, 0, 0
-	a.closes = p.head.ConnectionClose() || bytes.EqualFold(p.head.Peek(fasthttp.HeaderConnection), []byte("close"))
+	*a = answer{status: status, closes: closes || version == '0' && !keeps}
 	switch {
 	case headless || status == 204 || status == 304:
 		a.place = inBody
-		if length < 0 {
-			// fasthttp takes it that a body follows, which lasts until the connection ends.
-			a.closes = !p.head.IsHTTP11() || asksToClose.Match(data[:used])
-		}
-	case length >= 0:
-		a.place, a.left = inBody, int64(length)
-	case length == -1:
+	case chunked:
 		a.place = inSize
+	case length >= 0:
+		a.place, a.left = inBody, length
 	default:
 		a.place, a.closes = inStream, true
 	}
 	return used, nil
 }
 
-// asksToClose finds it in a head.
-var asksToClose = regexp.MustCompile(`(?im)^connection:[ \t]*close[ \t]*\r?$`)
-
-// unread is what is left of the bytes that were read from a connection.
-type unread struct {
-	left  []byte
-	short bool
+// statusOf reads "HTTP/1.1 200 OK": the status, and the digit after the version's point.
+func statusOf(line []byte) (status int, version byte, ok bool) {
+	const form = "HTTP/1.x 200"
+	if len(line) < len(form) || string(line[:7]) != form[:7] || line[8] != ' ' || len(line) > len(form) && line[len(form)] != ' ' {
+		return 0, 0, false
+	}
+	status = int(number(line[9:len(form)]))
+	return status, line[7], status >= 100 && status != 101
 }
 
-// Read fails when nothing is left.
-func (u *unread) Read(into []byte) (int, error) {
-	if len(u.left) == 0 {
-		u.short = true
-		return 0, errShort
+// number reads digits; -1 is that there are others, or none, or too many.
+func number(digits []byte) int64 {
+	if len(digits) == 0 || len(digits) > 18 {
+		return -1
 	}
-	n := copy(into, u.left)
-	u.left = u.left[n:]
-	return n, nil
+	sum := int64(0)
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
+			return -1
+		}
+		sum = sum*10 + int64(digit-'0')
+	}
+	return sum
+}
+
+// names is whether a list of words has this one, in capitals or not.
+func names(list []byte, word string) bool {
+	for len(list) > 0 {
+		var one []byte
+		one, list, _ = bytes.Cut(list, []byte(","))
+		if bytes.EqualFold(bytes.TrimSpace(one), []byte(word)) {
+			return true
+		}
+	}
+	return false
 }

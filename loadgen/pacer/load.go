@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -229,6 +230,11 @@ func (w *words) check() error {
 		return wrong{"timeout_s", fmt.Sprint(*w.Timeout)}
 	case len(w.Requests) == 0:
 		return wrong{"requests", "an empty list"}
+	}
+	if w.Hlog != nil {
+		if there, err := os.Stat(*w.Hlog); err != nil || !there.IsDir() {
+			return wrong{"hlog", fmt.Sprintf("%q", *w.Hlog)}
+		}
 	}
 	for _, one := range w.Profile {
 		switch {

@@ -108,6 +108,7 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		{"insecure", map[string]any{"insecure": nil}},
 		{"insecure", map[string]any{"insecure": "yes"}},
 		{"hlog", map[string]any{"hlog": 1}},
+		{"hlog", map[string]any{"hlog": "/nowhere"}},
 		{"requests", map[string]any{"requests": nil}},
 		{"requests", map[string]any{"requests": []any{}}},
 		{"requests.method", map[string]any{"requests": wishes(map[string]any{"method": nil})}},

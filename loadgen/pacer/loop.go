@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// turn is how many requests are sent, or connections opened, before events are looked for again, and
-	// how many events are taken at once.
+	// turn is how many requests are sent before events are looked for again, and how many events are taken
+	// at once.
 	turn = 128
 	// longestNap is how long a loop sleeps at most, and yieldEvery after how long it lets Go's scheduler have
 	// its turn. Were it neither back from a system call nor scheduled anew for 10 ms, Go's watcher (sysmon)
@@ -23,6 +23,9 @@ const (
 	// readBytes is the most that is read at once, readsAtOnce how often before others have their turn.
 	readBytes   = 64 << 10
 	readsAtOnce = 16
+	// openTime is how long connections are opened before others have their turn. One can take the kernel
+	// milliseconds where few ports are left.
+	openTime = time.Millisecond
 	// reopenPause is the least time between two attempts to open a connection that failed.
 	reopenPause = 100 * time.Millisecond
 )
@@ -42,7 +45,6 @@ type loop struct {
 	poll, wake int
 	events     [turn]unix.EpollEvent
 	buffer     [readBytes]byte
-	parser     *parser
 
 	connections []connection
 	groups      []*group
@@ -115,7 +117,7 @@ type connection struct {
 // newLoop is the loop with a number, of so many.
 func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finished chan<- *tally, blank <-chan *tally) (*loop, error) {
 	own := share(*l.words.Connections, number, loops)
-	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, parser: newParser(), connections: make([]connection, own),
+	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, connections: make([]connection, own),
 		now: newTally(l.open), secondEnd: time.Second, finished: finished, blank: blank, dueAt: never}
 	if l.open {
 		o.schedule = newSchedule(l, number, loops)
@@ -202,7 +204,7 @@ func (o *loop) round() bool {
 	o.giveUp(now)
 	o.send(now)
 	o.open(now)
-	return true
+	return !o.over
 }
 
 // nap is how long nothing is to be done but what events tell.
@@ -362,7 +364,7 @@ func (o *loop) receive(c *connection) {
 			c.head = append(c.head, data...)
 			data = c.head
 		}
-		rest, whole, err := o.parser.read(&c.answer, data, c.request.headless)
+		rest, whole, err := c.answer.read(data, c.request.headless)
 		switch {
 		case err != nil:
 			o.broke(c, "protocol")
@@ -535,7 +537,7 @@ func (c *connection) unwritten() bool {
 
 // open opens connections at their pace; those that were answered to the end, at once.
 func (o *loop) open(now time.Duration) {
-	for range turn {
+	for begun := now; now-begun < openTime; now = o.clock() {
 		if c := o.reopening.first; c != nil {
 			o.connect(c, now)
 		} else if c = o.toOpen.first; c != nil && o.openAt <= now {
