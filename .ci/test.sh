@@ -108,24 +108,26 @@ part_servers() {
   step servers maven built_tests servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so two lanes run side by side: half of the work is waiting.
+# None of these steps measures, so three lanes run side by side: half of the work is waiting.
 in_the_image() {
   part static
   part python
   if [[ $suite != quick ]]; then part truth; fi
-  part host
 }
-compiled() {
+in_java() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
-  part downstream
   part servers
+}
+others() {
+  part host
+  part downstream
 }
 
 step host one make ready || finish
 step test-image one test_image_build || finish
-beside in_the_image compiled
+beside in_the_image in_java others
 . .ci/smoke.sh
 if some_wanted; then smoke_test; fi
 finish
