@@ -76,7 +76,7 @@ interrupted() {
 # RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local pid run before trials alone=no waited_for=""
-  drive run EXP=sweep SERVER=fixed-pool,event-loop CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
+  drive run EXP=sweep SERVER=fixed-pool LAUNCHES=0 CONC=20,30,40,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
   pid=$! waited_for=$!
   within 300 has_rows resumed 1
   refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
