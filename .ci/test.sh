@@ -74,15 +74,11 @@ promtool_all() {
   promtool check config prometheus.yml && promtool check rules "${rules[@]#prometheus/}" &&
     promtool test rules "${tests[@]#prometheus/}"
 }
-# Tests of compiled services: the target `test` of their image, which reports its counts when run.
-# built_tests CONTEXT[/PART] …: PART is a part of the context with a target of its own.
+# Tests of compiled services: a target of an image, which reports its counts when run.
+# built_tests NAME TARGET FOLDER OPTION…
 built_tests() {
-  local context=${1%%/*} part=${1#*/} target=test
-  if [[ $part != "$context" ]]; then target=$part-test; fi
-  local tag=concurrency-lab/$part-test:local
-  shift
-  DOCKER_BUILDKIT=1 docker build --progress plain --target "$target" --tag "$tag" "$@" "$context" &&
-    docker run --rm --network none "$tag"
+  local tag=concurrency-lab/$1-test:local
+  DOCKER_BUILDKIT=1 docker build --progress plain --target "$2" --tag "$tag" "${@:4}" "$3" && docker run --rm --network none "$tag"
 }
 test_image_build() {
   host/lab.sh compose build loadgen &&
@@ -104,34 +100,36 @@ part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -
 # The lab against oracles. Beside other steps, as it waits more than it computes.
 part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
-part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
-part_pacer() { step pacer go built_tests loadgen/pacer --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
 part_servers() {
   local profile=frameworks
   if [[ $suite == quick ]]; then profile=none; fi
-  step servers maven built_tests servers --build-arg PROFILE="$profile" \
+  step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so two lanes run side by side: half of the work is waiting.
+# None of these steps measures, so three lanes run side by side: half of the work is waiting.
 in_the_image() {
   part static
   part python
   if [[ $suite != quick ]]; then part truth; fi
-  part host
 }
-compiled() {
+in_java() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
+  part servers
+}
+others() {
+  part host
   part downstream
   part pacer
-  part servers
 }
 
 step host one make ready || finish
 step test-image one test_image_build || finish
-beside in_the_image compiled
+beside in_the_image in_java others
 . .ci/smoke.sh
 if some_wanted; then smoke_test; fi
 finish

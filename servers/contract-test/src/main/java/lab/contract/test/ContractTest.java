@@ -688,8 +688,8 @@ public abstract class ContractTest {
   }
 
   /**
-   * The server of all tests that neither call the downstream nor count nor change anything; starting
-   * one for each took most of their time. They are {@link #SHARED}.
+   * The server of all tests that neither call the downstream nor count nor change anything;
+   * starting one for each took most of their time. They are {@link #SHARED}.
    */
   private RunningServer shared() throws IOException, BadValueException {
     RunningServer server = common;
