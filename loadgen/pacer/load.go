@@ -149,15 +149,24 @@ func readLoad(text []byte) (*load, error) {
 func unreadable(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &kind) && allowed[kind.Field] != "":
-		return wrong{kind.Field, "a JSON " + kind.Value}
-	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "requests.headers"):
-		return wrong{"requests.headers", "a JSON " + kind.Value}
+	case errors.As(err, &kind) && keyOf(kind.Field) != "":
+		return wrong{keyOf(kind.Field), "a JSON " + kind.Value}
 	case strings.Contains(err.Error(), "unknown field"):
 		_, name, _ := strings.Cut(err.Error(), "unknown field ")
 		return fmt.Errorf("%s is no key of a load; allowed: %s", name, strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
 	}
 	return fmt.Errorf("the load is no JSON object: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// keyOf is the key of a path in JSON, in which places in lists and names of headers may stand.
+func keyOf(path string) string {
+	names := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool { return number([]byte(name)) >= 0 })
+	for ; len(names) > 0; names = names[:len(names)-1] {
+		if key := strings.Join(names, "."); allowed[key] != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 func (w *words) missing() error {

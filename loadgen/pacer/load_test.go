@@ -128,6 +128,8 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		{"requests.body", map[string]any{"requests": wishes(map[string]any{"body": nil})}},
 		{"requests.weight", map[string]any{"requests": wishes(map[string]any{"weight": nil})}},
 		{"requests.weight", map[string]any{"requests": wishes(map[string]any{"weight": 0})}},
+		{"requests.weight", map[string]any{"requests": []any{wish(nil), wish(map[string]any{"weight": "1"})}}},
+		{"profile.to", map[string]any{"rate": nil, "profile": []any{map[string]any{"for_s": 1, "from": 1, "to": "2"}}}},
 	} {
 		_, err := readLoad(text(one.change))
 		if err == nil || !strings.HasPrefix(err.Error(), one.key+": "+allowed[one.key]) || strings.Contains(err.Error(), "\n") {

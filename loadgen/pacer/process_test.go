@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -426,6 +428,68 @@ func TestLogsAreThoseOfTheLines(t *testing.T) {
 		if h, err := reader.NextIntervalHistogram(); h != nil || err != nil {
 			t.Error("more seconds in the log", err)
 		}
+	}
+}
+
+// In real time pacer sees what a server logs of itself, plus the way there and back. That is within 1 % or 2 ms,
+// unless the machine itself is late: a timer beside it tells by how much.
+func TestTheRefereeAgreesInRealTime(t *testing.T) {
+	var mu sync.Mutex
+	var truth []time.Duration
+	script := latencies()
+	address, _ := plain(t, "127.0.0.1:0", func(c *net.TCPConn, reader *bufio.Reader) {
+		for gets(reader) {
+			from := time.Now()
+			mu.Lock()
+			takes := script(0, 0)
+			mu.Unlock()
+			time.Sleep(takes)
+			mu.Lock()
+			truth = append(truth, time.Since(from))
+			mu.Unlock()
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+		}
+	})
+	var lag time.Duration
+	stop := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				from := time.Now()
+				time.Sleep(time.Millisecond)
+				lag = max(lag, time.Since(from)-time.Millisecond)
+			}
+		}
+	}()
+	o := ran(t, short("http://"+address, map[string]any{"arrivals": poisson, "rate": 200, "connections": 200, "window_s": 5}))
+	close(stop)
+	<-watched
+	var seen histogram
+	for _, l := range o.seconds {
+		for _, one := range l.Raw.Buckets {
+			seen.counts[bucket(uint64(one[0]))] += uint32(one[1])
+			seen.count += int(one[1])
+			seen.max = max(seen.max, time.Duration(one[0])*time.Microsecond)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	slices.Sort(truth)
+	for _, percentile := range []float64{.5, .75, .9, .95, .99} {
+		// The server may have answered a few more than pacer still counted.
+		exact, at := truth[int(percentile*float64(seen.count))], seen.at(percentile)
+		t.Logf("p%v: pacer %v, the server %v, the machine late by up to %v", 100*percentile, at, exact, lag)
+		if at > exact+max(exact/100, 2*time.Millisecond)+2*lag {
+			t.Errorf("p%v: %v, and %v in truth; the machine was late by %v at most", 100*percentile, at, exact, lag)
+		}
+	}
+	if seen.count == 0 || seen.count > len(truth) || seen.at(.5) < truth[len(truth)/4] {
+		t.Error(seen.count, "were seen of", len(truth))
 	}
 }
 
