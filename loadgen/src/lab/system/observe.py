@@ -31,8 +31,8 @@ MACHINE = '{__name__=~"machine:machine_.+"}'
 
 def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
     """The series that are kept: everything of the measured server and of the parts around it, but
-    request times and probes of the trial's own route only. For a foreign service: its JVM, its
-    container and the probe, if there are such."""
+    request times and clients of the trial's own route only. For a foreign service: its JVM, its
+    container and its clients, if there are such."""
     path = route.partition("?")[0]
     mine = f'server="{server}"'
     if foreign:

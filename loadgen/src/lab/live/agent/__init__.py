@@ -1,4 +1,5 @@
-"""The agent: probes every server for the dashboards, marks trials, watches the toxics.
+"""The agent: shows what clients see (the load's own lines, or a probe), marks trials, watches the
+toxics.
 
 Its numbers are for dashboards. No row and no verdict takes a latency from here.
 """
