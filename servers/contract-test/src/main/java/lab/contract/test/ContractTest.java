@@ -32,6 +32,8 @@ import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RawClient.RawAnswer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -46,7 +48,7 @@ public abstract class ContractTest {
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
   /** Long enough for calls that a test holds: none of them is to end by itself. */
-  private static final String HELD_MS = "600000";
+  static final String HELD_MS = "600000";
 
   /** What only a broken server exceeds; no test waits for it to pass. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -638,6 +640,21 @@ public abstract class ContractTest {
     }
   }
 
+  /** HTTP as RFC 9112 has it. One server serves all of these, after every test above. */
+  @Nested
+  @Tag("protocol")
+  class Protocol extends ProtocolTest {
+    @Override
+    ServerModel model() {
+      return ContractTest.this.model();
+    }
+
+    @Override
+    Launcher launcher() {
+      return ContractTest.this.launcher();
+    }
+  }
+
   // --- how ------------------------------------------------------------------------------------
 
   /** Starts the model on free ports against the fake downstream, with these settings besides. */
@@ -706,7 +723,7 @@ public abstract class ContractTest {
     }
   }
 
-  private static Management management(RunningServer server) {
+  static Management management(RunningServer server) {
     return new Management(HTTP, server.managementPort());
   }
 
@@ -728,7 +745,7 @@ public abstract class ContractTest {
   }
 
   /** Waits until a condition holds that must come to hold. */
-  private static void await(BooleanSupplier condition) throws InterruptedException {
+  static void await(BooleanSupplier condition) throws InterruptedException {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as("waited %s", PATIENCE).isLessThan(deadline);
