@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Faults planted on real containers, sourced by smoke.sh: while a bench runs its trials one after
 # the other, each gets a fault of its own. loadgen/tests/smoke/test_faults.py then finds every
-# one of them invalid, for the reason that was planted. The engine is oha: any machine has it.
+# one of them invalid, for the reason that was planted. The engine is pacer: any machine has it.
 
 : "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}"
 # Its JVM is warm soonest, and the faults are no model's own.
@@ -16,7 +16,7 @@ plant() { docker exec -i "$(container_of loadgen)" python - "$@" <.ci/plant.py; 
 planted() {
   local bench status=0 cpus
   cpus=$(docker info --format '{{.NCPU}}')
-  drive bench SERVER="$faulty" CONC=40,200,2,42,43,44 MODE=closed DURATION=6s WARMUP=2s ENGINE=oha NAME=faults &
+  drive bench SERVER="$faulty" CONC=40,200,2,42,43,44 MODE=closed DURATION=6s WARMUP=2s ENGINE=pacer NAME=faults &
   bench=$!
   {
     # A toxic that is gone again before the trial ends; the agent looks once a second.
@@ -40,14 +40,14 @@ planted() {
 }
 
 # Two servers with unlike limits, of which a JVM knows one and its container the other. Each row of
-# a comparison that is not fair is invalid.
+# a comparison that is not fair is invalid. Another server than the faulty one, whose JVM is new.
 unequal() {
-  local status=0
-  plant ask PATCH "$faulty" /settings '{"downstream_timeout_ms": 9000}' &&
-    docker update --cpus 0.9 "$(container_of "$faulty")" || return 1
-  drive bench SERVER=fixed-pool,"$faulty" CONC=60 MODE=closed DURATION=2s WARMUP=1s ENGINE=oha NAME=unequal && status=1
-  docker update --cpus "$(docker info --format '{{.NCPU}}')" "$(container_of "$faulty")" &&
-    plant ask PATCH "$faulty" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
+  local status=0 one=netty
+  plant ask PATCH "$one" /settings '{"downstream_timeout_ms": 9000}' &&
+    docker update --cpus 0.9 "$(container_of "$one")" || return 1
+  drive bench SERVER=fixed-pool,"$one" CONC=60 MODE=closed DURATION=2s WARMUP=1s ENGINE=pacer NAME=unequal && status=1
+  docker update --cpus "$(docker info --format '{{.NCPU}}')" "$(container_of "$one")" &&
+    plant ask PATCH "$one" /settings '{"downstream_timeout_ms": 10000}' && return "$status"
 }
 
 # answers STATUS: to a client of a server that calls the downstream.

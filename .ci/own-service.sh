@@ -8,7 +8,7 @@ nginx=$COMPOSE_PROJECT_NAME-nginx
 
 tomcat() {
   COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
-    make bench TARGET='http://tomcat:8080/wait.jsp?a=1&b=2' CONC=400 DURATION=4s WARMUP=2s ENGINE=oha NAME=tomcat
+    make bench TARGET='http://tomcat:8080/wait.jsp?a=1&b=2' CONC=400 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
 }
 
 outside() {
@@ -19,7 +19,7 @@ outside() {
     --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" .ci/own-service || return 1
   gateway=$(docker network inspect --format '{{(index .IPAM.Config 0).Gateway}}' bridge)
   docker run --detach --rm --name "$nginx" --publish "$gateway:28481:80" concurrency-lab/test-nginx:local || return 1
-  drive bench TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=oha NAME=nginx || status=1
+  drive bench TARGET=http://localhost:28481/ CONC=20 RATE=300 DURATION=4s WARMUP=1s ENGINE=pacer NAME=nginx || status=1
   docker stop -t 2 "$nginx"
   refuses 'must listen on an address that containers can reach' drive bench TARGET=http://127.0.0.1:28481/ CONC=20 && return "$status"
 }

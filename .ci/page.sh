@@ -39,7 +39,7 @@ slow() {
 # A bench of the page: a toxic that is put in force there is in its live p95, and Stop keeps what
 # was measured. Its eight trials are more than are measured before Stop, on however slow a machine.
 page_bench() {
-  local status=0 bench='"SERVER": "fixed-pool", "CONC": "20,25,30,35,40,45,50,55", "MODE": "closed", "ENGINE": "oha", "NAME": "page"'
+  local status=0 bench='"SERVER": "fixed-pool", "CONC": "20,25,30,35,40,45,50,55", "MODE": "closed", "ENGINE": "pacer", "NAME": "page"'
   changes POST /api/bench "{\"words\": {$bench, \"DURATION\": \"3s\", \"WARMUP\": \"1s\"}}" || return 1
   within 120 shown '"trial":{' && changes POST /api/toxics '{"words": {"TYPE": "latency", "LATENCY": "300"}}' &&
     within 60 slow fixed-pool 0.45 && within 60 has_rows page 1 || status=1

@@ -9,6 +9,15 @@
 : "${test_image:?test.sh says which}" "${logs:?test.sh says where}" "${suite:?test.sh says which}" "${smoke[0]:?test.sh says which parts}"
 export GRAFANA_PORT=23000 PROMETHEUS_PORT=29090 TOXIPROXY_PORT=28474 LOADGEN_PORT=29464
 export LAB_RESULTS_DIR=./$logs/results
+# listed LIST: the servers of prometheus/servers/LIST.json, with commas.
+listed() { tr -d ' \n' <"prometheus/servers/$1.json" | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g'; }
+# Nothing here asserts speed, and most of its time was the JIT compiler's: its first stage alone is done
+# in half of that. Experiments at their own length have the servers' own flags.
+SERVER_JVM_FLAGS="$(setting SERVER_JVM_FLAGS) -XX:TieredStopAtLevel=1"
+export SERVER_JVM_FLAGS
+# Who is benched in the core: one of each kind of thread. The contract's tests have all models.
+benched=fixed-pool,virtual-threads,event-loop
+if [[ $suite != quick ]]; then benched=$(listed core); fi
 
 # drive VERB WORDS…: a verb of the driver, on the lab that is up.
 drive() { LAB_WORDS="${*:2}" host/lab.sh drive "$1"; }
@@ -52,7 +61,7 @@ no_driver() { [[ -z $(drivers) ]]; }
 interrupted() {
   local pid status=0 waited_for=""
   # A job in the background of a script ignores SIGINT unless told otherwise.
-  env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=oha NAME=interrupted &
+  env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=pacer NAME=interrupted &
   pid=$! waited_for=$!
   within 300 has_rows interrupted 1 && within 120 exists '*-interrupted/raw/02-*'
   waited_for=""
@@ -67,7 +76,7 @@ interrupted() {
 # RESUME: no trial is lost or repeated, and what was measured before is what is there afterwards.
 resumed() {
   local pid run before trials alone=no waited_for=""
-  drive run EXP=sweep SERVER=fixed-pool,event-loop CONC=20,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=oha NAME=resumed &
+  drive run EXP=sweep SERVER=fixed-pool LAUNCHES=0 CONC=20,30,40,50 MODE=closed DURATION=4s WARMUP=2s ENGINE=pacer NAME=resumed &
   pid=$! waited_for=$!
   within 300 has_rows resumed 1
   refuses 'another measurement is under way' make bench CONC=5 NAME=beside && alone=yes
@@ -99,7 +108,7 @@ judged_again() {
 
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
 scripted() {
-  drive run EXP=faults SCALE=0.3 SERVER=event-loop CONC=100 RATE=250 NAME=scripted &&
+  drive run EXP=faults SCALE=0.2 LAUNCHES=0 SERVER=event-loop CONC=100 RATE=250 WARMUP=2s NAME=scripted &&
     grep ',true,' "$LAB_RESULTS_DIR"/*-scripted/trials.csv && make toxics
 }
 
@@ -107,7 +116,7 @@ scripted() {
 # lab is as it was: the same limits and knobs for all.
 bottlenecks() {
   local name limit
-  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=oha) missed
+  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=pacer) missed
   "${plant[@]}" NAME=bottlenecks || return 1
   missed=$(in_lab env PYTHONPATH=tests python -m support.planted_run bottlenecks) || return 1
   printf 'missed: %s\n' "${missed:-none}"
@@ -124,16 +133,18 @@ bottlenecks() {
 # small a pool that any machine does twice its work. One pair is no proof (that takes six), but the
 # whole way there.
 explained() {
-  make explain CONC=100 SERVER=fixed-pool SERVER_POOL_SIZE=40 STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=oha NAME=explained &&
+  local status=0
+  plant ask PATCH fixed-pool /settings '{"pool_size": 40}' || return 1
+  make explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
+  plant ask PATCH fixed-pool /settings '{"pool_size": 200}' && ((status == 0)) &&
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
-# Every framework's lane measured once, with connections enough that its JVM is warm soon. Its
-# profile comes up as one of its servers is named, and then stays.
+# Every framework's lane measured once, on the JVM that has just been started: its profile comes up as one
+# of its servers is named, and then stays. All containers are made anew with a setting of make's line.
 frameworks() {
-  local servers
-  servers=$(tr -d ' \n' <prometheus/servers/frameworks.json | sed 's/.*\["\(.*\)"\].*/\1/; s/","/,/g')
-  make run EXP=frameworks SERVER="$servers" ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s ENGINE=oha NAME=frameworks &&
+  make run EXP=frameworks SERVER="$(listed frameworks)" SERVER_POOL_SIZE=150 LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s \
+    ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
 
@@ -150,7 +161,7 @@ in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
@@ -159,9 +170,9 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 . .ci/faults.sh
 . .ci/own-service.sh
 
-# Every server measured, and what is seen of it; toxics; wrong words; Ctrl-C.
+# Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
 part_core() {
-  step smoke-bench one make bench CONC=50 DURATION=3s WARMUP=2s NAME=smoke
+  step smoke-bench one make bench SERVER="$benched" CONC=50 DURATION=3s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
   # Grafana's image is in no package registry: its own test is for machines that could pull it.
@@ -192,17 +203,16 @@ part_verbs() {
   step smoke-doctor one make doctor
   step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
 }
-# Each kind of experiment, made small; what they left is looked at inside.
+# Each kind of experiment, made small; what they left is looked at inside. A search and two arms have
+# fresh JVMs; the others take those that are warm.
 part_kinds() {
   step smoke-scripted one scripted
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=oha NAME=searched
-  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 WARMUP=1s NAME=spiked
-  step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 WARMUP=1s ENGINE=oha NAME=endured
-  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=2 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=oha NAME=launched
+  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=2s WARMUP=1s ENGINE=pacer NAME=searched
+  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
+  step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
+  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-explained one explained
-  # Its pool has its own size again.
-  step smoke-up-again one make up
 }
 part_planted() {
   step smoke-bottlenecks one bottlenecks
@@ -255,7 +265,13 @@ smoke_test() {
   mkdir -p "$LAB_RESULTS_DIR"
   if step smoke-up one make up; then
     # shellcheck disable=SC2086  # names without spaces
-    for one in "${smoke[@]}"; do part "$one" ${runs[$one]-}; done
+    for one in "${smoke[@]}"; do
+      if [[ $one == long_* && -n ${SERVER_JVM_FLAGS-} ]]; then
+        unset SERVER_JVM_FLAGS
+        step smoke-up-own-flags one make up
+      fi
+      part "$one" ${runs[$one]-}
+    done
   fi
   step smoke-stopped one make down
   for one in smoke resumed; do

@@ -7,7 +7,7 @@
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
-#   ONLY="static …"  only these parts: static python truth host downstream servers, and of the smoke test
+#   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
 #                    core verbs kinds planted queueing faults own frameworks
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -30,7 +30,7 @@ case $suite in
 esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
-parts=(static python host downstream servers)
+parts=(static python host downstream pacer servers)
 smoke=(core)
 if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults own frameworks); fi
 if [[ $suite == long ]]; then smoke+=(long_planted long_routes long_explained long_sweep long_looked_at); fi
@@ -74,17 +74,17 @@ promtool_all() {
   promtool check config prometheus.yml && promtool check rules "${rules[@]#prometheus/}" &&
     promtool test rules "${tests[@]#prometheus/}"
 }
-# Tests of compiled services: the target `test` of their image, which reports its counts when run.
+# Tests of compiled services: a target of an image, which reports its counts when run.
+# built_tests NAME TARGET FOLDER OPTION…
 built_tests() {
-  local context=$1 tag=concurrency-lab/$1-test:local
-  shift
-  DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$tag" "$@" "$context" &&
-    docker run --rm --network none "$tag"
+  local tag=concurrency-lab/$1-test:local
+  DOCKER_BUILDKIT=1 docker build --progress plain --target "$2" --tag "$tag" "${@:4}" "$3" && docker run --rm --network none "$tag"
 }
 test_image_build() {
   host/lab.sh compose build loadgen &&
     DOCKER_BUILDKIT=1 docker build --progress plain --target test --tag "$test_image" \
-      --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg OHA_IMAGE="$(setting OHA_IMAGE)" \
+      --build-arg DEBIAN_IMAGE="$(setting DEBIAN_IMAGE)" --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" \
+      --build-arg OHA_IMAGE="$(setting OHA_IMAGE | grep . || echo oha-none)" \
       --build-arg WRK2_IMAGE="$(sed -n 's/^WRK2_IMAGE=//p' ".lab/$COMPOSE_PROJECT_NAME/env")" loadgen
 }
 
@@ -100,32 +100,36 @@ part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -
 # The lab against oracles. Beside other steps, as it waits more than it computes.
 part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
-part_downstream() { step downstream go built_tests downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
+part_pacer() { step pacer go built_tests pacer pacer-test loadgen --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
 # The core's models and, except in quick, the frameworks: all hold to one contract.
 part_servers() {
   local profile=frameworks
   if [[ $suite == quick ]]; then profile=none; fi
-  step servers maven built_tests servers --build-arg PROFILE="$profile" \
+  step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so two lanes run side by side: half of the work is waiting.
+# None of these steps measures, so three lanes run side by side: half of the work is waiting.
 in_the_image() {
   part static
   part python
   if [[ $suite != quick ]]; then part truth; fi
-  part host
 }
-compiled() {
+in_java() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
-  part downstream
   part servers
+}
+others() {
+  part host
+  part downstream
+  part pacer
 }
 
 step host one make ready || finish
 step test-image one test_image_build || finish
-beside in_the_image compiled
+beside in_the_image in_java others
 . .ci/smoke.sh
 if some_wanted; then smoke_test; fi
 finish

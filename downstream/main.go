@@ -39,18 +39,22 @@ func main() {
 		}
 		return
 	}
-	if err := serve(stopped, settings); err != nil {
+	delay, err := service.NewDelay(settings.Delay, os.DirFS(service.RecordedIn))
+	if err != nil {
+		end(2, fmt.Errorf("DOWNSTREAM_DELAY_MS=%w", err))
+	}
+	if err := serve(stopped, settings, delay); err != nil {
 		end(1, err)
 	}
 }
 
-func serve(stopped context.Context, settings service.Settings) error {
-	running, err := service.Start(settings, service.NewClock())
+func serve(stopped context.Context, settings service.Settings, delay *service.Delay) error {
+	running, err := service.Start(settings, delay, service.NewClock())
 	if err != nil {
 		return err
 	}
-	fmt.Printf("downstream: traffic on %d, management on %d, delay %d ms\n",
-		running.HTTPPort, running.ManagementPort, settings.Delay.Milliseconds())
+	fmt.Printf("downstream: traffic on %d, management on %d, delay in ms: %s\n",
+		running.HTTPPort, running.ManagementPort, delay.Words())
 	select {
 	case err := <-running.Failed():
 		return fmt.Errorf("a port ended by itself: %w", err)

@@ -17,6 +17,9 @@ at_least() {
   [[ $major =~ ^[0-9]+$ ]] && ((major > $2 || (major == $2 && ${minor:-0} >= $3)))
 }
 
+# The image with wrk2 that is made of the package in nixpkgs (images/nixpkgs).
+nixpkgs_image() { printf 'concurrency-lab/wrk2:nixpkgs-%s' "$(setting NIXPKGS_RELEASE)"; }
+
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # A checkout can run several labs beside each other: each has its own state. compose.yaml builds the

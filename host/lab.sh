@@ -152,7 +152,8 @@ wrk2_source() {
   local given
   given=$(setting WRK2_IMAGE)
   if [[ -z $given ]]; then
-    if has_image "$(setting NIX_IMAGE)"; then given='wrk2-nixpkgs'; else given='wrk2-none'; fi
+    given=$(nixpkgs_image)
+    has_image "$given" || given='wrk2-none'
   fi
   printf '%s' "$given"
 }
@@ -360,6 +361,8 @@ step() {
   if [[ -t 1 ]]; then printf '%s …\r' "$text"; fi
   if ! compose "$@" >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
+    # The downstream says in its own log which setting it refuses, and what is allowed.
+    if [[ $1 == up ]]; then compose logs --no-log-prefix --tail 1 downstream 2>/dev/null | grep 'DOWNSTREAM_' >&2 || true; fi
     fail "failed: $text (all of its output: $log)"
   fi
   printf '%s: ready, %d s\n' "$text" $((SECONDS - start))
@@ -510,7 +513,7 @@ doctor() {
   if [[ -n $sets ]]; then ok "$sets"; fi
   wrk2=$(wrk2_source)
   case $wrk2 in
-    wrk2-none) warn "no wrk2 here ($(setting NIX_IMAGE) is not present and WRK2_IMAGE is not set): oha is the load engine" ;;
+    wrk2-none) ok "no wrk2 here ($(nixpkgs_image) is not present and WRK2_IMAGE names none): pacer is the load engine" ;;
     *) ok "wrk2 from $wrk2" ;;
   esac
   if has_image "$(setting GRAFANA_IMAGE)"; then

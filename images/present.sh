@@ -3,16 +3,16 @@
 #
 #   present.sh          every image the lab needs here
 #   present.sh NAME…    only these: debian jre maven golang prometheus toxiproxy cadvisor oha
-#                       grafana nix
+#                       grafana nix nixpkgs
 #
 # An image is there, else pulled, else built from package registries under the same name and
-# tag (images/NAME/). Grafana and Nix cannot be built: without them the lab goes on and says
-# what is missing. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
+# tag (images/NAME/). Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network:
+# without them the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-ALL="debian jre maven golang prometheus toxiproxy cadvisor oha grafana nix"
+ALL="debian jre maven golang prometheus toxiproxy cadvisor oha grafana nix nixpkgs"
 LOGS=.lab/logs
 # A registry that has not said a word for this long is not reachable. Downloads themselves
 # take as long as they take.
@@ -26,6 +26,7 @@ FORGET_AFTER_S=3600
 # pin NAME: the image .env names for it.
 pin() {
   local variable image
+  if [[ $1 == nixpkgs ]]; then nixpkgs_image; return; fi
   variable=$(tr '[:lower:]' '[:upper:]' <<<"$1")_IMAGE
   image=$(setting "$variable")
   if [[ -z $image ]]; then
@@ -40,14 +41,15 @@ needs() {
     jre | maven | golang | prometheus | oha) echo debian ;;
     toxiproxy) echo golang ;;
     cadvisor) echo debian golang ;;
+    nixpkgs) echo nix ;;
   esac
 }
 
-# without NAME: what the lab does without an image that can only be pulled. Empty: it cannot.
+# without NAME: what the lab does without an image. Empty: it cannot.
 without() {
   case $1 in
     grafana) echo "no dashboards on screen; Prometheus and the reports show the same numbers" ;;
-    nix) echo "no wrk2 here, oha is used instead" ;;
+    nix | nixpkgs) echo "no wrk2 here, pacer is used instead" ;;
   esac
 }
 
@@ -140,6 +142,7 @@ build() {
   else
     DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" \
       --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
+      --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
       --build-arg "TAG=${image##*:}" "images/$name" >>"$log" 2>&1
   fi
 }
@@ -169,7 +172,8 @@ make_present() {
   local name=$1 image=$2 log needed reason started=$SECONDS pid
   if has_image "$image"; then return 0; fi
   log=$LOGS/$name.log
-  if pull "$image" "$log"; then
+  why_not=""
+  if [[ $name != nixpkgs ]] && pull "$image" "$log"; then
     line "$image" "pulled, $((SECONDS - started)) s"
     return 0
   fi
@@ -187,9 +191,16 @@ make_present() {
   fi
   reason=$why_not
   for needed in $(needs "$name"); do ensure "$needed" || return 1; done
+  # Its base tells for itself that it is absent. GitHub is asked once an hour, as a registry is.
+  if [[ $name == nixpkgs ]] && { ! has_image "$(pin nix)" || is_unreachable nixpkgs; }; then return 0; fi
   started=$SECONDS
   if [[ -t 1 ]]; then line "$image" "is built from packages …"; fi
   if ! build "$name" "$image" "$log"; then
+    if [[ -n $(without "$name") ]]; then
+      remember_unreachable "$name"
+      line "$image" "absent (it cannot be built, see $log): $(without "$name")"
+      return 0
+    fi
     line "$image" "ABSENT: it can be neither pulled ($reason) nor built; the end of $log:"
     tail -n 15 "$log" >&2
     return 1
@@ -204,13 +215,15 @@ needed_names() {
   for name in $ALL; do
     case $name in
       grafana) if [[ ",$(setting COMPOSE_PROFILES)," == *,grafana,* ]]; then echo grafana; fi ;;
-      # Its only use is the wrk2 of nixpkgs, which is marked broken on arm64.
-      nix) if [[ -z $wrk2 && $(uname -m) =~ ^(x86_64|amd64)$ ]]; then echo nix; fi ;;
+      oha) if [[ -n $(setting OHA_IMAGE) ]]; then echo oha; fi ;;
+      # Nix is only there for it. It is marked broken on arm64.
+      nixpkgs) if [[ -z $wrk2 && $(uname -m) =~ ^(x86_64|amd64)$ ]]; then echo nixpkgs; fi ;;
+      nix) ;;
       *) echo "$name" ;;
     esac
   done
   # Not a stage of loadgen/Dockerfile: an image of the user's that holds wrk2.
-  case $wrk2 in '' | wrk2-nixpkgs | wrk2-none) ;; *) echo wrk2 ;; esac
+  case $wrk2 in '' | wrk2-none) ;; *) echo wrk2 ;; esac
 }
 
 main() {

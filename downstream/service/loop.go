@@ -77,8 +77,9 @@ type connection struct {
 	continued, closes       bool
 }
 
-func newLoop(traffic *Traffic, delay *Delay) (*loop, error) {
-	l := &loop{traffic: traffic, poll: -1, wake: -1, requests: newRequests(delay), sweepAt: never, acceptAt: never}
+// seed tells its draws of delays from those of the other loops.
+func newLoop(traffic *Traffic, delay *Delay, seed uint64) (*loop, error) {
+	l := &loop{traffic: traffic, poll: -1, wake: -1, requests: newRequests(delay, seed), sweepAt: never, acceptAt: never}
 	var err error
 	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err

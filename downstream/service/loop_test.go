@@ -34,7 +34,7 @@ func newClients(t *testing.T, connections int, delay, look time.Duration) *clien
 	if err != nil {
 		t.Fatal(err)
 	}
-	traffic, err := NewTraffic(listener.(*net.TCPListener), NewDelay(delay), c.told)
+	traffic, err := NewTraffic(listener.(*net.TCPListener), constant(delay), c.told)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -16,8 +17,9 @@ import (
 //
 //	GET   /health    200 when the traffic port answers a request, else 503
 //	GET   /metrics   for Prometheus
-//	GET   /settings  {"delay_ms":200}
-//	PATCH /settings  {"delay_ms":300}: for requests that arrive from now on
+//	GET   /settings  {"delay_ms":200,"mean_ms":200,…}: what it was set to, and its facts
+//	PATCH /settings  {"delay_ms":300} or {"delay_ms":"lognormal:median=200,p99=800"}: for requests that
+//	                 arrive from now on
 //
 // trafficURL is the traffic port's own address, e.g. http://127.0.0.1:8080.
 func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handler {
@@ -35,7 +37,7 @@ func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handl
 	})
 
 	showSettings := func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"delay_ms": delay.Get().Milliseconds()})
+		writeJSON(w, http.StatusOK, delay.current.Load().facts)
 	}
 	mux.HandleFunc("GET /settings", showSettings)
 	mux.HandleFunc("PATCH /settings", func(w http.ResponseWriter, r *http.Request) {
@@ -45,30 +47,37 @@ func NewManagement(delay *Delay, metrics *Metrics, trafficURL string) http.Handl
 			return
 		}
 		wanted, err := patch(body)
+		if err == nil {
+			err = delay.Set(wanted)
+		}
 		if err != nil {
 			writeJSON(w, http.StatusBadRequest, map[string]any{"error": err.Error()})
 			return
 		}
-		delay.Set(wanted)
 		showSettings(w, r)
 	})
 	return mux
 }
 
-// patch reads the delay that a PATCH body asks for.
-func patch(body []byte) (time.Duration, error) {
+// patch reads the words of the delay that a PATCH body asks for.
+func patch(body []byte) (string, error) {
 	var wanted struct {
-		DelayMS *int `json:"delay_ms"`
+		DelayMS any `json:"delay_ms"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&wanted); err != nil {
-		return 0, fmt.Errorf(`%q is not {"delay_ms": <whole number from 0 to %d>}`, body, MaxDelayMS)
+	decoder.UseNumber()
+	if err := decoder.Decode(&wanted); err == nil && !decoder.More() {
+		switch value := wanted.DelayMS.(type) {
+		case json.Number:
+			return value.String(), nil
+		case string:
+			if _, err := strconv.Atoi(value); err != nil {
+				return value, nil
+			}
+		}
 	}
-	if decoder.More() || wanted.DelayMS == nil || *wanted.DelayMS < 0 || *wanted.DelayMS > MaxDelayMS {
-		return 0, fmt.Errorf("%q: delay_ms must be given once, a whole number from 0 to %d", body, MaxDelayMS)
-	}
-	return time.Duration(*wanted.DelayMS) * time.Millisecond, nil
+	return "", fmt.Errorf(`%q is not {"delay_ms": <delay>}, the delay once: %s`, body, delayWords)
 }
 
 // check fails unless the URL answers 200.

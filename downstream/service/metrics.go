@@ -15,11 +15,11 @@ var (
 		"Requests that wait for their delay to pass.", nil, nil)
 	loopsNow = prometheus.NewDesc("lab_downstream_loops",
 		"Event loops, each a thread: no more CPUs than that answer requests.", nil, nil)
-	delaySeconds  = prometheus.NewDesc("lab_downstream_delay_seconds", "The delay that is set.", nil, nil)
+	delaySeconds  = prometheus.NewDesc("lab_downstream_delay_seconds", "The mean of the delay that is set.", nil, nil)
 	acceptedTotal = prometheus.NewDesc("lab_downstream_accepted_connections_total",
 		"Connections of the traffic port that were accepted, those of health checks included.", nil, nil)
 	lagSeconds = prometheus.NewDesc("lab_downstream_lag_seconds",
-		"Time by which answers were later than the delay after the begin of the round that read their request.", nil, nil)
+		"Time by which answers were later than their delay after the begin of the round that read their request.", nil, nil)
 )
 
 // lagBuckets are finer than the lab's latency buckets: a lag of a few milliseconds already says that
@@ -83,7 +83,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(requestsTotal, prometheus.CounterValue, float64(told.answered))
 	out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(told.inFlight))
 	out <- prometheus.MustNewConstMetric(loopsNow, prometheus.GaugeValue, float64(len(m.traffic.loops)))
-	out <- prometheus.MustNewConstMetric(delaySeconds, prometheus.GaugeValue, m.delay.Get().Seconds())
+	out <- prometheus.MustNewConstMetric(delaySeconds, prometheus.GaugeValue, m.delay.Mean().Seconds())
 	out <- prometheus.MustNewConstMetric(acceptedTotal, prometheus.CounterValue, float64(told.accepted))
 	out <- prometheus.MustNewConstHistogram(lagSeconds, all, told.lag.sum.Seconds(), upTo)
 }

@@ -39,14 +39,16 @@ type answer struct {
 // for use by many goroutines.
 type requests struct {
 	delay   *Delay
+	draws   *draws
 	unread  unread
 	reader  *bufio.Reader
 	request fasthttp.Request
 	uri     fasthttp.URI
 }
 
-func newRequests(delay *Delay) *requests {
-	return &requests{delay: delay, reader: bufio.NewReaderSize(nil, headBytes)}
+// seed tells this loop's draws from those of the others.
+func newRequests(delay *Delay, seed uint64) *requests {
+	return &requests{delay: delay, draws: newDraws(seed), reader: bufio.NewReaderSize(nil, headBytes)}
 }
 
 // next is the answer to the first request in data, and how many bytes that request has. ended is whether
@@ -100,7 +102,7 @@ func (r *requests) answer() answer {
 	if head.ConnectionClose() || !head.IsHTTP11() {
 		given = r.made(200, "", setting.body)
 	}
-	given.delayed, given.delay = true, setting.delay
+	given.delayed, given.delay = true, r.draws.next(setting)
 	return given
 }
 

@@ -19,7 +19,7 @@ type Service struct {
 }
 
 // Start binds both ports and serves them in the background.
-func Start(set Settings, clock Clock) (*Service, error) {
+func Start(set Settings, delay *Delay, clock Clock) (*Service, error) {
 	traffic, err := net.Listen("tcp4", fmt.Sprintf(":%d", set.HTTPPort))
 	if err != nil {
 		return nil, err
@@ -30,7 +30,6 @@ func Start(set Settings, clock Clock) (*Service, error) {
 	}
 	s := &Service{HTTPPort: port(traffic), ManagementPort: port(management), failed: make(chan error, 1)}
 
-	delay := NewDelay(set.Delay)
 	queues := NewAcceptQueues(ListenerQueue, map[int]string{set.ProxyPort: "toxiproxy", s.HTTPPort: "downstream"})
 	served, err := NewTraffic(traffic.(*net.TCPListener), delay, clock)
 	if err != nil {

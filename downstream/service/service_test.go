@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -35,10 +36,19 @@ func waits(t *testing.T, s *Service, count int) {
 	}
 }
 
+// constant is a delay that is the same for all requests.
+func constant(delay time.Duration) *Delay {
+	d, err := NewDelay(fmt.Sprint(delay.Milliseconds()), fstest.MapFS{})
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 // started is a service on free ports that ends with the test.
 func started(t *testing.T, delay time.Duration, clock Clock) *Service {
 	t.Helper()
-	s, err := Start(Settings{Delay: delay}, clock)
+	s, err := Start(Settings{}, constant(delay), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +167,7 @@ func TestAChangedDelayHoldsForRequestsThatArriveAfterIt(t *testing.T) {
 
 	before.send("GET /")
 	waits(t, s, 1)
-	if status, body := manage(t, s, "PATCH", "/settings", `{"delay_ms": 300}`); status != 200 || body != `{"delay_ms":300}` {
+	if status, body := manage(t, s, "PATCH", "/settings", `{"delay_ms": 300}`); status != 200 || !strings.HasPrefix(body, `{"delay_ms":300,"mean_ms":300,`) {
 		t.Fatalf("got %d %s", status, body)
 	}
 	after.send("GET /")
@@ -248,7 +258,7 @@ func TestHealthIsDownWhenTheTrafficPortDoesNotAnswer(t *testing.T) {
 	address := "http://" + closed.Addr().String()
 	_ = closed.Close()
 
-	delay := NewDelay(0)
+	delay := constant(0)
 	answer := httptest.NewRecorder()
 	NewManagement(delay, NewMetrics(delay, &Traffic{}, NewAcceptQueues(ListenerQueue, nil)), address).ServeHTTP(answer, httptest.NewRequest("GET", "/health", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), `"status":"down"`) {
@@ -272,14 +282,14 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 	s := started(t, 200*time.Millisecond, (&heldClock{}).told)
 	for _, body := range []string{
 		"", "null", "{}", "[]", "300", `{"delay_ms": "300"}`, `{"delay_ms": -1}`, `{"delay_ms": 60001}`, `{"delay_ms": 1.5}`,
-		`{"delay_ms": null}`, `{"delay": 300}`, `{"delay_ms": 300, "more": 1}`, `{"delay_ms": 300} {"delay_ms": 400}`,
+		`{"delay_ms": null}`, `{"delay": 300}`, `{"delay_ms": 300, "more": 1}`, `{"delay_ms": 300} {"delay_ms": 400}`, `{"delay_ms": "lognormal:median=200"}`, `{"delay_ms": ["200"]}`,
 	} {
 		status, answer := manage(t, s, "PATCH", "/settings", body)
 		if status != 400 || !strings.Contains(answer, "60000") {
 			t.Errorf("%s: got %d %s", body, status, answer)
 		}
 	}
-	if _, body := manage(t, s, "GET", "/settings", ""); body != `{"delay_ms":200}` {
+	if _, body := manage(t, s, "GET", "/settings", ""); body != `{"delay_ms":200,"mean_ms":200,"sd_ms":0,"median_ms":200,"p95_ms":200,"p99_ms":200,"longest_ms":200}` {
 		t.Errorf("the delay is now %s", body)
 	}
 }
@@ -301,7 +311,7 @@ func TestStoppingReleasesBothPorts(t *testing.T) {
 	if err := s.Stop(deadline); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Start(Settings{HTTPPort: s.HTTPPort, ManagementPort: s.ManagementPort}, NewClock())
+	again, err := Start(Settings{HTTPPort: s.HTTPPort, ManagementPort: s.ManagementPort}, constant(0), NewClock())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,10 +320,10 @@ func TestStoppingReleasesBothPorts(t *testing.T) {
 
 func TestAPortInUseIsAnError(t *testing.T) {
 	s := started(t, 0, NewClock())
-	if _, err := Start(Settings{HTTPPort: s.HTTPPort}, NewClock()); err == nil {
+	if _, err := Start(Settings{HTTPPort: s.HTTPPort}, constant(0), NewClock()); err == nil {
 		t.Fatal("started twice on one port")
 	}
-	if _, err := Start(Settings{ManagementPort: s.ManagementPort}, NewClock()); err == nil {
+	if _, err := Start(Settings{ManagementPort: s.ManagementPort}, constant(0), NewClock()); err == nil {
 		t.Fatal("started twice on one management port")
 	}
 }

@@ -44,7 +44,7 @@ func NewTraffic(listener *net.TCPListener, delay *Delay, clock Clock) (*Traffic,
 	// Half of what Go may run at once: while one is idle, Go's watcher leaves a loop that sleeps alone.
 	for i := 0; err == nil && i < max(1, runtime.GOMAXPROCS(0)/2); i++ {
 		var l *loop
-		if l, err = newLoop(t, delay); err == nil {
+		if l, err = newLoop(t, delay, uint64(i)); err == nil {
 			t.loops = append(t.loops, l)
 		}
 	}

@@ -133,7 +133,7 @@ func TestRequestsThatArriveByteByByteGetTheSame(t *testing.T) {
 
 // Wherever the bytes are cut in two, the first part alone is no request, and both together are the same.
 func TestARequestCutAnywhereIsTheSame(t *testing.T) {
-	reader := newRequests(NewDelay(0))
+	reader := newRequests(constant(0), 0)
 	for _, one := range exchanges {
 		sent := []byte(one.sent)
 		whole, length, complete := reader.next(sent, false, true)
@@ -156,7 +156,7 @@ func TestARequestCutAnywhereIsTheSame(t *testing.T) {
 }
 
 func TestARequestAllocatesNothing(t *testing.T) {
-	reader := newRequests(NewDelay(time.Second))
+	reader := newRequests(constant(time.Second), 0)
 	request := []byte("GET / HTTP/1.1\r\nHost: toxiproxy:8666\r\nUser-Agent: Java-http-client/25\r\nAccept: */*\r\n\r\n")
 	if made := testing.AllocsPerRun(1000, func() {
 		if given, used, _ := reader.next(request, false, false); !given.delayed || used != len(request) {

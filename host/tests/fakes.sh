@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# What the tests of the host's scripts share, sourced by each of them: a lab in a place of its own, and
-# programs that only pretend. A directory of fakes in front of PATH records every call.
+# What the tests of the host's scripts share, sourced from the root of the checkout: a lab in a place of
+# its own, and programs that only pretend. A directory of fakes in front of PATH records every call.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"; kill $(jobs -p) 2>/dev/null || true' EXIT
@@ -23,9 +22,10 @@ GOLANG_IMAGE=golang:1.27.4-trixie
 PROMETHEUS_IMAGE=prom/prometheus:v2.53.3
 TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.12.0
 CADVISOR_IMAGE=ghcr.io/google/cadvisor:0.55.1
-OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0
+OHA_IMAGE=
 GRAFANA_IMAGE=grafana/grafana:13.2.0
 NIX_IMAGE=nixos/nix:2.28.7
+NIXPKGS_RELEASE=26.05
 WRK2_IMAGE=
 COMPOSE_PROFILES=grafana
 ENV
@@ -66,7 +66,7 @@ case "$1 ${2-}" in
 esac
 FAKE
   export FAKE_PULL=refused FAKE_BUILD=ok
-  unset WRK2_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE COMPOSE_PROJECT_NAME LAB_VERB NOFILE
+  unset WRK2_IMAGE OHA_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE COMPOSE_PROJECT_NAME LAB_VERB NOFILE
   state=$lab/.lab/concurrency-lab
 }
 
@@ -80,7 +80,7 @@ there() {
 everything() {
   there debian:trixie-slim eclipse-temurin:25-jre maven:3.9-eclipse-temurin-25 golang:1.27.4-trixie \
     prom/prometheus:v2.53.3 ghcr.io/shopify/toxiproxy:2.12.0 ghcr.io/google/cadvisor:0.55.1 \
-    ghcr.io/hatoo/oha:1.12.0 grafana/grafana:13.2.0 nixos/nix:2.28.7
+    grafana/grafana:13.2.0 concurrency-lab/wrk2:nixpkgs-26.05
 }
 
 # A root Debian machine whose mmdebstrap makes nothing.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/changes.sh: what is done of the requests of a driver, and put back.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- changes.sh -----------------------------------------------------------------------
 

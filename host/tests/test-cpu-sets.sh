@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # CPU sets: who gets which CPUs, when nobody does, and what is said of it.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- CPU sets -----------------------------------------------------------------------------
 # sets: what Compose is told of them: servers, generator, downstream and what observes, Toxiproxy.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/lab.sh drive and stored: the driver, and what it leaves changed.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- lab.sh drive, lab.sh stored ----------------------------------------------------------
 changing; at_rest "$parent"

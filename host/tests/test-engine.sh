@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/engine.sh: an engine that answers, is started, is installed or is refused.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- engine.sh ------------------------------------------------------------------------
 fresh; debian_host; echo 26.1.5 >"$lab/engine"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/lab.sh idle and the Makefile: a measurement under way, and the words of a verb.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- lab.sh idle -----------------------------------------------------------------------
 # locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each),

@@ -1,38 +1,52 @@
 #!/usr/bin/env bash
 # images/present.sh: what is there, pulled, built or missing.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- present.sh -----------------------------------------------------------------------
 fresh; everything; debian_host
 run "$lab/images/present.sh"
 check "everything there: one question to the engine, one line" \
-  '[[ $status == 0 && $(wc -l <"$calls") == 1 && $out == "images: all 10 there" ]]'
+  '[[ $status == 0 && $(wc -l <"$calls") == 1 && $out == "images: all 9 there" ]]'
 
 fresh; debian_host; export FAKE_PULL=ok
 run "$lab/images/present.sh"
-check "what can be pulled is pulled, not built" \
-  '[[ $status == 0 && $(count "^docker pull") == 10 && -z $(built) && $(grep -c " pulled, " <<<"$out") == 10 ]]'
+check "what can be pulled is pulled, not built; only wrk2 is made of its package, by Nix" \
+  '[[ $status == 0 && $(count "^docker pull") == 9 && $(built) == "concurrency-lab/wrk2:nixpkgs-26.05" && $(grep -c " pulled, " <<<"$out") == 9 ]]'
+check "nobody asks for oha, so nobody gets it" '[[ $(count oha) == 0 && $out != *oha* ]]'
+
+fresh; debian_host; export FAKE_PULL=ok
+OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0 run "$lab/images/present.sh"
+check "oha is there for who asks for it" '[[ $status == 0 && $(count "^docker pull ghcr.io/hatoo/oha:1.12.0") == 1 ]]'
+
+fresh; everything; debian_host; there nixos/nix:2.28.7; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.05"; export FAKE_BUILD=broken
+run "$lab/images/present.sh"
+check "nixos/nix is there and nixpkgs not: one line says so, and the lab goes on" \
+  '[[ $status == 0 && $(grep -c "nixpkgs-26.05 .*absent (it cannot be built, see .lab/logs/nixpkgs.log): no wrk2 here, pacer is used instead" <<<"$out") == 1 ]]'
+: >"$calls"
+run "$lab/images/present.sh"
+check "and the next run does not try again" '[[ $status == 0 && -z $(built) && $out == "images: 8 of 9 there"* ]]'
 
 fresh; debian_host
 run "$lab/images/present.sh"
 check "no registry: each registry is asked once" \
   '[[ $(count "^docker pull") == 2 && $(count "^docker pull ghcr.io") == 1 ]]'
 check "no registry: everything that can be is built, bases first" \
-  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 7 && $(grep -c " built from packages, " <<<"$out") == 7 ]] \
+  '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 6 && $(grep -c " built from packages, " <<<"$out") == 6 ]] \
     && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
     && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
 check "no registry: an image that is not what its tag says tells what it is" \
-  '[[ $(grep -c " built from packages, " <<<"$out") == 7 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
+  '[[ $(grep -c " built from packages, " <<<"$out") == 6 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
-  '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*oha is used instead" <<<"$out") == 1 ]]'
+  '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "pacer is used instead" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*pacer is used instead" <<<"$out") == 1 ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"
 run "$lab/images/present.sh"
 check "the next run waits for no registry and builds nothing" \
-  '[[ $status == 0 && $(count "^docker pull") == 0 && -z $(built) && $out == "images: 8 of 10 there"* ]]'
+  '[[ $status == 0 && $(count "^docker pull") == 0 && -z $(built) && $out == "images: 7 of 9 there"* ]]'
 : >"$calls"
 run "$lab/images/present.sh" grafana
 check "naming an image asks its registry again" '[[ $status == 0 && $(count "^docker pull grafana") == 1 ]]'
@@ -49,7 +63,7 @@ unset PULL_DEADLINE_S
 
 fresh; debian_host; export FAKE_PULL=missing
 run "$lab/images/present.sh"
-check "a registry that lacks one image is asked for the next" '[[ $status == 0 && $(count "^docker pull") == 10 ]]'
+check "a registry that lacks one image is asked for the next" '[[ $status == 0 && $(count "^docker pull") == 9 ]]'
 
 fresh; debian_host
 run "$lab/images/present.sh" cadvisor
@@ -104,17 +118,17 @@ fresh; debian_host; fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'
 run "$lab/images/present.sh" debian
 check "not root: one clear line" '[[ $status == 1 && $out == *"debian:trixie-slim can only be built by root"* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7" "$lab/there/grafana_grafana_13.2.0"
+fresh; everything; debian_host; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.05" "$lab/there/grafana_grafana_13.2.0"
 there my/wrk2:1
 WRK2_IMAGE=my/wrk2:1 COMPOSE_PROFILES=none run "$lab/images/present.sh"
 check "neither Nix nor Grafana is asked for where the settings do without them" \
-  '[[ $status == 0 && $out == "images: all 9 there" && $(count nixos) == 0 && $(count grafana) == 0 ]]'
+  '[[ $status == 0 && $out == "images: all 8 there" && $(count nixos) == 0 && $(count grafana) == 0 ]]'
 WRK2_IMAGE=my/wrk2:2 run "$lab/images/present.sh"
 check "a wrk2 image of the user's that cannot be had is an error" '[[ $status == 1 && $out == *"my/wrk2:2 "*ABSENT* ]]'
 
-fresh; everything; debian_host; rm "$lab/there/nixos_nix_2.28.7"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
+fresh; everything; debian_host; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.05"; fake uname <<<'[[ $1 == -m ]] && echo aarch64 || echo Linux'
 run "$lab/images/present.sh"
-check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 9 there" ]]'
+check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 8 there" ]]'
 
 fresh; run "$lab/images/present.sh" grafanaa
 check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$out == *\"'grafanaa' is not one of: debian jre\"* ]]"

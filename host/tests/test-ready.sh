@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # host/lab.sh ready and facts: what Compose is told, and what a run records of the machine.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- lab.sh ready -----------------------------------------------------------------------
 readied
@@ -9,6 +10,10 @@ check "ready: without a profile only the core, whatever was up before; no Grafan
   '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES='"''"'"* && $(count "^docker run") == 1 ]]'
 check "ready: what may be changed is written down before a driver starts" \
   '[[ $(<"$state/allowed-changes") == $'"'SERVER netty\nNOFILE [0-9]+'"' ]]'
+sed -i 's|"compose exec")|"compose up") echo "container is unhealthy"; exit 1 ;;\n  "compose logs") echo "downstream: DOWNSTREAM_DELAY_MS=\\"fast\\" is not a number" ;;\n  &|' "$lab/fake/docker"
+run "$lab/host/lab.sh" step up "containers" up --wait
+check "step: a setting that the downstream refuses is said, with what is allowed" \
+  '[[ $status == 1 && $out == *unhealthy*$'"'\\ndownstream: DOWNSTREAM_DELAY_MS=\"fast\" is not a number\\n'"'*"failed: containers"* ]]'
 readied FAKE_PROFILES=grafana,frameworks FAKE_RUNNING=$'loadgen\nhelidon' LAB_VERB=bench
 check "ready: the driver says which profiles, from what is set and what runs" \
   '[[ $status == 0 && $(<"$state/env") == *"COMPOSE_PROFILES=frameworks"* && $(count "plan bench, .*profiles=grafana running=loadgen") == 1 ]]'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # compose.yaml, the password of Grafana, and services of the user's own.
 # shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
-. "$(dirname "${BASH_SOURCE[0]}")/fakes.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
 
 # --- compose.yaml ---------------------------------------------------------------------------
 # shellcheck disable=SC2034 # used by checks, as text

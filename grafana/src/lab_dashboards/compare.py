@@ -133,7 +133,7 @@ def clients() -> list[Panel]:
     return [
         both(
             "Throughput",
-            "Requests per second the server ended (any outcome, probe included), and dashed "
+            "Requests per second the server ended (any outcome, a probe's included), and dashed "
             "what an open trial offered; a closed one offers nothing.",
             "reqps",
             ("server_route:lab_http_requests:rate5s{SERVER, ROUTE}@", "achieved"),
@@ -141,10 +141,14 @@ def clients() -> list[Panel]:
         ),
         both(
             "Client-side p95",
-            "Latency that the probe saw, from when each request was meant to be sent (10 s "
-            f"window: the first seconds still hold the warm-up). {FAILED}",
+            "Latency that the load saw, or else a probe, from when each request was due (in a "
+            "closed load: sent; 10 s window: the first seconds still hold the warm-up). "
+            f"{FAILED}",
             "s",
-            ("server_route:lab_probe_latency_seconds:p95_10s{SERVER, ROUTE}@", "client"),
+            (
+                "max(server_route_source_since:lab_client_request_seconds:p95_10s{SERVER, ROUTE}@)",
+                "client",
+            ),
         ),
         both(
             "Server-side p95",
@@ -167,14 +171,14 @@ def clients() -> list[Panel]:
         ),
         both(
             "Errors",
-            "Per second: requests that the server ended otherwise than ok, and probe requests "
-            "that failed at the client.",
+            "Per second: requests that the server ended otherwise than ok, and requests that "
+            "failed at the client (the load's, or a probe's).",
             "reqps",
             *(
-                (f'sum(server_route_outcome:{series}{{outcome!="ok", SERVER, ROUTE}}@)', name)
+                (f'sum({series}{{outcome!="ok", SERVER, ROUTE}}@)', name)
                 for series, name in (
-                    ("lab_http_requests:rate5s", "answered"),
-                    ("lab_probe_requests:rate10s", "probe"),
+                    ("server_route_outcome:lab_http_requests:rate5s", "answered"),
+                    ("server_route_source_outcome:lab_client_requests:rate10s", "client"),
                 )
             ),
         ),

@@ -14,6 +14,7 @@ from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
 PER_REQUEST = "container_cpu_per_request_seconds:ratio10s"
+CLIENT_REQUESTS = "server_route_source_outcome:lab_client_requests:rate10s"
 P95 = "server_route_phase:lab_http_request_seconds:p95_5s"
 
 
@@ -42,27 +43,38 @@ def load() -> list[Panel]:
     return [
         time_series(
             "Throughput",
-            "Requests per second the server ended (any outcome, probe included: about 20/s), "
-            "beside what an open trial offers. Below the dashed line the server does not "
-            "keep up. A closed trial offers nothing.",
+            "Requests per second the server ended (any outcome; a probe's are among them, about "
+            "20/s), those that the load itself saw answered without an error, where its engine "
+            "tells that while it runs (10 s window), and what an open trial offers. Below the "
+            "dashed line the server does not keep up. A closed trial offers nothing.",
             "reqps",
             Line(f"server_route:lab_http_requests:rate5s{{{AT}}}", "{{server}} achieved"),
-            Line(f"lab_trial_offered_rps{{{AT}}}", "{{server}} offered", dashed=True),
+            Line(
+                f'{CLIENT_REQUESTS}{{source="load", outcome="ok", {AT}}}',
+                "{{server}} client: {{outcome}}",
+            ),
+            Line(
+                f"server_route:lab_client_requests_offered:rate10s{{{AT}}} "
+                f"or on (server, route) lab_trial_offered_rps{{{AT}}}",
+                "{{server}} offered",
+                dashed=True,
+            ),
             width=HALF,
             every_second=True,
         ),
         time_series(
             "p95 latency: client beside server",
-            "Client: a Poisson probe of about 20 requests/s, timed from when each was meant "
-            "to be sent (10 s window). Server: from hand-over to the executor to the answer "
+            "Client: the load's own requests where its engine tells them while it runs, or else "
+            "a Poisson probe of about 20 requests/s, timed from when each was due (in a closed "
+            "load: sent; 10 s window). Server: from hand-over to the executor to the answer "
             "(total), split into waiting for a thread (queue) and work (service), 5 s "
             "window. Client far above total: the wait is before the server's own code, in "
             "the accept queue or on the wire. Failed answers are in all of them, and quick "
             "failures lower a p95: see Errors by kind.",
             "s",
             Line(
-                f"server_route:lab_probe_latency_seconds:p95_10s{{{AT}}}",
-                "{{server}} client (probe)",
+                f"server_route_source_since:lab_client_request_seconds:p95_10s{{{AT}}}",
+                "{{server}} client, since {{since}} ({{source}})",
             ),
             *(
                 Line(f'{P95}{{phase="{phase}", {AT}}}', f"{{{{server}}}} server {phase}")
@@ -73,9 +85,10 @@ def load() -> list[Panel]:
         ),
         time_series(
             "Errors by kind",
-            "Per second: requests the server ended otherwise than ok, probe requests that "
-            "failed at the client, downstream calls that failed (timeout, refused, error), "
-            "and connections the kernel dropped at the server's full accept queue.",
+            "Per second: requests the server ended otherwise than ok, requests that failed at "
+            "the client (the load's, or a probe's), downstream calls that failed (timeout, "
+            "refused, error), and connections the kernel dropped at the server's full accept "
+            "queue.",
             "reqps",
             Line(
                 f'server_route_outcome:lab_http_requests:rate5s{{outcome!="ok", {AT}}}',
@@ -83,10 +96,10 @@ def load() -> list[Panel]:
             ),
             Line(
                 or_zero(
-                    f'server_route_outcome:lab_probe_requests:rate10s{{outcome!="ok", {AT}}}',
-                    server="no probe",
+                    f'{CLIENT_REQUESTS}{{outcome!="ok", {AT}}}',
+                    server="no",
                 ),
-                "{{server}} probe: {{outcome}}",
+                "{{server}} client: {{outcome}}",
             ),
             per_server(
                 "server_outcome:lab_downstream_calls:rate5s",
@@ -170,7 +183,7 @@ def memory_and_cpu() -> list[Panel]:
         ),
         time_series(
             "CPU per request",
-            "CPU time that each request costs, the probe's included: of its server, of proxy and "
+            "CPU time that each request costs, a probe's included: of its server, of proxy and "
             "downstream, of the generator (with the driver beside it), and of what observes. "
             "What is not the server's is what the lab itself takes. There is none while no "
             "server answers.",

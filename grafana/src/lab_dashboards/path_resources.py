@@ -39,8 +39,8 @@ def calls() -> list[Panel]:
         ),
         time_series(
             "Timeouts and failed calls",
-            "Per second: downstream calls that timed out, were refused or failed, and probe "
-            "requests that the client gave up. Timeouts set an end to latency, not to the load.",
+            "Per second: downstream calls that timed out, were refused or failed, and requests "
+            "that the client gave up. Timeouts set an end to latency, not to the load.",
             "reqps",
             per_server(
                 "server_outcome:lab_downstream_calls:rate5s",
@@ -49,11 +49,11 @@ def calls() -> list[Panel]:
             ),
             Line(
                 or_zero(
-                    "sum by (server) (server_route_outcome:lab_probe_requests:rate10s"
+                    "sum by (server) (server_route_source_outcome:lab_client_requests:rate10s"
                     f'{{outcome="timeout", {SERVER}}})',
-                    server="no probe",
+                    server="no",
                 ),
-                "{{server}} probe: timeout",
+                "{{server}} client: timeout",
             ),
             every_second=True,
         ),
@@ -130,7 +130,7 @@ def around() -> list[Panel]:
     return [
         time_series(
             "Generator CPU",
-            "CPU in use by the driver with its load engine, and by the agent with its probe "
+            "CPU in use by the driver with its load engine, and by the agent, which may probe "
             "(100 % is one CPU). An engine at its share of the machine sends late: then the "
             "generator is the limit and the trial is no measurement of the server.",
             "percentunit",
@@ -145,18 +145,25 @@ def around() -> list[Panel]:
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
-            "Probe",
-            "Probe requests sent and not answered, and those per second that were not sent because "
-            "too many were out. Skipped above 0: the live client-side latency is too low.",
+            "Clients",
+            "Requests that the load has sent and not seen answered, those due that wait for a free "
+            "connection, and its open connections, where its engine tells that while it runs. Or "
+            "else the probe's in flight, and those per second that it did not send because too "
+            "many were out. Skipped above 0: the live client-side latency is too low.",
             "short",
             Line(
-                or_zero(f"sum by (server) (lab_probe_in_flight{{{SERVER}}})", server="no probe"),
+                or_zero(
+                    f"sum by (server) (lab_client_requests_in_flight{{{SERVER}}})",
+                    server="no client",
+                ),
                 "{{server}} in flight",
             ),
+            per_server("lab_client_requests_waiting", "waiting"),
+            per_server("lab_client_connections_open", "connections"),
             Line(
                 or_zero(
                     "sum by (server) "
-                    f"(rate(lab_probe_skipped_total{{{SERVER}}}[$__rate_interval]))",
+                    f"(rate(lab_client_requests_skipped_total{{{SERVER}}}[$__rate_interval]))",
                     server="no probe",
                 ),
                 "{{server}} skipped per second",

@@ -53,12 +53,12 @@ def service_variable() -> dashboard.QueryVariable:
 def route_variable() -> dashboard.QueryVariable:
     """``$route``: any that was asked for. The default is always among them: it is what a page
     shows that was opened before the first load."""
-    seen = "lab_http_requests_total or lab_probe_requests_total"
     default = f'label_replace(vector(0), "route", "{DEFAULT_ROUTE}", "", "")'
     return (
         asked(
             "route",
-            f"query_result(count by (route) ({seen} or last_over_time(lab_trial_info[$__range])) "
+            "query_result(count by (route) "
+            "(lab_http_requests_total or last_over_time(lab_trial_info[$__range])) "
             f"or {default})",
             '/route="([^"]+)"/',
             sort=model.VariableSort.ALPHABETICAL_ASC,

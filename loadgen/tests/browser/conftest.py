@@ -9,10 +9,15 @@ from live.control.test_runs import run_in
 from support.browser import Browser, chromium
 from support.control_page import Page, Reacting, serve
 
+# The control page looks five times a second instead of once: tests mostly wait for its next look.
+OFTEN = """const after = window.setTimeout;
+window.setTimeout = (todo, ms, ...more) => after(todo, ms === 1000 ? 200 : ms, ...more);"""
+
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as window:
+        window.told("Page.addScriptToEvaluateOnNewDocument", source=OFTEN)
         yield window
 
 

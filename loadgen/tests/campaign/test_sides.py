@@ -208,6 +208,12 @@ def test_another_runtime_of_toxiproxy_is_another_limit(results: Path) -> None:
     assert f"TOXIPROXY_GOMAXPROCS is all in {ONE}, not recorded in {TWO}" in refused(results)
 
 
+def test_other_arrivals_are_another_load(results: Path) -> None:
+    write_manifest(results, TWO, experiment=dataclasses.replace(EXPERIMENT, arrivals="poisson"))
+    said = f"differ in limits: arrivals are constant in {ONE}, poisson in {TWO}"
+    assert said in refused(results)
+
+
 def test_a_run_that_did_not_record_its_cpu_sets_is_like_none_that_did(results: Path) -> None:
     write_manifest(results, TWO, host=WITHOUT_CPUS)
     assert f"CPU set of loadgen is all in {ONE}, not recorded in {TWO}" in refused(results)

@@ -5,45 +5,114 @@ from collections.abc import Callable
 
 import pytest
 
-from lab.campaign.engine_choice import choose_engines
+from lab.campaign.engine_choice import HOW, choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.campaign.run import run
 from lab.errors import EngineError
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
-from lab.model import Demand, TrialPlan, Warmth
+from lab.model import Demand, Experiment, Mode, TrialPlan, Warmth
 from lab.report import markdown
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
+from support.repo import REPO
 
 
-class Second(FakeEngine):
-    name = "oha"
+class Pacer(FakeEngine):
+    name = "pacer"
 
 
-def test_the_first_engine_that_runs_is_taken_and_another_one_is_said() -> None:
-    first, second = FakeEngine(), Second()
-    assert list(choose_engines((), [first, second]).engines.values()) == [first]
-    first.here = False
-    chosen = choose_engines((), [first, second])
-    assert list(chosen.engines.values()) == [second]
-    assert chosen.notes == ("wrk2 does not run on this machine: oha is the load engine",)
+class Wrk(FakeEngine):
+    name = "wrk"
+    modes: frozenset[Mode] = frozenset(("closed",))
 
 
-def test_a_named_engine_that_does_not_run_is_refused() -> None:
-    first, second = FakeEngine(), Second()
-    second.here = False
-    with pytest.raises(EngineError, match=r"ENGINE=oha does not run.*here run: wrk2"):
-        choose_engines(("oha",), [first, second])
-    first.here = False
-    with pytest.raises(EngineError, match="no load engine"):
-        choose_engines((), [first, second])
+def given(**changes: object) -> Experiment:
+    """A closed load, which wrk2 fits."""
+    return dataclasses.replace(EXPERIMENT, modes=("closed",), **changes)  # type: ignore[arg-type]
 
 
-def test_of_several_engines_those_that_do_not_run_are_left_out_and_said() -> None:
-    first, second = FakeEngine(), Second()
-    first.here = False
-    chosen = choose_engines(("wrk2", "oha"), [first, second])
-    assert list(chosen.engines) == ["oha"]
+def opened(**changes: object) -> Experiment:
+    """An open load of so few connections at such a rate that wrk2 fits it."""
+    return dataclasses.replace(EXPERIMENT, **{"rate_rps": 900, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def engines() -> list[FakeEngine]:
+    return [FakeEngine(), Pacer(), Wrk()]
+
+
+def test_wrk2_is_taken_where_it_runs_and_the_load_fits_it(engines: list[FakeEngine]) -> None:
+    for experiment in (given(), opened(), given(concurrencies=(5000,)), opened(modes=("open",))):
+        chosen = choose_engines(experiment, engines)
+        assert list(chosen.engines) == ["wrk2"]
+        assert chosen.notes == ("wrk2 is the load engine: it runs here, and the load fits it",)
+
+
+def test_else_pacer_is_taken_and_the_reason_is_said(engines: list[FakeEngine]) -> None:
+    engines[0].here = False
+    chosen = choose_engines(given(), engines)
+    assert chosen.engines == {"pacer": engines[1]}
+    assert chosen.notes == ("pacer is the load engine: wrk2 does not run on this machine",)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "why"),
+    [
+        (opened(concurrencies=(200, 1000)), "wrk2 sends an open load in bursts from 1,000 conn"),
+        (opened(rate_rps=None), "where the lab chooses the rate (RATE=auto), no burst of wrk2"),
+        (opened(arrivals="poisson"), "it alone sends Poisson arrivals"),
+        (given(target="https://x:443", servers=("x",)), "it opens again what a service of your"),
+        (given(kind="spike"), "recovery is read from every second of a load without bursts"),
+        (given(kind="faults"), "recovery is read from every second of a load without bursts"),
+        (given(kind="stress"), "a search for what holds must not be decided by bursts of wrk2"),
+    ],
+)
+def test_bursts_of_wrk2_never_decide(
+    engines: list[FakeEngine], experiment: Experiment, why: str
+) -> None:
+    chosen = choose_engines(experiment, engines)
+    assert list(chosen.engines) == ["pacer"]
+    assert chosen.notes[0].startswith(f"pacer is the load engine: {why}")
+    engines[1].here = False
+    chosen = choose_engines(experiment, engines)
+    assert list(chosen.engines) == ["wrk2"]
+    assert "pacer does not run on this machine" in chosen.notes[0]
+
+
+def test_an_engine_that_is_asked_for_is_taken_whatever_the_load(
+    engines: list[FakeEngine],
+) -> None:
+    chosen = choose_engines(opened(concurrencies=(5000,), engines=("wrk2",)), engines)
+    assert list(chosen.engines) == ["wrk2"]
+    assert chosen.notes == ()
+
+
+def test_a_named_engine_that_does_not_run_is_refused_with_how_to_get_it(
+    engines: list[FakeEngine],
+) -> None:
+    with pytest.raises(EngineError) as refused:
+        choose_engines(given(engines=("oha",)), engines)
+    assert str(refused.value) == (
+        "ENGINE=oha does not run on this machine; here run: wrk2, pacer, wrk; oha: it is built "
+        "where make is given OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0"
+    )
+    engines[0].here = engines[1].here = False
+    with pytest.raises(EngineError, match=r"no load engine for MODE=open runs .*; here: wrk"):
+        choose_engines(given(), engines)
+
+
+def test_the_oha_that_is_built_on_demand_is_the_one_that_is_known() -> None:
+    pins = (REPO / ".env").read_text()
+    assert "\nOHA_IMAGE=\n" in pins
+    assert HOW["oha"].rpartition("=")[2] in pins
+
+
+def test_of_several_engines_those_that_do_not_run_are_left_out_and_said(
+    engines: list[FakeEngine],
+) -> None:
+    engines[0].here = False
+    chosen = choose_engines(given(engines=("wrk2", "pacer")), engines)
+    assert list(chosen.engines) == ["pacer"]
     assert chosen.notes == ("wrk2 does not run on this machine: left out",)
 
 

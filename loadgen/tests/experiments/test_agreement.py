@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from lab.experiments.agreement import findings
 from lab.model import Mode, Row
 from support.planned import experiment
@@ -26,16 +28,34 @@ def said(*rows: Row) -> list[str]:
 
 
 def test_engines_within_the_tolerance_agree_and_the_difference_is_said() -> None:
-    texts = said(row("wrk2", "closed", 200.0, 210.0), row("oha", "closed", 202.0, 225.0))
+    texts = said(row("wrk2", "closed", 200.0, 210.0), row("oha", "closed", 202.0, 216.0))
     assert texts[0].startswith("/downstream closed 400: oha and wrk2 agree on p50")
     assert "(202.0 and 200.0 ms, +1.0%" in texts[0]
-    assert "agree on p95 (225.0 and 210.0 ms, +7.1%" in texts[1]
+    assert "agree on p95 (216.0 and 210.0 ms, +2.9%" in texts[1]
 
 
 def test_a_difference_beyond_it_is_shouted() -> None:
     texts = said(row("wrk2", "open", 200.0, 210.0), row("oha", "open", 200.0, 240.0))
     assert "agree on p50" in texts[0]
     assert "DO NOT AGREE on p95" in texts[1]
+
+
+def test_who_sends_in_bursts_is_said_where_that_explains_the_difference() -> None:
+    many = [
+        dataclasses.replace(one, concurrency=2000)
+        for one in (row("wrk2", "open", 200.0, 257.0), row("oha", "open", 200.0, 206.0))
+    ]
+    assert "oha and wrk2 differ, as wrk2 sends in bursts, on p95 (206.0 and 257.0" in said(*many)[1]
+    closed = (row("wrk", "closed", 200.0, 220.0), row("oha", "closed", 200.0, 206.0))
+    assert "wrk and oha differ, as wrk sends in bursts, on p95" in findings(THREE, closed)[1].text
+
+
+@pytest.mark.parametrize("cpu", ["host CPU", "server CPU"])
+def test_where_the_cpu_limited_an_engine_took_from_the_server_what_it_needs(cpu: str) -> None:
+    full = dataclasses.replace(row("oha", "closed", 250.0, 300.0), bottleneck=cpu)
+    found = findings(EXPERIMENT, (row("wrk2", "closed", 200.0, 210.0), full))
+    assert found[0].value is None
+    assert "the CPU limited a under oha, and engines use it, too" in found[0].text
 
 
 def test_of_how_many_trials_the_medians_are_is_said() -> None:

@@ -9,7 +9,7 @@ from lab.experiments import faults
 from lab.experiments.faults import Faults
 from lab.experiments.kind import Outcome
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.oha import Oha
+from lab.load.engines.pacer import Pacer
 from lab.model import Experiment, Finding, Peak, Row, ScriptedToxic, ToxicStep
 from support.felt import felt, keep_trial, planned, second, trial
 from support.planned import all_of, experiment, planner
@@ -31,11 +31,11 @@ MADE = (
 
 def faulty(**changes: object) -> Experiment:
     whole = {"kind": "faults", "own": Faults(STEPS, 0.25, 3), "modes": ("open",)}
-    return experiment(**{**whole, "engines": ("oha",), "duration_s": 40, **changes})
+    return experiment(**{**whole, "engines": ("pacer",), "duration_s": 40, **changes})
 
 
 def test_each_server_has_a_trial_with_the_script() -> None:
-    plans = all_of(faults.design(planner(faulty(), Oha())))
+    plans = all_of(faults.design(planner(faulty(), Pacer())))
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(one.script == STEPS for one in plans)
     assert (plans[0].offered_rps, plans[0].duration_s) == (450, 40)

@@ -1,6 +1,7 @@
 """What a lever changes, on conditions derived by hand."""
 
 import dataclasses
+import math
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ from lab.experiments.interventions import (
 from lab.model import AS_IT_IS, RESOURCES, Condition, ToxicState
 from lab.model.knobs import DIRECT, PROXIED
 from lab.model.toxic_words import parse_toxic
+from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, snapshot
 from support.repo import REPO
 
@@ -47,8 +49,9 @@ def present(condition: Condition = AS_IT_IS, **changes: Any) -> Present:
     settings = {**SETTINGS, **changes.pop("settings", {})}
     identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2))
     toxics = ToxicState(in_force=changes.pop("toxics", ()))
+    spread = changes.pop("spread", None)
     assert not changes
-    seen = snapshot(settings=settings, identity=identity, toxics=toxics)
+    seen = snapshot(settings=settings, identity=identity, toxics=toxics, spread=spread)
     return Present(seen, condition, **given)
 
 
@@ -106,6 +109,11 @@ def test_knobs(
     assert pulled(resource) == Lever(
         *changed, f"{name} {value} → {step}", f"{name}={lift}", at_most
     )
+
+
+def test_a_deadline_is_raised_above_the_longest_of_drawn_delays() -> None:
+    found = pulled("downstream timeout", spread=SPREAD)
+    assert found.step == knobs(downstream_timeout_ms=2 * math.ceil(SPREAD.longest_ms))
 
 
 def test_a_value_that_was_changed_is_what_is_changed_next_and_the_rest_stays() -> None:

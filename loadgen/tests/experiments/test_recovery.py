@@ -57,6 +57,19 @@ def test_a_steady_second_has_the_latency_and_the_answers_of_the_calm(
     assert found[0].after_s == after_s
 
 
+def test_drawn_delays_vary_the_p95_of_the_calm_too() -> None:
+    # The calm's own worst second is 30 % above its p95, by 10 % of its answers.
+    worst = second(200.0, 360)
+    worst.add(260_000, 40)
+    uneven = dict.fromkeys(range(25, 30), 255.0) | {30: 262.0}
+    _, (alike, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY)
+    _, (drawn, _) = recoveries({**felt(uneven), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
+    assert (alike.after_s, drawn.after_s) == (6.0, 0.0)
+    late_s = dict.fromkeys(range(25, 30), 265.0)
+    _, (late, _) = recoveries({**felt(late_s), 15: worst}, WINDOW, PEAKS, STEADY, drawn=True)
+    assert late.after_s == 5.0
+
+
 def test_only_whole_seconds_after_the_end_count() -> None:
     peaks = (Peak(20.4, 25.6), PEAKS[1])
     _, found = recoveries(felt(), WINDOW, peaks, STEADY)

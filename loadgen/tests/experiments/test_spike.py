@@ -9,7 +9,7 @@ from lab.errors import WordError
 from lab.experiments import spike
 from lab.experiments.kind import Outcome
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.oha import ANSWERS, Oha, Second, answers
+from lab.load.engines.pacer import PACKED, Pacer
 from lab.model import Experiment, Finding, Peak, Row, Spike
 from support.fakes import FakeEngine
 from support.felt import felt, keep_trial, planned, second, trial
@@ -21,21 +21,21 @@ PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
 
 
 def spiky(**changes: object) -> Experiment:
-    whole = {"kind": "spike", "own": SPIKE, "modes": ("open",), "engines": ("oha",)}
+    whole = {"kind": "spike", "own": SPIKE, "modes": ("open",), "engines": ("pacer",)}
     return experiment(**{**whole, "duration_s": SPIKE.total_s, **changes})
 
 
 def extra_rps(of: Experiment) -> set[int | None]:
     """The rates of the spikes of all trials."""
-    plans = all_of(spike.design(planner(of, Oha())))
+    plans = all_of(spike.design(planner(of, Pacer())))
     return {one.spike.extra_rps if one.spike else None for one in plans}
 
 
 def test_each_server_has_a_trial_of_its_own_load_and_the_spikes_beside_it() -> None:
-    order = spike.design(planner(spiky(), Oha()))
+    order = spike.design(planner(spiky(), Pacer()))
     plans = all_of(order)
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
-    assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 450, "oha")
+    assert (plans[0].duration_s, plans[0].offered_rps, plans[0].engine) == (40, 450, "pacer")
     # 90 % of 900 / 0.2 s.
     assert plans[0].spike is not None
     assert plans[0].spike.extra_rps == 4050
@@ -48,7 +48,7 @@ def test_with_a_given_rate_the_spike_asks_as_much_per_connection() -> None:
 
 
 def test_launches_alternate() -> None:
-    plans = all_of(spike.design(planner(spiky(launches=2), Oha())))
+    plans = all_of(spike.design(planner(spiky(launches=2), Pacer())))
     assert [one.trial for one in plans] == [
         "01-a-open-c100-l1", "02-b-open-c100-l1", "03-b-open-c100-l2", "04-a-open-c100-l2",
     ]  # fmt: skip
@@ -56,7 +56,7 @@ def test_launches_alternate() -> None:
 
 def test_a_spike_without_a_rate_is_refused() -> None:
     with pytest.raises(WordError, match="RATE=auto"):
-        spike.design(planner(spiky(routes=("/compute",)), Oha()))
+        spike.design(planner(spiky(routes=("/compute",)), Pacer()))
     closed = FakeEngine()
     closed.modes = frozenset(("closed",))
     with pytest.raises(WordError, match="no engine that does MODE=open"):
@@ -138,18 +138,10 @@ def test_what_has_no_recovery_time_says_why(
     assert only.text.startswith(says)
 
 
-def test_seconds_of_oha_are_read_from_its_raw_folder(tmp_path: Path) -> None:
-    one = trial()
-    keep(tmp_path, one, {3: second(200.0)}, *PEAKS)
-    (only,) = answers(tmp_path / "raw" / one.trial)
-    assert isinstance(only, Second)
-    assert (only.second, only.corrected.buckets.total()) == (3, 400)
-
-
 def test_a_trial_whose_answers_are_lost_says_so(tmp_path: Path) -> None:
     one = trial()
     keep(tmp_path, one, felt(), *PEAKS)
-    (tmp_path / "raw" / one.trial / ANSWERS).unlink()
+    (tmp_path / "raw" / one.trial / PACKED).unlink()
     (only,) = findings(tmp_path, one)
     assert only.value is None
-    assert ANSWERS in only.text
+    assert PACKED in only.text

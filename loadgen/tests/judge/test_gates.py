@@ -14,6 +14,7 @@ from lab.model import (
     Counts,
     Exported,
     Judgement,
+    Latency,
     Measurement,
     Mode,
     Observation,
@@ -139,6 +140,11 @@ def test_what_was_planted_in_a_trial(of: TrialRecord, reason: str) -> None:
         ),
         # A tenth of the median of 200 ms is allowed.
         (reading(lag_ms=21.0), "sent late, by 21 ms on average"),
+        # A tenth of the p95 of 210 ms is allowed for 5 % of the requests.
+        (
+            reading(lag_ms=5.0, late=Latency(5.0, 0.1, 22.0, 23.0, 40.0)),
+            "sent late, by 22.0 ms or more for 5 % (allowed 21.0 ms)",
+        ),
         # 300 of 450 req/s × 0.2 s: 60 of 100 connections busy; 40 were free, so it did not send.
         (reading(300.0), "did not offer its rate"),
         # Without raw latency a lost rate is never blamed on the server.
@@ -244,6 +250,45 @@ def test_an_overload_allows_the_generator_no_more(lag_ms: float) -> None:
         "the generator was starved",
         "the generator sent late, by 21 ms on average (allowed 20 ms)",
     ]
+
+
+def test_a_generator_of_one_thread_is_the_limit_when_that_is_busy() -> None:
+    # 14.4 CPU seconds in 15 s, of 2 cores.
+    busy = usage(window_cpu_s=14.4)
+    assert "generator was the limit: it used 1.0 of its 1 cores" in invalid(
+        busy, reading(threads=1)
+    )
+    valid(busy, reading())
+    valid(busy, reading(threads=4))
+
+
+IN_TIME = Latency(0.1, 0.1, 0.2, 0.5, 3.0)
+
+
+def test_a_p99_that_is_in_part_the_generators_own_is_said_and_no_more() -> None:
+    said = reading(lag_ms=0.5, late=Latency(0.5, 0.1, 2.0, 23.0, 40.0))
+    assert valid(said=said).notes == (
+        "p99 is in part the generator's own: it sent 1 % late by 23.0 ms or more",
+    )
+    assert valid(said=reading(lag_ms=0.1, late=IN_TIME)).notes == ()
+
+
+def test_a_generator_that_tells_that_it_was_in_time_is_not_blamed() -> None:
+    # 40 of 100 connections were free, or could not be opened: nothing was due on a free one.
+    assert valid(said=reading(300.0, lag_ms=0.1, late=IN_TIME)).notes[0].startswith("overloaded")
+
+
+def test_what_was_due_in_the_window_is_what_was_offered() -> None:
+    at_random = plan(arrivals="poisson")
+    of = record(at_random)
+    # 6,500 of 6,750 planned arrivals came: chance, and no overload.
+    assert valid(of, reading(6500 / 15, late=IN_TIME, due=6500)).notes == ()
+    (note,) = valid(of, reading(6300 / 15, late=IN_TIME, due=6500)).notes
+    assert note.startswith("overloaded: 420 of 433 req/s offered were answered")
+    # By chance more were in flight as the window began.
+    more = reading(6600 / 15, late=IN_TIME, due=6500)
+    assert "the window began with a backlog: 440 req/s were answered and 433" in invalid(of, more)
+    valid(of, dataclasses.replace(more, pause_s=0.2))
 
 
 def test_a_server_that_is_not_there_any_more_is_the_only_reason() -> None:

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from lab.judge.predict import auto_rate_rps, predict, response_time_ms
+from lab.judge.predict import AT_RANDOM, auto_rate_rps, predict, response_time_ms
 from lab.model import Condition, Demand, Snapshot, ToxicState
 from lab.model.routes import parse
 from support.fakes import SETTINGS, snapshot
@@ -30,6 +30,15 @@ def test_the_downstream_connection_cap_bounds_too() -> None:
 def test_no_more_than_offered_is_answered() -> None:
     prediction = predict("/downstream", 2000, 900, snapshot(settings={}))
     assert (prediction.rps, prediction.bounds[0].resource) == (900, "offered load")
+
+
+def test_arrivals_at_random_queue_below_every_bound_so_no_latency_is_predicted() -> None:
+    even = predict("/downstream", 2000, 900, snapshot())
+    at_random = predict("/downstream", 2000, 900, snapshot(), arrivals="poisson")
+    assert even.expected_p95_ms == 200
+    assert at_random.expected_p95_ms is None
+    assert at_random.bounds == even.bounds
+    assert at_random.text == f"{even.text}; p95 not predicted: {AT_RANDOM}"
 
 
 def test_latency_toxics_are_part_of_the_response_time() -> None:

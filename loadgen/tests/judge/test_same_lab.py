@@ -7,6 +7,7 @@ import pytest
 
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots
 from lab.model import Exported, Json, Snapshot, ToxicState
+from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, snapshot
 from support.runs import HOST, VERSIONS
 
@@ -67,6 +68,7 @@ def test_which_code_ran(
         ({"identity": dataclasses.replace(IDENTITY, start_time_ms=9, pid=9)}, []),
         ({"toxics": ToxicState(("latency",), 5.0)}, [("toxics", "toxics")]),
         ({"downstream_delay_ms": 1.0}, [("delay", "the downstream's delay in ms")]),
+        ({"spread": SPREAD}, [("delay", "the downstream's delay")]),
     ],
 )
 def test_what_a_server_differs_in(
@@ -74,6 +76,12 @@ def test_what_a_server_differs_in(
 ) -> None:
     found = between_snapshots(snapshot(), snapshot(**change))
     assert [(one.kind, one.name) for one in found] == expected
+
+
+def test_a_recorded_file_with_other_times_is_another_delay() -> None:
+    other = dataclasses.replace(SPREAD, sd_ms=SPREAD.sd_ms + 0.001)
+    (found,) = between_snapshots(snapshot(spread=SPREAD), snapshot(spread=other))
+    assert found.kind == "delay"
 
 
 def test_a_setting_that_a_model_has_not_is_not_one_that_was_not_read() -> None:

@@ -2,13 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from lab.load.engine_run import STEP_S, EngineRun, closed_load, scratch
+from lab.load.engine_run import STEP_S, EngineRun, Tail, closed_load, scratch
+from lab.load.engines import Schedule
 from support.fakes import plan
 from support.system import FakeSystem
 
 
 def run_of(system: FakeSystem, length_s: float, tmp_path: Path) -> EngineRun:
-    return EngineRun(system, ("fake", str(length_s)), tmp_path / "out.txt")
+    files = {"load.json": "{}"}
+    schedule = Schedule(None, 0, ("fake", str(length_s)), "out.txt", length_s, 0, 1, files=files)
+    return EngineRun(system, schedule, tmp_path)
 
 
 def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) -> None:
@@ -16,6 +19,31 @@ def test_steps_last_until_the_engine_ends(system: FakeSystem, tmp_path: Path) ->
         assert list(run.steps()) == pytest.approx([step * STEP_S for step in range(5)])
         assert run.ended
     assert not system.processes[0].stopped_early
+
+
+def test_the_engines_files_are_there_when_it_starts(system: FakeSystem, tmp_path: Path) -> None:
+    started: list[str] = []
+    start = system.start
+    system.start = lambda argv, output: (  # type: ignore[method-assign]
+        started.append((tmp_path / "load.json").read_text()),
+        start(argv, output),
+    )[1]
+    with run_of(system, 1.0, tmp_path):
+        assert started == ["{}"]
+
+
+def test_whole_lines_are_read_as_they_come_and_each_once(tmp_path: Path) -> None:
+    tail, path = Tail(tmp_path / "out"), tmp_path / "out"
+    assert tail.lines() == []
+    path.write_text("one\ntw")
+    assert tail.lines() == ["one"]
+    assert tail.lines() == []
+    with path.open("a") as file:
+        file.write("o\n\nthr")
+    assert tail.lines() == ["two", ""]
+    with path.open("a") as file:
+        file.write("ee\n")
+    assert tail.lines() == ["three"]
 
 
 def test_an_engine_past_its_time_is_ended_with_the_block(

@@ -2,6 +2,7 @@
 window, measurement, judgement. Each makes the trial invalid, for that reason only."""
 
 import dataclasses
+import threading
 from pathlib import Path
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
 from lab.judge.gates import judge
+from lab.load.agent_marks import AgentMarks
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.measure import RECORD, measure
@@ -201,15 +203,6 @@ def test_a_folder_that_is_there_is_never_overwritten(lab: Lab) -> None:
     assert (lab.raw / "fake.txt").read_text() == "measured"
 
 
-class Extra(FakeEngine):
-    """Another engine, for the peaks."""
-
-    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        return dataclasses.replace(
-            super().schedule(plan, raw), argv=("extra", str(plan.duration_s), str(plan.concurrency))
-        )
-
-
 def spike_plan(spike: Spike = SPIKE) -> TrialPlan:
     return plan("closed", spike=spike, duration_s=spike.total_s)
 
@@ -220,15 +213,49 @@ def test_peaks_come_and_go_at_their_instants_of_the_window(lab: Lab) -> None:
     assert record.peaks == (Peak(14.0, 17.0), Peak(21.0, 24.0))
     assert len(lab.system.started) == 3
     assert all(process.stopped_early for process in lab.system.processes[1:])
-    assert (lab.raw / "peak-2" / "output.txt").exists()
+    assert (lab.raw / "peak-2" / "fake.txt").exists()
 
 
-def test_peaks_can_be_made_by_another_engine(lab: Lab) -> None:
-    Runner("run", lab.fake.stack, lab.system, Quiet()).trial(
-        spike_plan(), lab.fake.stack.snapshot("a"), (), lab.fake.engine, "1", lab.raw, WARM, Extra()
+class Keeping(FakeEngine):
+    """Keeps the plans it was asked for, and tells of its load while it runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plans: list[TrialPlan] = []
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        self.plans.append(plan)
+        return dataclasses.replace(super().schedule(plan, raw), streams=True)
+
+
+def test_a_peak_is_a_crowd_that_comes_at_once(lab: Lab) -> None:
+    lab.fake.engine = engine = Keeping()
+    lab.run(spike_plan())
+    _, *peaks = engine.plans
+    assert [(one.mode, one.concurrency, one.warmup_s) for one in peaks] == [("closed", 70, 0)] * 2
+
+
+def test_what_an_engine_says_while_it_runs_is_handed_on_once(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[float, list[str]]] = []
+    monkeypatch.setattr(
+        AgentMarks, "lines", lambda _, lines: heard.append((lab.system.elapsed_s, lines))
     )
-    assert [argv[0] for argv in lab.system.started] == ["fake", "extra", "extra"]
-    assert lab.system.started[1][2] == "70"
+    output = lab.raw / "fake.txt"
+    lab.system.at(12.0, lambda: output.write_text("fake\nsecond\nhal"))
+    lab.fake.engine = Keeping()
+    lab.run()
+    assert heard == [(0.0, ["fake"]), (12.0, ["second"])]
+
+
+def test_of_an_engine_that_tells_only_at_its_end_nothing_is_handed_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[object] = []
+    monkeypatch.setattr(AgentMarks, "lines", lambda _, lines: heard.append(lines))
+    lab.run()
+    assert heard == []
 
 
 def test_a_peak_that_broke_off_makes_the_trial_invalid(lab: Lab) -> None:
@@ -418,3 +445,45 @@ def test_a_script_that_cannot_be_read_leaves_no_engine_running(lab: Lab) -> None
     with pytest.raises(WordError):
         lab.run(plan(script=(ToxicStep(2, {"TYPE": "nonsense"}),)))
     assert all(process.stopped_early for process in lab.system.processes)
+
+
+def streaming(lab: Lab, seconds: int = 24) -> list[str]:
+    """Lets the fake engine tell a line a second, in two pieces; the lines."""
+    lab.fake.engine.streams = True
+    output = lab.raw / "fake.txt"
+
+    def add(text: str) -> None:
+        with output.open("a") as file:
+            file.write(text)
+
+    lines = [f'{{"second": {second}}}' for second in range(seconds)]
+    for second, line in enumerate(lines):
+        lab.system.at(second + 1.0, lambda line=line: add(line[:5]))
+        lab.system.at(second + 1.4, lambda line=line: add(f"{line[5:]}\n"))
+    return ["fake", *lines]
+
+
+def test_what_a_load_tells_goes_to_the_agent_line_by_line_and_it_is_not_probed(lab: Lab) -> None:
+    lines = streaming(lab)
+    lab.run()
+    assert [line for call in lab.fake.load_told for line in call] == lines
+    assert lab.fake.probe_rates == {0.0}
+    # The trial is over for the agent when it knows all of it.
+    assert lab.fake.marks[-1] == ("", "end")
+
+
+def test_an_agent_that_is_slow_to_listen_does_not_hold_up_the_trial(lab: Lab) -> None:
+    lines = streaming(lab)
+    # It gets no further with the first line until the trial has come to its end.
+    over = threading.Event()
+    lab.fake.while_told = lambda: over.wait(60)
+    lab.system.at(24.8, over.set)
+    lab.run()
+    assert lab.fake.load_told == [lines[:1], lines[1:]]
+
+
+def test_a_trial_goes_on_when_the_agent_is_lost_in_the_middle_of_its_load(lab: Lab) -> None:
+    lines = streaming(lab)
+    lab.fake.while_told = lambda: setattr(lab.fake, "agent_up", False)
+    lab.run()
+    assert lab.fake.load_told == [lines[:1]]

@@ -8,6 +8,7 @@ from lab.errors import Interrupted
 from lab.load.counters import Counters
 from lab.load.warm import CYCLE_S, JIT_STEADY, MAX_WARM_S, last_cycles, prove_warm, steady
 from lab.model import WarmCycle, Warmth
+from support.drawn_delay import SPREAD
 from support.fakes import FakeLab, plan
 
 
@@ -37,6 +38,18 @@ def test_a_jvm_that_stands_still_takes_three_cycles(lab: FakeLab, raw: Path) -> 
     assert not raw.exists()
     assert seen[0] == 0
     assert len(seen) > 20
+
+
+def test_medians_of_few_drawn_delays_may_differ_by_their_draws(lab: FakeLab, raw: Path) -> None:
+    few = ((10, 150, 0.0), (10, 190, 0.0), (10, 150, 0.0))
+    assert not steady(cycles(*few), 40)
+    assert steady(cycles(*few), 40, SPREAD.sd_ms)
+    # Of so many, the draws do not explain it: 5 × 159.5 / √2000 = 18 ms, and 10 % are 15.
+    many = ((1000, 150, 0.0), (1000, 190, 0.0), (1000, 150, 0.0))
+    assert not steady(cycles(*many), 40, SPREAD.sd_ms)
+    asked = len(lab.asked)
+    assert warm_up(lab, raw).steady
+    assert ("downstream", 8081) in lab.asked[asked:]
 
 
 def test_who_watches_gets_the_counters_at_every_edge(lab: FakeLab, raw: Path) -> None:

@@ -12,6 +12,7 @@ from lab.model import Experiment, Snapshot, ToxicState
 from lab.report import markdown, settings, words
 from lab.report.words import Content
 from lab.store import manifest
+from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, snapshot
 from support.repo import REPO
 from support.runs import EXPERIMENT, write_manifest
@@ -88,6 +89,10 @@ def test_settings_that_all_servers_had_are_words(tmp_path: Path) -> None:
     assert again(content(tmp_path, a=small)) == (
         "make bench CONC=100 'SERVER_JVM_FLAGS=-Xms40m -Xmx40m' DOWNSTREAM_DELAY_MS=50",
         (),
+    )
+    drawn = dataclasses.replace(server(), spread=SPREAD)
+    assert again(content(tmp_path, a=drawn))[0] == (
+        "make bench CONC=100 DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=800"
     )
     # A model that has no such setting is not asked for it.
     loops = server("event-loop", pool_size=None, loops=1, block_the_loop=True)

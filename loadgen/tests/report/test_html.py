@@ -51,6 +51,7 @@ from lab.report.words import Content
 from lab.store import manifest, panels
 from lab.store.records import to_json
 from support.drawn import Drawing, answered
+from support.drawn_delay import SPREAD
 from support.fakes import FakeEngine, judged_row
 from support.runs import EXPERIMENT, plans, write_manifest, write_raw
 
@@ -410,6 +411,18 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert report.index("## What limited") < report.index("## Predicted and measured")
     row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
     assert row in report
+
+
+def test_a_trial_tells_how_the_delay_was_drawn(tmp_path: Path) -> None:
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans(launches=1))
+    path = folder / "raw" / "01-a-closed" / "trial.json"
+    record = json.loads(path.read_text())
+    assert "drawn for each call" not in Page(made(folder)).text
+    record["before"]["spread"] = dataclasses.asdict(SPREAD)
+    path.write_text(json.dumps(record))
+    said = f"(mean 200 ms, p95 {SPREAD.p95_ms:.4g}, p99 {SPREAD.p99_ms:.4g})"
+    assert f"drawn for each call {SPREAD.words} {said}" in Page(made(folder)).text
 
 
 def test_what_an_invalid_trial_read_is_nowhere_said_to_be_measured(tmp_path: Path) -> None:

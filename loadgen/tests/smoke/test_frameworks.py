@@ -45,6 +45,8 @@ def test_no_lane_has_other_limits(of_frameworks: Path) -> None:
     assert set(record.servers) == LANES
     assert not record.fairness.unequal
     assert record.fairness.equal["downstream_connections"]
+    # As make's line said; .env says 200.
+    assert record.servers["spring-mvc"].settings["pool_size"] == 150
 
 
 @pytest.mark.parametrize(

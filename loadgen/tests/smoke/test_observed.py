@@ -4,13 +4,17 @@ import contextlib
 import json
 import re
 import socket
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from lab.live.agent.metrics import BUCKETS_S
+from lab.system.dashboards.__main__ import ONLY_OF_A_LOAD, ONLY_OF_A_PROBE
 from lab.system.dashboards.asking import ask, options, resolve
 from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
@@ -21,6 +25,9 @@ from support.stored import Eventually, Query
 DASHBOARDS = REPO / "grafana" / "dashboards"
 VOCABULARY = REPO / "prometheus" / "vocabulary.json"
 MARKED_WITHIN_S = 5.0
+# The agent holds a second for 0.5 s, and is scraped every second. Longer, and the next trial of the
+# same server may begin.
+TOLD_AFTER_S = 2.0
 # Of toxics, and none is in force or was: test_toxic_in_force.py asks for these.
 TOXICS = ("lab_toxic_attribute", "lab_toxics_changed_timestamp_seconds")
 
@@ -63,11 +70,11 @@ def test_only_the_server_that_is_measured_is_scraped_closely(
 
 # Samples that a scrape may bring: a tenth more than what was counted. Every one is written beside
 # the load, and Prometheus takes some 8 µs for it (docs/overhead.md).
-MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900}
-# For each of these in the last hour, and besides: a route of the servers, a load that was probed.
+# The agent's are of at most three phases of open loads: the last of one trial, both of the next.
+MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900, "loadgen": 700}
+# For each of these in the last hour, and besides: a route of the servers.
 MOST_FOR_EACH = {
     "server": ("route", "lab_http_requests_total", 310, 240),
-    "loadgen": ("server, route, mode", "lab_probe_latency_seconds_count", 115, 60),
 }
 
 
@@ -89,11 +96,44 @@ def test_what_has_the_engines_socket_is_out_of_the_servers_reach() -> None:
         socket.getaddrinfo("cadvisor", 8080)
 
 
-def test_the_probe_ran_beside_every_trial(
-    query: Query,
+def seen_by_clients(
+    client: httpx.Client, prometheus: str, row: dict[str, str], asked: str, **labels: str
+) -> list[dict[str, Any]]:
+    """The answer for the time when Prometheus had all of a trial, and its clients' series were
+    still told; `%s` in the query are their labels."""
+    where = {"server": row["server"], "route": row["route"].partition("?")[0], "mode": row["mode"]}
+    matchers = ", ".join(f'{name}="{value}"' for name, value in (where | labels).items())
+    time = datetime.fromisoformat(row["ended_at"]).timestamp() + TOLD_AFTER_S
+    params = {"query": asked % matchers, "time": str(time)}
+    answer = client.get(f"{prometheus}/api/v1/query", params=params).json()
+    return list(answer["data"]["result"])
+
+
+def streams(row: dict[str, str]) -> bool:
+    return row["engine"] == "pacer"
+
+
+def test_in_every_trial_its_load_told_what_it_saw_or_a_probe_did(
+    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
 ) -> None:
-    seen = {r["metric"]["server"] for r in query("lab_probe_requests_total > 0")}
-    assert seen >= {"fixed-pool", "virtual-threads"}
+    for row in rows:
+        asked = "sum by (source) (lab_client_requests_total{%s}) > 0"
+        found = seen_by_clients(client, prometheus, row, asked)
+        sources = [one["metric"]["source"] for one in found]
+        assert sources == ["load" if streams(row) else "probe"], row["trial"]
+
+
+def test_what_a_load_told_live_is_what_its_row_says(
+    client: httpx.Client, prometheus: str, rows: list[dict[str, str]]
+) -> None:
+    for row in filter(streams, rows):
+        since, p95 = ("due", "p95_ms") if row["mode"] == "open" else ("sent", "raw_p95_ms")
+        window = {"source": "load", "phase": "measure"}
+        asked = "histogram_quantile(0.95, sum by (le) (lab_client_request_seconds_bucket{%s}))"
+        (live,) = seen_by_clients(client, prometheus, row, asked, since=since, **window)
+        at = bisect_left(BUCKETS_S, float(row[p95]) / 1000)
+        # It lies in the bucket of the row's own.
+        assert BUCKETS_S[at - 1] <= float(live["value"][1]) <= BUCKETS_S[at], row["trial"]
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +152,9 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
     assert len(answers) > 100
     assert {answer.where.partition("/")[0] for answer in answers} >= {"lab", "lab-compare"}
     empty = [answer for answer in answers if not answer.samples]
-    missing = [one for one in empty if not any(name in one.expr for name in TOXICS)]
+    by_load = any(map(streams, rows))
+    absent = (*TOXICS, *(ONLY_OF_A_PROBE if by_load else ONLY_OF_A_LOAD))
+    missing = [one for one in empty if not any(name in one.expr for name in absent)]
     assert [f"{answer.where}: {answer.expr}" for answer in missing] == []
 
 

@@ -70,6 +70,8 @@ class FakeLab:
     engine: FakeEngine = dataclasses.field(default_factory=lambda: FakeEngine())
     settings: dict[str, dict[str, object]] = dataclasses.field(default_factory=dict)
     delay_ms: int = 200
+    # What the downstream tells instead, where it draws each delay.
+    drawn: dict[str, object] | None = None
     toxics: list[dict[str, object]] = dataclasses.field(default_factory=list)
     enabled: bool = True
     toxic_calls: list[tuple[float, str]] = dataclasses.field(default_factory=list)
@@ -92,6 +94,9 @@ class FakeLab:
     marks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     attended: list[list[str]] = dataclasses.field(default_factory=list)
     probe_rates: set[float | None] = dataclasses.field(default_factory=set)
+    # What the agent was told of the load: the lines of each call. And what happens meanwhile.
+    load_told: list[list[str]] = dataclasses.field(default_factory=list)
+    while_told: Callable[[], object] = lambda: None
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
     restarts: list[str] = dataclasses.field(default_factory=list)
@@ -136,7 +141,7 @@ class FakeLab:
         if host == "toxiproxy":
             return self._toxiproxy(request)
         if host == "downstream":
-            return httpx.Response(200, json={"delay_ms": self.delay_ms})
+            return httpx.Response(200, json=self.drawn or {"delay_ms": self.delay_ms})
         if host == "prometheus":
             return httpx.Response(200, json=self._prometheus(request))
         if host == "loadgen":
@@ -252,6 +257,9 @@ class FakeLab:
             raise httpx.ConnectError("refused", request=request)
         if request.url.path == "/attention":
             self.attended.append(json.loads(request.content)["servers"])
+        elif request.url.path == "/load":
+            self.while_told()
+            self.load_told.append(request.content.decode().split("\n"))
         elif request.method == "PUT":
             mark = json.loads(request.content)
             self.marks.append((mark["trial"], mark["phase"]))
@@ -325,6 +333,7 @@ class FakeEngine:
         self.broken: str | None = None
         self.warm_up_s = 0
         self.start_check: StartCheck | None = None
+        self.streams = False
 
     def version(self) -> str | None:
         return "fake 1.0" if self.here else None
@@ -340,6 +349,7 @@ class FakeEngine:
             window_offset_s=10,
             window_s=plan.duration_s,
             start_check=self.start_check,
+            streams=self.streams,
         )
 
     def answer_bytes(self, plan: TrialPlan) -> int:

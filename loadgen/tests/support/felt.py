@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.oha import ANSWERS
+from lab.load.engines.pacer import Pacer
 from lab.model import Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import plan, record
+from support.pacer import packed_histogram, write
+from support.pacer import second as second_of
 from support.planned import row
 
 # A warm-up of 10 s, then 40 s that are measured.
@@ -21,7 +21,7 @@ WINDOW = (10.0, 50.0)
 
 def planned(name: str, **changes: Any) -> TrialPlan:
     """A trial of that window, at 400 requests per second."""
-    return plan(trial=name, engine="oha", offered_rps=400, duration_s=40, **changes)
+    return plan(trial=name, engine="pacer", offered_rps=400, duration_s=40, **changes)
 
 
 def trial(name: str = "01-a", **changes: Any) -> Row:
@@ -48,18 +48,16 @@ def keep_trial(
     statuses: Mapping[int, str] | None = None,
     **changes: Any,
 ) -> None:
-    """Write the raw folder of a trial with the seconds as oha's answers; all of a second have one
+    """Write the raw folder of a trial with the seconds as pacer's; all answers of a second have one
     status. `changes` are of the trial's record."""
     raw.mkdir(parents=True)
     write_json(raw / "trial.json", record(planned, window_offset_s=WINDOW[0], **changes))
-    with gzip.open(raw / ANSWERS, "wt") as file:
-        file.write(json.dumps({"format": 2, "unit": "us"}) + "\n")
-        for at, histogram in seconds.items():
-            packed = {
-                "sum": histogram.sum_us,
-                "max": histogram.max_us,
-                "buckets": sorted(histogram.buckets.items()),
-            }
-            status = (statuses or {}).get(at, "200")
-            line = {"second": at, "statuses": {status: histogram.buckets.total()}, "lag": 0}
-            file.write(json.dumps({**line, "raw": packed, "corrected": packed}) + "\n")
+    lines = []
+    for at in range(int(WINDOW[1])):
+        told = packed_histogram(seconds.get(at, Histogram()))
+        count = sum(count for _, count in told["buckets"])
+        status = (statuses or {}).get(at, "200")
+        line = second_of(at, [], [], [0.0] * count, {status: count} if count else {})
+        lines.append(line | {"raw": told, "corrected": told})
+    write(raw, lines)
+    Pacer().condense(planned, raw)

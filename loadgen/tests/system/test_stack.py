@@ -7,6 +7,7 @@ from lab.errors import LabUnreachable
 from lab.model import ToxicState
 from lab.model.knobs import DIRECT, PROXIED
 from lab.system.stack import Stack, Urls
+from support.drawn_delay import SPREAD
 from support.fakes import IDENTITY, SETTINGS, FakeLab, toxic
 
 
@@ -18,6 +19,17 @@ def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
     assert snapshot.downstream_delay_ms == 200
     assert snapshot.toxics.added_latency_ms == 300
     assert "latency=300" in snapshot.toxics.in_force[0]
+
+
+def test_how_a_drawn_delay_spreads_is_read_back(lab: FakeLab) -> None:
+    told = {name: value for name, value in dataclasses.asdict(SPREAD).items() if name != "words"}
+    lab.drawn = {"delay_ms": SPREAD.words, "mean_ms": 200.0, **told}
+    snapshot = lab.stack.snapshot("a")
+    assert (snapshot.downstream_delay_ms, snapshot.spread) == (200.0, SPREAD)
+    assert snapshot.delay_words == "lognormal:mean=200,p99=800"
+    del lab.drawn["p95_ms"]
+    with pytest.raises(LabUnreachable, match="hold no p95_ms"):
+        lab.stack.snapshot("a")
 
 
 def test_no_toxic_is_in_force_for_a_server_that_calls_past_toxiproxy(lab: FakeLab) -> None:

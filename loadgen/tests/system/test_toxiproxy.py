@@ -12,7 +12,7 @@ from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy, Toxic, ToxicsInForce, parse_proxies
 from lab.system import toxic_verbs
 from lab.system.http import Http
-from lab.system.toxiproxy import Toxiproxy
+from lab.system.toxiproxy import Toxiproxy, toxic_state
 
 URL = {"LAB_TOXIPROXY_URL": "http://toxiproxy:8474", "LAB_AGENT_URL": "http://loadgen:9464"}
 
@@ -226,6 +226,11 @@ def test_mean_added_latency_counts_the_share_of_connections() -> None:
 def test_a_jitter_above_the_latency_is_cut_at_zero() -> None:
     # U(-100, 300) cut at 0: 3/4 of the draws, mean 150 -> 112.5; (100+200)^2 / 800 = 112.5.
     assert in_force(latency(100, 200)).added_latency_ms == 112.5
+
+
+def test_whether_a_toxic_spreads_latencies_is_part_of_what_a_trial_depends_on() -> None:
+    assert toxic_state(in_force(latency(300, 1))).jittered
+    assert not toxic_state(in_force(latency(300), latency(20, name="up"))).jittered
 
 
 def test_what_cannot_be_predicted_is_named() -> None:

@@ -155,6 +155,8 @@ def measured(
     )
     raw.mkdir()
     schedule = engine.schedule(plan, raw)
+    for name, text in schedule.files.items():
+        (raw / name).write_text(text)
     if schedule.warm_up is not None:
         subprocess.run(schedule.warm_up, check=True, capture_output=True)
     from_s = time.monotonic()

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from lab.campaign.engine_choice import EXACT, HOW
 from lab.errors import LabError, LabUnreachable
 from lab.experiments.reading import max_concurrency
 from lab.load.engines import ENGINES, Engine
@@ -41,7 +42,7 @@ def examine(
     """Every check, as it is done."""
     for server in servers:
         yield _ask(partial(_server, stack, server))
-    yield _ask(lambda: f"downstream answers after {stack.downstream_delay_ms():g} ms")
+    yield _ask(lambda: _downstream(stack))
     yield _ask(
         lambda: f"toxiproxy up, toxics in force: {'; '.join(stack.toxics().in_force) or 'none'}"
     )
@@ -80,6 +81,12 @@ def _server(stack: Stack, server: str) -> str:
     )
 
 
+def _downstream(stack: Stack) -> str:
+    delay_ms, spread = stack.downstream_delay()
+    text = f"downstream answers after {delay_ms:.4g} ms"
+    return text if spread is None else f"{text} on average, {spread.words}"
+
+
 def _agent(stack: Stack) -> str:
     stack.agent.check()
     return "agent up: live probe, trial marks, watch of toxics"
@@ -115,7 +122,9 @@ def _engines(engines: Sequence[Engine]) -> Iterator[Finding]:
         if version is not None:
             only = "" if "open" in engine.modes else " (MODE=closed only)"
             yield Finding("ok", f"engine {engine.name}: {version}{only}")
+        elif engine.name in HOW and usable:
+            yield Finding("ok", f"no engine {engine.name} here: {HOW[engine.name]}")
         elif usable:
             yield Finding("warn", f"engine {engine.name} does not run here")
     if not usable:
-        yield Finding("FAIL", "no load engine for MODE=open runs here: neither wrk2 nor oha")
+        yield Finding("FAIL", f"no load engine for MODE=open runs here, not even {EXACT}")

@@ -1,4 +1,4 @@
-"""The choice of load engines: the ones asked for that run on this machine."""
+"""The choice of load engines: the ones asked for, else the one that fits the load."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.errors import EngineError
+from lab.experiments.registry import kind_of
 from lab.load.engines import ENGINES, Engine
+from lab.load.engines.wrk2 import BURSTS_FROM
+from lab.model import Experiment
+
+# Any machine has it, and its load is even whatever it is.
+EXACT = "pacer"
+# How to get an engine that is not there unless somebody wants it.
+HOW = {
+    "oha": "it is built where make is given OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0",
+    "wrk2": "it is there where WRK2_IMAGE= in .env names an image with it, or nixos/nix can be "
+    "pulled (amd64)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +35,62 @@ class Chosen:
         return "; ".join(self.versions.values())
 
 
-def choose_engines(names: Sequence[str], engines: Sequence[Engine] = ENGINES) -> Chosen:
-    """The engines named, as far as they run here; the first that does both loads if none is.
+def choose_engines(experiment: Experiment, engines: Sequence[Engine] = ENGINES) -> Chosen:
+    """The engines that the experiment names, as far as they run here. If it names none: one for the
+    whole run, wrk2 where it runs and the load fits it, else pacer; a note says which, and why.
 
     Raises EngineError when none of the named, or none at all, runs here.
     """
     versions = {engine.name: engine.version() for engine in engines}
     here = {engine.name: engine for engine in engines if versions[engine.name] is not None}
-    known = ", ".join(here) or "none"
+    names = experiment.engines
+    missing = [name for name in names if name not in here]
+    if names and len(missing) == len(names):
+        hints = "".join(f"; {name}: {HOW[name]}" for name in missing if name in HOW)
+        raise EngineError(
+            f"ENGINE={','.join(missing)} does not run on this machine; here run: "
+            f"{', '.join(here) or 'none'}{hints}"
+        )
     if names:
-        missing = [name for name in names if name not in here]
-        if len(missing) == len(names):
-            raise EngineError(
-                f"ENGINE={','.join(missing)} does not run on this machine; here run: {known}"
-            )
         chosen = {name: here[name] for name in names if name in here}
         notes = tuple(f"{name} does not run on this machine: left out" for name in missing)
     else:
-        both = [engine for engine in here.values() if len(engine.modes) > 1]
-        if not both:
-            raise EngineError(f"no load engine for MODE=open runs on this machine; here: {known}")
-        chosen = {both[0].name: both[0]}
-        first, usual = both[0].name, engines[0].name
-        notes = ()
-        if first != usual:
-            notes = (f"{usual} does not run on this machine: {first} is the load engine",)
+        one, why = _fitting(experiment, engines, here)
+        chosen, notes = {one.name: one}, (f"{one.name} is the load engine: {why}",)
     return Chosen(chosen, {name: versions[name] or "" for name in chosen}, notes)
+
+
+def why_exact(experiment: Experiment) -> str | None:
+    """Why the load needs the engine that is exact; None where wrk2 fits."""
+    kind = kind_of(experiment)
+    if kind.exact is not None:
+        return kind.exact
+    if experiment.target is not None:
+        return "it opens again what a service of your own closes, and speaks TLS"
+    if experiment.arrivals != "constant":
+        return f"it alone sends {experiment.arrivals.capitalize()} arrivals"
+    if "open" not in experiment.modes:
+        return None
+    if experiment.rate_rps is None:
+        return "where the lab chooses the rate (RATE=auto), no burst of wrk2 decides what is held"
+    if max(experiment.concurrencies) >= BURSTS_FROM:
+        return f"wrk2 sends an open load in bursts from {BURSTS_FROM:,} connections on"
+    return None
+
+
+def _fitting(
+    experiment: Experiment, engines: Sequence[Engine], here: Mapping[str, Engine]
+) -> tuple[Engine, str]:
+    """The engine that fits the load, with the reason. Raises EngineError."""
+    both = [engine for engine in here.values() if len(engine.modes) > 1]
+    if not both:
+        known = ", ".join(here) or "none"
+        raise EngineError(f"no load engine for MODE=open runs on this machine; here: {known}")
+    first, usual, why = both[0], engines[0], why_exact(experiment)
+    if why is not None and EXACT in here:
+        return here[EXACT], why
+    if why is not None:
+        return first, f"{EXACT} does not run on this machine ({why})"
+    if first is usual:
+        return first, "it runs here, and the load fits it"
+    return first, f"{usual.name} does not run on this machine"

@@ -53,7 +53,7 @@ class Preparation:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
         depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
-        attend(self.tools.stack, plan.server)
+        attend(self.tools.stack, plan.server, unobserved=plan.condition.unobserved)
         self._clear(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)
@@ -70,7 +70,9 @@ class Preparation:
             if tries_left:
                 self.progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
         if not before.foreign:
-            await_close_look(plan.server, self.tools.stack, self.tools.system)
+            unobserved = plan.condition.unobserved
+            stack, system = self.tools.stack, self.tools.system
+            await_close_look(plan.server, stack, system, unobserved=unobserved)
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
     def _clear(self, plan: TrialPlan) -> None:
@@ -154,8 +156,10 @@ class Preparation:
             demand,
             self.once.cores,
             plan.condition,
+            plan.arrivals,
         )
         rate = "" if plan.offered_rps is None else f" at {plan.offered_rps:,}/s"
+        rate += "" if plan.arrivals == "constant" else f" ({plan.arrivals})"
         changed = "" if plan.condition == AS_IT_IS else f", {plan.condition.text}"
         load = f"{plan.server} {plan.route} {plan.concurrency} {plan.mode}{rate}{changed}"
         if load not in self._predicted:

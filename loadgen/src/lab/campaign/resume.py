@@ -35,7 +35,7 @@ def resume(
     record = manifest.read(run_dir)
     experiment = record.experiment
     check_unfinished(record)
-    chosen = choose_engines(experiment.engines, engines)
+    chosen = choose_engines(experiment, engines)
     place, stack, console = lab.place, lab.stack, lab.console
     check_space(place.results)
     snapshots = read_servers(experiment, stack)

@@ -41,7 +41,7 @@ def run(
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
-    chosen = choose_engines(experiment.engines, engines)
+    chosen = choose_engines(experiment, engines)
     place, stack = lab.place, lab.stack
     check_space(place.results)
     snapshots = read_servers(experiment, stack)

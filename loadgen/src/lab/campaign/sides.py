@@ -255,6 +255,9 @@ def unlike(
     WORD_OF. A run does not differ from itself in host, images and commit."""
     found = list(_servers(a, b, servers_a, servers_b))
     if a.name != b.name:
+        of_a, of_b = a.record.experiment.arrivals, b.record.experiment.arrivals
+        if of_a != of_b:
+            found.append(("limits", f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"))
         both = [server for server in servers_a if server in servers_b]
         for one in between_labs(a.record, b.record, LIMITS, (*both, *PARTS)):
             found += [(WORD_OF[one.kind], text) for text in _texts(one, a, b)]

@@ -2,7 +2,7 @@
 
 A fault begins with the step of the script that adds the first toxic (or takes the downstream down).
 It ends with the step that removes the last one. Recovery is measured from the answers of each
-second, so this needs the engine that stores every second.
+second, so this needs the engine that tells every second.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from lab.experiments import script
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
-    EVERY_SECOND,
     Asked,
     Key,
-    check_tells_every_second,
+    check_exact,
     read_load,
     rules,
 )
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
-from lab.load.engines.oha import Second
+from lab.load.engines import Second
 from lab.model import Finding, Peak, ScriptedToxic, ToxicStep, TrialRecord
 
 # A server that refuses at once is quick. A second with a larger share of errors is not calm.
@@ -51,12 +50,12 @@ def read(asked: Asked) -> ToMeasure:
     """The load and the script that a file describes. Raises WordError."""
     steps = script.read(asked)
     load = read_load(asked, ("open",), ("routes", "concurrency"))
-    check_tells_every_second(load)
+    check_exact(load)
     given = asked.settings.table("faults", KEYS)
     steady_s = given["steady"]
     played = script.checked(steps, asked.settings.scaled, load.duration_s, steady_s)
     faults = Faults(played, given["tolerance"], steady_s)
-    return load.experiment("faults", faults, engines=(EVERY_SECOND,)), load.notes
+    return load.experiment("faults", faults), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -99,26 +98,24 @@ def _faults(record: TrialRecord) -> list[Disturbance]:
 
 def _felt(_: Recovery, seconds: Sequence[Second]) -> str:
     """The errors and the slowest answer since the fault began."""
-    answered = sum(sum(one.statuses.values()) for one in seconds)
-    failed = sum(_failed(one) for one in seconds)
+    answered = sum(one.answers for one in seconds)
+    failed = sum(one.http_errors for one in seconds)
     worst_ms = max((one.corrected.max_us for one in seconds), default=math.inf) / 1000
     slowest = "no answer at all" if math.isinf(worst_ms) else f"slowest answer {worst_ms:.0f} ms"
     return f"{failed} of {answered} answers were errors, {slowest}"
 
 
 def _is_good(second: Second) -> bool:
-    """Error answers do not count, however fast."""
-    return _failed(second) / max(1, sum(second.statuses.values())) <= ERROR_SHARE
-
-
-def _failed(second: Second) -> int:
-    return sum(count for status, count in second.statuses.items() if status > 399)
+    """Error answers do not count, however fast, nor does a second that lost as many requests."""
+    failed = second.http_errors + second.lost
+    return failed / max(1, second.answers + second.lost) <= ERROR_SHARE
 
 
 KIND = TrialKind(
     name="faults",
     title="toxics that come and go under a constant load",
-    uses=(*COMMON, "load.concurrency", "load.rate", "load.duration"),
+    uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals", "load.duration"),
+    exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     tables=script.KEY,
     read=read,

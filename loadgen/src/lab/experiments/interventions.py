@@ -35,7 +35,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.predict import predict, response_time_ms
+from lab.judge.predict import predict, response_spread, response_time_ms
 from lab.model import Bound, Condition, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, KNOBS, PROXIED
 from lab.model.routes import parse
@@ -195,7 +195,10 @@ def _downstream_connections(now: Present) -> Lever | str:
 
 
 def _downstream_timeout(now: Present) -> Lever | str:
-    r0_ms = math.ceil(response_time_ms(parse(now.route), now.snapshot))
+    call = parse(now.route)
+    spread = response_spread(call, now.snapshot)
+    # The longest of the delays, where they are drawn.
+    r0_ms = math.ceil(spread.longest_ms if spread else response_time_ms(call, now.snapshot))
     return (
         _knob(now, "downstream_timeout_ms", USUAL_TIMEOUT_MS, least=2 * r0_ms, bounds=False)
         or "this server has no deadline for downstream calls"

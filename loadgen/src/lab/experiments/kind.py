@@ -26,6 +26,7 @@ SHARED: Mapping[str, Shape] = {
     "load.concurrency": WHOLES,
     "load.modes": TEXTS,
     "load.rate": RATE,
+    "load.arrivals": TEXT,
     "load.duration": DURATION,
     "load.warmup": DURATION,
     "load.engines": TEXTS,
@@ -43,6 +44,7 @@ WORDS: Mapping[str, Word] = {
     "ROUTE": Word("load.routes"),
     "MODE": Word("load.modes"),
     "RATE": Word("load.rate"),
+    "ARRIVALS": Word("load.arrivals"),
     "DURATION": Word("load.duration"),
     "WARMUP": Word("load.warmup"),
     "ENGINE": Word("load.engines", several=True),
@@ -124,6 +126,7 @@ class TrialKind(Kind):
     * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
       runs can be compared
     * `load_name`: what a trial's load is called where trials of one load differ in conditions
+    * `exact`: why its trials need the engine that is exact to the second, where they do
     * `most_to_warm`: with how many connections at most a JVM is warmed up that starts under a
       condition of its trial; None: as many as any JVM
     """
@@ -135,6 +138,7 @@ class TrialKind(Kind):
     findings: Callable[[Outcome], tuple[Finding, ...]]
     changes_lab: bool = False
     load_name: Callable[[Row], str] | None = None
+    exact: str | None = None
     most_to_warm: int | None = None
 
 

@@ -12,7 +12,6 @@ from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
-from lab.judge.gates import needed_window_s
 from lab.model import Mode
 
 
@@ -75,7 +74,7 @@ def _windows(planner: Planner, offers: Sequence[_Offer]) -> Iterator[str]:
     for route, concurrency, mode, offered in offers:
         servers = planner.experiment.servers
         expected_s = planner.expected_s(servers, route, concurrency, offered)
-        needed_s = needed_window_s(expected_s)
+        needed_s = planner.needed_s(servers, route, expected_s)
         if needed_s <= wanted:
             continue
         load = f"{route} {concurrency} {mode}"

@@ -20,6 +20,7 @@ from lab.judge.predict import auto_rate_rps, predict
 from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
 from lab.model import AGAIN, DAMAGED, Experiment, Mode, Row, Snapshot, TrialPlan
+from lab.model.routes import parse
 from lab.store.csv import REASON_SEPARATOR
 
 # The URL of a route, with its query, on a server.
@@ -258,6 +259,7 @@ class Planner:
             duration_s=duration_s or self.duration_s([server], route, concurrency, offered_rps),
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
+            arrivals=self.experiment.arrivals if mode == "open" else "constant",
             **changes,
         )
 
@@ -294,7 +296,7 @@ class Planner:
         if not self.experiment.longer:
             return given
         expected_s = self.expected_s(servers, route, concurrency, offered_rps)
-        return max(given, needed_window_s(expected_s))
+        return max(given, self.needed_s(servers, route, expected_s))
 
     def expected_s(
         self, servers: Sequence[str], route: str, concurrency: int, offered_rps: int | None
@@ -305,12 +307,17 @@ class Planner:
             return 0.0
         expected_ms = (
             # An open load above its bound keeps every connection busy, as a closed load does.
-            predict(route, concurrency, offered_rps, self.snapshots[server]).expected_p95_ms
-            or predict(route, concurrency, None, self.snapshots[server]).expected_p95_ms
+            predict(route, concurrency, offered_rps, self.snapshots[server]).expected_ms
+            or predict(route, concurrency, None, self.snapshots[server]).expected_ms
             or 0.0
             for server in servers
         )
         return min(REQUEST_TIMEOUT_S, max(expected_ms) / 1000)
+
+    def needed_s(self, servers: Sequence[str], route: str, expected_s: float) -> int:
+        """The window that a mean latency of `expected_s` needs on all of these servers."""
+        call = parse(route) if self.experiment.target is None else None
+        return max(needed_window_s(expected_s, call, self.snapshots[one]) for one in servers)
 
     def offered_rps(self, route: str, concurrency: int) -> int | None:
         """The rate of an open load; None where RATE=auto has no meaning because nothing waits.

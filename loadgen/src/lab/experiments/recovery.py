@@ -14,8 +14,8 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.experiments.kind import Outcome
 from lab.judge.intervals import median_of
+from lab.load.engines import Second, every_second
 from lab.load.engines.histogram import Histogram
-from lab.load.engines.oha import Second, answers
 from lab.load.measure import RECORD
 from lab.model import Finding, Peak, Row, TrialRecord, needed_samples
 from lab.store.records import read_json
@@ -55,6 +55,7 @@ def recoveries(
     window: tuple[float, float],
     disturbances: Sequence[Peak],
     steady: Steady,
+    drawn: bool = False,
 ) -> tuple[float, tuple[Recovery, ...]]:
     """The p95 of the calm before the first disturbance in ms, and the recovery from each.
 
@@ -63,8 +64,10 @@ def recoveries(
     without answers does not. Requests that were reset or timed out are in no second. The number of
     answers shows them: each second, and all seconds on end, need the share CALM_KEPT_UP of the
     answers of the calm, less the answers that a pause or a tolerated rise of the latency moves
-    over the edge. Only whole seconds after a disturbance's end count. Raises ValueError where there
-    is no calm, or where its seconds have too few answers for a p95.
+    over the edge. `drawn`: the downstream draws each delay, so the p95 of a second varies in the
+    calm, too; one that is no more than that of the calm's worst second counts as calm. Only whole
+    seconds after a disturbance's end count. Raises ValueError where there is no calm, or where its
+    seconds have too few answers for a p95.
     """
     limits = [one.started_s for one in disturbances[1:]] + [window[1]]
     calm = whole_seconds(window[0], disturbances[0].started_s)
@@ -80,6 +83,8 @@ def recoveries(
 
     late_s = max(PAUSE_S, (limit_ms - calm_ms) / 1000)
     p95_ms = {at: one.at_ms(P95) for at, one in seconds.items()}
+    if drawn:
+        limit_ms = max(limit_ms, *(p95_ms[at] for at in calm if at in p95_ms))
 
     def held(on_end: range) -> bool:
         answered = sum(seconds[at].count for at in on_end if at in seconds)
@@ -176,10 +181,12 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
     peaks, first = [one.at for one in made], record.window_offset_s
     window = (first, first + record.plan.duration_s)
     try:
-        every = {second.second: second for second in answers(raw)}
-        good = {at: one.corrected for at, one in every.items() if watch.counts(one)}
+        every = {second.second: second for second in every_second(record.plan, raw)}
+        good = {at: one.corrected for at, one in every.items() if one.answers and watch.counts(one)}
         check_calm(good, (first, peaks[0].started_s), record.plan.offered_rps)
-        calm_ms, recovered = recoveries(good, window, peaks, watch.steady)
+        calm_ms, recovered = recoveries(
+            good, window, peaks, watch.steady, drawn=record.before.spread is not None
+        )
     except (RawDataError, ValueError) as failure:
         return str(failure)
     found = []

@@ -1,7 +1,7 @@
 """Load that suddenly multiplies, and how long a server takes to recover.
 
 The trial's own load keeps its rate; recovery is measured from its latency in each second. This
-needs the engine that stores every second: oha, in `answers.jsonl.gz`.
+needs the engine that tells every second, and begins and ends a peak at once: pacer.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from collections.abc import Sequence
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import (
-    EVERY_SECOND,
     Asked,
     Key,
-    check_tells_every_second,
+    check_exact,
     read_load,
     rules,
 )
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.judge.predict import auto_rate_rps
-from lab.load.engines.oha import Second
+from lab.load.engines import Second
 from lab.model import Finding, Spike, TrialRecord
 
 KEYS = {
@@ -39,7 +38,7 @@ KEYS = {
 def read(asked: Asked) -> ToMeasure:
     """The spikes that a file describes, up to what this machine holds. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "concurrency"))
-    check_tells_every_second(load)
+    check_exact(load)
     given, base, notes = asked.settings.table("spike", KEYS), load.concurrencies[0], load.notes
     wanted = given["extra"]
     extra = min(wanted, load.most - base)
@@ -65,7 +64,7 @@ def read(asked: Asked) -> ToMeasure:
     calm = asked.settings.get("spike.calm")
     if calm is not None and spike.steady_s > spike.calm_s:
         raise calm.refuse(f"{calm.text} is shorter than spike.steady, so nothing could recover")
-    whole = load.experiment("spike", spike, duration_s=spike.total_s, engines=(EVERY_SECOND,))
+    whole = load.experiment("spike", spike, duration_s=spike.total_s)
     return whole, notes
 
 
@@ -109,7 +108,8 @@ def _felt(one: Recovery, _: Sequence[Second]) -> str:
 KIND = TrialKind(
     name="spike",
     title="spikes beside a constant load",
-    uses=(*COMMON, "load.concurrency", "load.rate"),
+    uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals"),
+    exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
     read=read,
     design=design,

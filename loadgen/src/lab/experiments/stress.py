@@ -389,7 +389,8 @@ def _rows_of(rows: Sequence[Row], server: str, launch: int) -> list[Row]:
 KIND = TrialKind(
     name="stress",
     title="the search for a breaking point",
-    uses=(*COMMON, "load.modes", "load.duration"),
+    uses=(*COMMON, "load.modes", "load.arrivals", "load.duration"),
+    exact="a search for what holds must not be decided by bursts of wrk2",
     keys=KEYS,
     read=read,
     design=design,

@@ -11,35 +11,49 @@ adds that no more is answered than is offered. These bounds are hard: nothing re
 A light load (`demand`) measures how much a request computes. By the utilization law, U = X·D, a
 resource of m CPUs of which a request needs D seconds bounds X by m/D. D may change under load, so
 these bounds are estimates: they tell what to expect, and make no trial invalid.
+
+A delay that is drawn for each call holds what it holds for its mean: all of the above needs no
+more. Percentiles need more, and are predicted only where a request waits for nothing but its own
+delay.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lab.model import AS_IT_IS, OFFERED, Bound, Condition, Demand, Snapshot
+from lab.model import AS_IT_IS, OFFERED, Arrivals, Bound, Condition, Demand, Snapshot, Spread
 from lab.model.routes import RouteCall, parse
 
 # At 100 % of the bound even a perfect server queues without limit.
 AUTO_SHARE = 0.9
 # A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
+AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
+# With drawn delays the number of requests at a time varies. Where nothing is full it is that of
+# M/G/∞, a Poisson distribution whatever the delays (L. Takács, Introduction to the Theory of
+# Queues, 1962, chapter 3). It is so many standard deviations above its mean 0.1 % of the time.
+SPARE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """All bounds, the tightest first, and the `demand` that the estimates come from.
 
-    `expected_p95_ms` is the response time at the tightest bound X (`_response_time_ms`). `caveats`
-    name conditions that no bound covers. With a caveat nothing is predicted: refused or cut answers
-    can come faster than any real answer.
+    `expected_ms` is the mean response time at the tightest bound X (`_response_time_ms`).
+    `expected_p95_ms` and `expected_p99_ms` are the same where all requests wait alike. Where they
+    do not, they are those of the delay and what is added to it; None where nobody can tell them,
+    and `no_tail` says why. `caveats` name conditions that no bound covers. With a caveat nothing is
+    predicted: refused or cut answers can come faster than any real answer.
     """
 
     bounds: tuple[Bound, ...]
     caveats: tuple[str, ...] = ()
+    expected_ms: float | None = None
     expected_p95_ms: float | None = None
+    expected_p99_ms: float | None = None
+    no_tail: str | None = None
     demand: Demand | None = None
 
     @property
@@ -67,16 +81,73 @@ class Prediction:
             for bound in self.bounds
             if bound.estimate
         ]
+        if self.no_tail is not None:
+            parts.append(f"p95 not predicted: {self.no_tail}")
+        elif self.expected_p95_ms != self.expected_p99_ms:
+            parts.append(f"p95 {self.expected_p95_ms:.4g} ms, p99 {self.expected_p99_ms:.4g} ms")
         return "; ".join(parts) or "none: nothing that is known bounds this load"
 
 
 def response_time_ms(call: RouteCall, snapshot: Snapshot) -> float:
-    """R0: how long one request takes when nothing waits in a queue, without its computing. 0 where
-    it only computes."""
+    """R0: how long one request takes when nothing waits in a queue, without its computing: the
+    mean. 0 where it only computes."""
     wait_ms = call.wait_ms
     if wait_ms is not None:
         return wait_ms
     return snapshot.downstream_delay_ms + snapshot.toxics.added_latency_ms
+
+
+def response_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
+    """How R0 spreads: the downstream's delay, and on top of it what toxics add. None where all
+    requests wait alike, toxics with jitter aside."""
+    spread, added_ms = snapshot.spread, snapshot.toxics.added_latency_ms
+    if spread is None or not call.route.calls_downstream:
+        return None
+    return replace(
+        spread,
+        median_ms=spread.median_ms + added_ms,
+        p95_ms=spread.p95_ms + added_ms,
+        p99_ms=spread.p99_ms + added_ms,
+        longest_ms=spread.longest_ms + added_ms,
+    )
+
+
+def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
+    """The conditions of a request that no bound covers: toxics, and a deadline that cuts more than
+    1 % of the drawn delays. Then the quick ones are answered more often than they are drawn."""
+    if not call.route.calls_downstream:
+        return ()
+    spread, deadline_ms = response_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
+    if spread is None or not deadline_ms or spread.p99_ms <= deadline_ms:
+        return snapshot.toxics.unpredicted
+    cut = f"a deadline of {deadline_ms} ms within the delays {spread.words}"
+    return (*snapshot.toxics.unpredicted, cut)
+
+
+def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
+    """By what share a window of so many answers may at most exceed a bound on X, because its delays
+    were drawn: the mean of so many draws varies (four standard errors), and calls that the deadline
+    ends do not take their whole delay. The latter is at most E[(S - T)+] / E[S], bounded for any
+    distribution by its mean and variance (H. Scarf, "A Min-Max Solution of an Inventory Problem",
+    1958). 0 where all requests wait alike."""
+    spread, r0_ms = response_spread(call, snapshot), response_time_ms(call, snapshot)
+    if spread is None or r0_ms <= 0:
+        return 0.0
+    drawn = 4 * rate_error(call, snapshot, answers)
+    deadline_ms, cut_ms = snapshot.setting("downstream_timeout_ms"), 0.0
+    if deadline_ms and spread.longest_ms > deadline_ms:
+        over_ms = deadline_ms - r0_ms
+        cut_ms = (math.hypot(spread.sd_ms, over_ms) - over_ms) / 2
+    return drawn + cut_ms / r0_ms
+
+
+def rate_error(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
+    """The standard error of the rate, as a share of it, that comes from so many drawn delays: that
+    of their mean. 0 where all requests wait alike."""
+    spread, r0_ms = response_spread(call, snapshot), response_time_ms(call, snapshot)
+    if spread is None or r0_ms <= 0:
+        return 0.0
+    return spread.sd_ms / r0_ms / math.sqrt(max(1.0, answers))
 
 
 def predict(
@@ -87,6 +158,7 @@ def predict(
     demand: Demand | None = None,
     host_cores: int | None = None,
     condition: Condition = AS_IT_IS,
+    arrivals: Arrivals = "constant",
 ) -> Prediction:
     """The bounds of one trial. `path` is a valid route, with its query. `host_cores` is how many
     CPUs the machine has that server, generator, proxy and downstream share."""
@@ -100,7 +172,8 @@ def predict(
         if offered_rps is None and bounds:  # One connection's mean tells nothing of an open load.
             r0_ms = demand.r0_ms or 0.0 if demand else 0.0
             expected_ms = _response_time_ms(bounds, concurrency, None, r0_ms, None)
-        return Prediction(tuple(bounds), (), expected_ms, demand)
+        alike = (expected_ms,) * 3
+        return Prediction(tuple(bounds), (), *alike, demand=demand)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
     for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms):
@@ -112,12 +185,46 @@ def predict(
         # What a spinner takes away is not there.
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
-    caveats = snapshot.toxics.unpredicted if call.route.calls_downstream else ()
+    caveats = uncovered(call, snapshot)
     bounds.sort(key=lambda bound: bound.rps)
-    expected_ms = None
-    if not caveats:
-        expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
-    return Prediction(tuple(bounds), caveats, expected_ms, demand)
+    if caveats:
+        return Prediction(tuple(bounds), caveats, demand=demand)
+    if arrivals != "constant":
+        return Prediction(tuple(bounds), no_tail=AT_RANDOM, demand=demand)
+    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
+    spread = response_spread(call, snapshot)
+    jittered = call.route.calls_downstream and snapshot.toxics.jittered
+    if expected_ms is None or (spread is None and not jittered):
+        alike = (expected_ms,) * 3
+        return Prediction(tuple(bounds), (), *alike, demand=demand)
+    no_tail = "a toxic has jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
+    if spread is None or no_tail is not None:
+        return Prediction(tuple(bounds), (), expected_ms, no_tail=no_tail, demand=demand)
+    # What is not waiting for the downstream is the same for all.
+    own_ms = expected_ms - r0_ms
+    tail = spread.p95_ms + own_ms, spread.p99_ms + own_ms
+    return Prediction(tuple(bounds), (), expected_ms, *tail, demand=demand)
+
+
+def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> str | None:
+    """Why requests with drawn delays also wait for each other, so that their percentiles are not
+    those of the delays; None where they do not."""
+    held = [bound for bound in bounds if bound.resource != OFFERED]
+    if not held:
+        return None
+    first = held[0]
+    if offered_rps is None:
+        queue = first.resource != "connections"
+        return f"requests with drawn delays queue ({first.resource})" if queue else None
+    r0_s = r0_ms / 1000
+    hard = next((bound for bound in held if not bound.estimate), first)
+    busy, there = offered_rps * r0_s, hard.rps * r0_s
+    if there - busy >= SPARE * math.sqrt(busy):
+        return None
+    return (
+        f"drawn delays keep {busy:.0f} of {there:.0f} busy on average ({hard.resource}), and all "
+        "of them now and then"
+    )
 
 
 def _of_foreign(

@@ -104,7 +104,10 @@ def between_ways(was: Snapshot, now: Snapshot) -> Iterator[Difference]:
         texts = ("; ".join(one.toxics.in_force) or "none" for one in (was, now))
         yield Difference("toxics", "toxics", *texts)
     delays = was.downstream_delay_ms, now.downstream_delay_ms
-    yield from _differs("delay", "the downstream's delay in ms", *delays)
+    if was.spread != now.spread:
+        yield Difference("delay", "the downstream's delay", was.delay_text, now.delay_text)
+    else:
+        yield from _differs("delay", "the downstream's delay in ms", *delays)
 
 
 def facts(snapshot: Snapshot) -> dict[str, Json]:

@@ -26,13 +26,19 @@ def new_client(
     )
 
 
-async def json_object(request: Request) -> dict[str, object]:
-    """The body as a JSON object of a few kB. Raises WordError."""
-    body = b""
+async def body_of(request: Request, largest: int) -> bytes:
+    """The body, of at most so many bytes. Raises WordError."""
+    body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
-            raise WordError(f"the body is too long; allowed: {LARGEST_BODY} bytes")
+        if len(body) > largest:
+            raise WordError(f"the body is too long; allowed: {largest} bytes")
+    return bytes(body)
+
+
+async def json_object(request: Request) -> dict[str, object]:
+    """The body as a JSON object of a few kB. Raises WordError."""
+    body = await body_of(request, LARGEST_BODY)
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):

@@ -48,7 +48,6 @@ LEAST_HOST_CPUS = 0.1
 LEAST_SERVER_CPUS = 0.02
 # A failed request has another cost than an answered one.
 MOST_FAILED = 0.05
-OUTPUT = "light-load.txt"
 
 
 def light_connections(plan: TrialPlan, most: int) -> int:
@@ -104,8 +103,7 @@ def _light_load(
     """The counters at both edges of LIGHT_S under the load; None where it ended by itself. Raises
     LabUnreachable, and as measure_demand."""
     light = closed_load(plan, "light-load", connections, round(10 * LIGHT_S))
-    argv = engine.schedule(light, raw).argv
-    with scratch(raw), EngineRun(system, argv, raw / OUTPUT) as running:
+    with scratch(raw), EngineRun(system, engine.schedule(light, raw), raw) as running:
         system.sleep(LEAD_S + LEAD_EACH_S * connections)
         opened = read_counters(plan, stack, system)
         system.sleep(LIGHT_S)

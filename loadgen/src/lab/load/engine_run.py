@@ -5,26 +5,32 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.load.engines.base import Schedule
 from lab.model import TrialPlan
-from lab.store.records import writing
+from lab.store.records import write_text, writing
 from lab.system.host import System
 
 STEP_S = 0.2
 
 
 class EngineRun:
-    """An engine's process from its start on. Use it as a context manager: however the block is
-    left, the process is ended. Raises EngineError where the engine cannot be started."""
+    """An engine's measured run from its start on, with its files in `folder`. Use it as a context
+    manager: however the block is left, the process is ended. Raises EngineError where the engine
+    cannot be started, and CannotWrite."""
 
-    def __init__(self, system: System, argv: Sequence[str], output: Path) -> None:
+    def __init__(self, system: System, schedule: Schedule, folder: Path) -> None:
+        for name, text in schedule.files.items():
+            write_text(folder / name, text)
+        output = folder / schedule.output
+        self.tail = Tail(output)
         self._system = system
         self.started_at = system.now()
         self._started_s = system.monotonic()
-        self.process = system.start(argv, output)
+        self.process = system.start(schedule.argv, output)
 
     def __enter__(self) -> EngineRun:
         return self
@@ -54,6 +60,25 @@ class EngineRun:
         self.process.stop()
 
 
+class Tail:
+    """The lines of a file that another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+
+    def lines(self) -> list[str]:
+        """The whole lines since the last call, without their ends; none where there is no file."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                whole, end, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._read += len(whole) + len(end)
+        return whole.decode(errors="replace").split("\n") if end else []
+
+
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
     """An empty folder for an engine's files; it is gone afterwards. Raises CannotWrite."""
@@ -81,4 +106,5 @@ def closed_load(
         warmup_s=warmup_s,
         spike=None,
         script=(),
+        arrivals="constant",
     )

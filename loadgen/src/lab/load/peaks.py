@@ -1,4 +1,8 @@
-"""The peaks of a spike: a second engine runs at planned instants beside the trial's load."""
+"""The peaks of a spike: the engine runs once more, at planned instants beside the trial's load.
+
+A process of its own, and no profile of the trial's load: the connections of a peak are others. They
+come all at once, and leave with what they wait for, while recovery is read from those of the calm.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,6 @@ from lab.load.engine_run import EngineRun
 from lab.load.engines.base import Engine
 from lab.model import Peak, TrialPlan
 from lab.system.host import System
-
-OUTPUT = "output.txt"
 
 
 class Peaks:
@@ -80,7 +82,8 @@ class Peaks:
             predicted_rps=None,
             # Longer than it may run.
             duration_s=2 * spike.peak_s + 10,
-            warmup_s=None,
+            warmup_s=0,
             spike=None,
+            arrivals="constant" if spike.extra_rps is None else self._plan.arrivals,
         )
-        return EngineRun(self._system, self._engine.schedule(plan, folder).argv, folder / OUTPUT)
+        return EngineRun(self._system, self._engine.schedule(plan, folder), folder)

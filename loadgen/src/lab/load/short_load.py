@@ -58,7 +58,7 @@ def short_load[T](
         except WordError:  # The engine cannot leave its own warm-up out.
             load = dataclasses.replace(load, warmup_s=None)
             schedule = engine.schedule(load, raw)
-        with EngineRun(system, schedule.argv, raw / schedule.output) as run:
+        with EngineRun(system, schedule, raw) as run:
             for elapsed_s in run.steps(schedule.run_s + OVERTIME_S):
                 progress()
                 if opened is None and elapsed_s >= schedule.window_offset_s:

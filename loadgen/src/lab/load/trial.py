@@ -6,6 +6,7 @@ the engine's own output. Nothing is computed.
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,29 +103,28 @@ class Runner:
         version: str,
         raw: Path,
         warmth: Warmth,
-        peak_engine: Engine | None = None,
         prediction: Prediction | None = None,
         known: Sequence[str] = (),
     ) -> None:
         """Run one trial. Its raw folder must not exist yet, and is complete when this returns.
 
         `before` is the server as it was read back just now. `unequal` says what makes its
-        comparison unfair. `warmth` is the proof that its JVM is warm. `peak_engine` makes the peaks
-        of a spike (None: the trial's own engine). `prediction` is what is expected of the trial,
-        and `known` are notes from before it. An engine that does not end is ended, and the record
-        says so. The engine's output is kept as it is (`measure` condenses it). Raises EngineError
-        where an engine cannot be started, WordError, CannotWrite, or Interrupted after every engine
-        was ended.
+        comparison unfair. `warmth` is the proof that its JVM is warm. `prediction` is what is
+        expected of the trial, and `known` are notes from before it. An engine that does not end is
+        ended, and the record says so. The engine's output is kept as it is (`measure` condenses
+        it). Raises EngineError where an engine cannot be started, WordError, CannotWrite, or
+        Interrupted after every engine was ended.
         """
         self.begin(plan, raw)
         schedule = engine.schedule(plan, raw)
         demand = prediction.demand if prediction else None
-        peaks = Peaks(plan, schedule.window_offset_s, peak_engine or engine, self._system, raw)
+        peaks = Peaks(plan, schedule.window_offset_s, engine, self._system, raw)
         script = Timeline(
             plan, schedule.window_offset_s, self._stack.toxiproxy, self._system, self._undo_log
         )
         light_rps = demand.light_rps if demand else None
-        with self._agent.trial(plan, schedule.total_s + OVERTIME_S, light_rps) as mark:
+        expires_s, streams = schedule.total_s + OVERTIME_S, schedule.streams
+        with self._agent.trial(plan, expires_s, light_rps, streams=streams) as mark:
             ran = self._run(plan, schedule, raw, peaks, script, mark)
         started_at, ended_at = ran.start.run.started_at, self._system.now()
         process = ran.start.run.process
@@ -216,7 +216,7 @@ class Runner:
         hopeless = self._hopeless is not None and plan.concurrency >= self._hopeless
         most = 1 if hopeless else MOST_STARTS
         for tries in range(1, most + 1):
-            with EngineRun(self._system, schedule.argv, raw / schedule.output) as run:
+            with EngineRun(self._system, schedule, raw) as run:
                 problem = self._start_problem(run, schedule.start_check)
                 if problem is None or tries == most:
                     if problem is not None:
@@ -238,7 +238,8 @@ class Runner:
         """The engine's warm-up run, where it has one; why that went wrong, if it did."""
         if schedule.warm_up is None:
             return None
-        with EngineRun(self._system, schedule.warm_up, raw / "warm-up.txt") as run:
+        warm_up = dataclasses.replace(schedule, argv=schedule.warm_up, output="warm-up.txt")
+        with EngineRun(self._system, warm_up, raw) as run:
             for elapsed_s in run.steps(schedule.warm_up_s + OVERTIME_S):
                 self._watcher.progress(plan, "warm-up", elapsed_s, schedule.total_s)
             if not run.ended:
@@ -261,6 +262,8 @@ class Runner:
         closes_s = opens_s + schedule.window_s
 
         def tick(elapsed_s: float) -> None:
+            if schedule.streams and (lines := run.tail.lines()):
+                self._agent.lines(lines)
             peaks.tick(elapsed_s)
             script.tick(elapsed_s)
             if window.opened is None and elapsed_s >= opens_s:

@@ -6,7 +6,8 @@ the machine, so no fixed time is right. A closed load runs here in cycles of CYC
 server's own figures are read after each. They stand still when, over the last STEADY_CYCLES,
 
 * JIT compile time per second is at most JIT_STEADY in each cycle;
-* the medians of the cycles are within SPREAD, or LEAST_MS, of each other;
+* the medians of the cycles are within SPREAD, or LEAST_MS, of each other; where the downstream
+  draws each delay, or within what the draw alone explains (`_by_draw_ms`);
 * requests per second do not rise by more than SPREAD. They rise while code gets quicker, or while
   an engine still opens connections. One burst of all connections is allowed for: a route that waits
   answers them all at once, and a burst falls into one cycle or the next.
@@ -14,6 +15,7 @@ server's own figures are read after each. They stand still when, over the last S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +26,7 @@ from lab.load.engine_run import EngineRun, closed_load, scratch
 from lab.load.engines.base import Engine, last_line
 from lab.load.short_load import Short, short_load
 from lab.model import TrialPlan, WarmCycle, Warmth, bucket_quantile
-from lab.model.routes import EXPORTER_PORT
+from lab.model.routes import EXPORTER_PORT, parse
 from lab.system.host import System
 from lab.system.jvm import settled
 from lab.system.stack import Stack
@@ -45,7 +47,6 @@ JIT_STEADY = 0.10
 SPREAD = 0.10
 # A median below the first bucket of the servers' histograms is a guess.
 LEAST_MS = 1.0
-OUTPUT = "warm-up.txt"
 RESTARTED = "the JVM restarted during the warm-up"
 
 
@@ -68,10 +69,12 @@ def prove_warm(
     """
     load = closed_load(plan, "warm-up", connections, round(2 * MAX_WARM_S))
     cycles: list[WarmCycle] = []
-    with scratch(raw), EngineRun(system, engine.schedule(load, raw).argv, raw / OUTPUT) as run:
+    schedule = engine.schedule(load, raw)
+    with scratch(raw), EngineRun(system, schedule, raw) as run:
         problem = _until_steady(load, run, stack, system, cycles, progress, watch)
         if run.ended:
-            problem = f"the load engine ended early: {last_line(raw / OUTPUT, 'without a word')}"
+            words = last_line(raw / schedule.output, "without a word")
+            problem = f"the load engine ended early: {words}"
     settled(plan.server, stack, system)
     return Warmth(problem is None, tuple(cycles), problem)
 
@@ -153,16 +156,39 @@ def _compiled_s(server: str, stack: Stack) -> float | None:
         return None
 
 
-def steady(cycles: Sequence[WarmCycle], concurrency: int) -> bool:
-    """Whether the last cycles show a warm JVM. At least one cycle must have a median."""
+def steady(cycles: Sequence[WarmCycle], concurrency: int, drawn_sd_ms: float = 0.0) -> bool:
+    """Whether the last cycles show a warm JVM. At least one cycle must have a median. `drawn_sd_ms`
+    is the standard deviation of the delays that the downstream draws; 0 where all are alike."""
     last = cycles[-STEADY_CYCLES:]
     if len(last) < STEADY_CYCLES or any(cycle.jit_share > JIT_STEADY for cycle in last):
         return False
     medians = [cycle.p50_ms for cycle in last if cycle.p50_ms is not None]
-    if not medians or max(medians) - min(medians) > max(LEAST_MS, SPREAD * min(medians)):
+    if not medians:
+        return False
+    allowed_ms = max(LEAST_MS, SPREAD * min(medians), _by_draw_ms(last, drawn_sd_ms))
+    if max(medians) - min(medians) > allowed_ms:
         return False
     burst_rps = concurrency / min(cycle.length_s for cycle in last)
     return last[-1].rps <= (1 + SPREAD) * last[0].rps + burst_rps
+
+
+def _by_draw_ms(cycles: Sequence[WarmCycle], drawn_sd_ms: float) -> float:
+    """How far apart the medians of these cycles may be by the draw of their delays alone: 4
+    standard errors, which three normal values exceed in 1 % of cases. A median's is 1.25 sd / √n
+    where times are about normal (H. Cramér, Mathematical Methods of Statistics, 1946, 28.5), and
+    less where they are lognormal."""
+    fewest = min(cycle.rps * cycle.length_s for cycle in cycles)
+    return 4 * 1.25 * drawn_sd_ms / math.sqrt(max(1.0, fewest))
+
+
+def _drawn_sd_ms(plan: TrialPlan, stack: Stack) -> float:
+    """The standard deviation of the delays that the plan's route waits for; 0 where none is
+    told."""
+    with suppress(LabUnreachable):
+        spread = stack.downstream_delay()[1]
+        if spread is not None and parse(plan.route).route.calls_downstream:
+            return spread.sd_ms
+    return 0.0
 
 
 def _until_steady(
@@ -175,6 +201,7 @@ def _until_steady(
     watch: Callable[[Counters], None],
 ) -> str | None:
     """Watch the load, adding to `cycles`. None once it is steady, else why it never was."""
+    drawn_sd_ms = _drawn_sd_ms(plan, stack)
     began_s = system.monotonic()
     last: Counters | None = None
     due_s = 0.0
@@ -192,7 +219,7 @@ def _until_steady(
             if cycle is None:
                 return RESTARTED
             cycles.append(cycle)
-            if steady(cycles, plan.concurrency):
+            if steady(cycles, plan.concurrency, drawn_sd_ms):
                 return None
             if len(cycles) >= HOPELESS_CYCLES and not any(one.rps for one in cycles):
                 return f"nothing was answered for {elapsed_s:.0f} s"

@@ -15,7 +15,9 @@ from lab.model.curves import (
 )
 from lab.model.experiment import (
     AGAIN,
+    ARRIVALS,
     MODES,
+    Arrivals,
     Experiment,
     Json,
     Mode,
@@ -52,6 +54,7 @@ from lab.model.trial import (
     Peak,
     ScriptedToxic,
     Snapshot,
+    Spread,
     ToxicState,
     TrialRecord,
     Unwatched,

@@ -16,6 +16,8 @@ else:
     Json = Any  # Decoding (lab.store.records) takes such a value as it is.
 Mode = Literal["open", "closed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+Arrivals = Literal["constant", "poisson"]
+ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 # After the name of an invalid trial: the trial that repeats it.
 AGAIN = "-again"
 
@@ -71,6 +73,7 @@ class Experiment:
     * `kind` is the name of a file of lab/experiments/, which plans the trials and reads them;
       `own` are the settings of that kind alone, as plain values
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
+    * `arrivals` is how the requests of an open load follow each other
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
     * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
     * `arms`: names under which every server is measured as if it were several (A/A)
@@ -100,6 +103,7 @@ class Experiment:
     scale: float = 1.0
     target: str | None = None
     longer: bool = False
+    arrivals: Arrivals = "constant"
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -116,6 +120,8 @@ class Experiment:
             raise ValueError("launches start at 0, and arms need fresh JVMs")
         if self.scale <= 0:
             raise ValueError("scale is above 0")
+        if self.arrivals != "constant" and "open" not in self.modes:
+            raise ValueError("only an open load has other arrivals than its answers allow")
         if self.target is not None and self.launches:
             raise ValueError("the JVM of a target is not the lab's to restart")
 
@@ -124,8 +130,9 @@ class Experiment:
 class TrialPlan:
     """The plan of one trial: one server, one load, one engine.
 
-    open: `offered_rps` requests per second in all. closed: `offered_rps` is None, every
-    connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
+    open: `offered_rps` requests per second in all, evenly or as a Poisson process (`arrivals`), in
+    which each request comes at random, independent of all others. closed: `offered_rps` is None,
+    every connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
     toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
     the invalid trial that this one repeats.
@@ -149,11 +156,14 @@ class TrialPlan:
     script: tuple[ToxicStep, ...] = ()
     condition: Condition = AS_IT_IS
     repeats: str | None = None
+    arrivals: Arrivals = "constant"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode is one of {', '.join(MODES)}, not {self.mode}")
         if (self.mode == "open") != (self.offered_rps is not None):
             raise ValueError("an open trial offers a rate, a closed one does not")
+        if self.mode == "closed" and self.arrivals != "constant":
+            raise ValueError("a closed load has no arrivals of its own")
         if self.concurrency < 1 or self.duration_s < 1 or self.cores < 1:
             raise ValueError("concurrency, duration and cores start at 1")

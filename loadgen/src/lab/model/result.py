@@ -72,8 +72,12 @@ class Reading:
     Latencies cover every answer in the window, HTTP errors included, because engines count so.
     `corrected` counts from when a request should have been sent (open only), `raw` from when it was
     sent. `lag_ms` is how late the generator itself was on average, where anything tells it.
+    `late` is that of every request, exactly, and `due` is how many requests were due in the window
+    (open only), where the engine keeps account of both (pacer).
+    `threads` is how many CPUs it can use at a time, where that may be less than it has.
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
-    count of a window may be off by that much of its rate.
+    count of a window may be off by that much of its rate. With arrivals at random it is what chance
+    does to that count.
     `window_ok` and `window_http_errors` count the answers in the window without and with a status
     above 399. They are None where the engine counts its whole run only (wrk2).
     `seconds` are the seconds of the window; empty where the engine does not tell them.
@@ -89,6 +93,9 @@ class Reading:
     window_ok: int | None = None
     window_http_errors: int | None = None
     lag_ms: float | None = None
+    late: Latency | None = None
+    due: int | None = None
+    threads: int | None = None
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
     problems: tuple[str, ...] = ()

@@ -131,6 +131,11 @@ class ToxicsInForce:
         return sum(toxic.added_latency_ms or 0.0 for _, toxic in self.toxics)
 
     @property
+    def jittered(self) -> bool:
+        """Whether a latency toxic adds another time to each message."""
+        return any(t.type == "latency" and t.attribute("jitter") for _, t in self.toxics)
+
+    @property
     def unpredicted(self) -> tuple[str, ...]:
         """The toxics that change latency or answers in a way the sum above leaves out:
         ``proxy/toxic``, or ``proxy`` where the proxy is down."""

@@ -41,13 +41,29 @@ class ToxicState:
     """The toxics in force at one moment, as far as a trial depends on them.
 
     `in_force` names each toxic with its values. `added_latency_ms` is how much they add to the mean
-    round trip. `unpredicted` names the toxics whose effect no bound covers (a proxy that is down,
-    lost or cut answers, bandwidth).
+    round trip, and to each one unless it is `jittered`. `unpredicted` names the toxics whose effect
+    no bound covers (a proxy that is down, lost or cut answers, bandwidth).
     """
 
     in_force: tuple[str, ...] = ()
     added_latency_ms: float = 0.0
     unpredicted: tuple[str, ...] = ()
+    jittered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the downstream's delay spreads, which it draws for each call anew: as it tells itself
+    (downstream/service/delay.go). The mean is `Snapshot.downstream_delay_ms`.
+
+    `words` set it, as DOWNSTREAM_DELAY_MS takes them; `sd_ms` is the standard deviation."""
+
+    words: str
+    sd_ms: float
+    median_ms: float
+    p95_ms: float
+    p99_ms: float
+    longest_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,8 @@ class Snapshot:
 
     `identity` None: a service that is not the lab's (foreign), which has no management port. Its
     only setting is its `url`. `exported` is what its JMX exporter tells, None without one.
+
+    `downstream_delay_ms` is the delay of every call, or its mean where the delay has a `spread`.
     """
 
     identity: Identity | None
@@ -78,6 +96,7 @@ class Snapshot:
     toxics: ToxicState
     downstream_delay_ms: float
     exported: Exported | None = None
+    spread: Spread | None = None
 
     @property
     def foreign(self) -> bool:
@@ -132,6 +151,21 @@ class Snapshot:
     def direct(self) -> bool:
         """Whether the server says that it calls the downstream without Toxiproxy."""
         return self.settings.get("downstream_url") == DIRECT
+
+    @property
+    def delay_words(self) -> str:
+        """The downstream's delay as DOWNSTREAM_DELAY_MS takes it."""
+        return self.spread.words if self.spread else f"{self.downstream_delay_ms:g}"
+
+    @property
+    def delay_text(self) -> str:
+        """The downstream's delay for people."""
+        if self.spread is None:
+            return f"{self.downstream_delay_ms:g} ms"
+        return (
+            f"{self.spread.words} (mean {self.downstream_delay_ms:.4g} ms, "
+            f"p95 {self.spread.p95_ms:.4g}, p99 {self.spread.p99_ms:.4g})"
+        )
 
     def setting(self, name: str) -> int | None:
         """A numeric setting; None where this model has no such setting, or no value for it."""

@@ -77,7 +77,7 @@ def _settings(of: Snapshot, host: Mapping[str, Json]) -> Iterator[tuple[str, str
         yield "LOOPS", str(loops), str(1 if identity.model == ONE_LOOP else identity.cpus)
     flags = [flag for flag in identity.jvm_flags if not flag.startswith(OWN_FLAGS)]
     yield "SERVER_JVM_FLAGS", " ".join(flags), JVM_FLAGS
-    yield "DOWNSTREAM_DELAY_MS", f"{of.downstream_delay_ms:g}", str(DOWNSTREAM_DELAY_MS)
+    yield "DOWNSTREAM_DELAY_MS", of.delay_words, str(DOWNSTREAM_DELAY_MS)
     if carriers is not None:
         yield "virtual_thread_parallelism", str(carriers), str(identity.cpus)
     if "cpu_quota" in of.settings:

@@ -31,12 +31,12 @@ _ORACLES = (
         "most 2.5 %; a family of 10 answers has a false one in at most 5 %",
     ),
     (
-        "load engines (wrk2 only where it is installed)",
+        "load engines (wrk2 and oha only where they are installed)",
         "a server that logs its own latencies",
         "p50, p95 and p99 within 1 % or 2 ms, plus waits for a CPU",
     ),
     (
-        "corrected tails of oha",
+        "corrected tails of pacer (and of oha and wrk2 where they are installed)",
         "the same server, stopped for 1 and 3 s",
         "p50, p95 and p99 within 2 % or 2 ms, plus waits for a CPU",
     ),

@@ -43,8 +43,9 @@ LEGEND = (
     "with those estimated from the CPU time that a request took under a light load; binding: what "
     "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
     "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
-    "expected req/s); measured: raw in a closed load, corrected in an open one. Measured req/s are "
-    "answers that were no errors. Latencies in ms "
+    "expected req/s; with delays drawn for each call: the p95 of the delay with what is added to "
+    "it, or nothing where requests queue); measured: raw in a closed load, corrected in an open "
+    "one. Measured req/s are answers that were no errors. Latencies in ms "
     "(12.3s: seconds). Measured are medians of the valid trials; where none is valid nothing is "
     f"measured. {NOTHING}: not known, or nothing bounds it."
 )

@@ -1,9 +1,9 @@
-"""Tells the live agent which trial runs, and asks it what it saw of the toxics."""
+"""Tells the live agent of the trial that runs and of its load; asks what it saw of the toxics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,10 +41,11 @@ class Agent:
         self._url = url
         self._foreign = foreign
 
-    def attend(self, *servers: str) -> None:
+    def attend(self, *servers: str, unobserved: bool = False) -> None:
         """Tell the agent which servers are measured, so that Prometheus looks rarely at the others;
-        none: no longer any. It forgets by itself after ATTENTION_S."""
-        told = {"servers": servers, "expires_s": ATTENTION_S}
+        none: no longer any. `unobserved`: Prometheus is to look at no server. It forgets by itself
+        after ATTENTION_S."""
+        told = {"servers": servers, "unobserved": unobserved, "expires_s": ATTENTION_S}
         self._http.call("agent", "PUT", f"{self._url}/attention", told, DEADLINE_S)
 
     def mark(
@@ -54,13 +55,20 @@ class Agent:
         phase: str,
         expires_s: float,
         light_rps: float | None = None,
+        *,
+        streams: bool = False,
     ) -> None:
         """Tell the agent which trial runs, in which phase; it forgets by itself after
         `expires_s`, should the driver die. `light_rps` is what a foreign service did under its
-        light load: without it nothing tells how little a probe may send, and none is sent."""
+        light load: without it nothing tells how little a probe may send, and none is sent. Nor is
+        one where the load itself `streams` what it sees (`tell`)."""
         most_rps = plan.predicted_rps
-        if plan.server in self._foreign:
+        if streams:
+            most_rps = 0.0
+        elif plan.server in self._foreign:
             most_rps = min(light_rps or 0.0, plan.offered_rps or math.inf)
+        if plan.condition.unobserved:
+            most_rps = 0.0
         mark = {
             "run": run,
             "trial": plan.trial,
@@ -77,6 +85,11 @@ class Agent:
             "expires_s": expires_s,
         }
         self._http.call("agent", "PUT", f"{self._url}/trial", mark, DEADLINE_S)
+
+    def tell(self, lines: Sequence[str]) -> None:
+        """Hand on lines of the marked trial's engine, as they are. From any thread."""
+        url = f"{self._url}/load"
+        self._http.call("agent", "PUT", url, deadline_s=DEADLINE_S, content="\n".join(lines))
 
     def unmark(self) -> None:
         """Tell the agent that no trial runs."""

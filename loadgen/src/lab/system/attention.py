@@ -21,21 +21,27 @@ WAIT_S = 15.0
 POLL_S = 0.5
 
 
-def attend(stack: Stack, *servers: str) -> None:
-    """From now on these are the servers that are measured; none: nothing is. Without an agent
-    Prometheus goes on as it did; what it did not see of a trial is told of that trial."""
+def attend(stack: Stack, *servers: str, unobserved: bool = False) -> None:
+    """From now on these are the servers that are measured; none: nothing is. `unobserved`:
+    Prometheus has no server to scrape. Without an agent Prometheus goes on as it did; what it did
+    not see of a trial is told of that trial."""
     with suppress(LabUnreachable):
-        stack.agent.attend(*servers)
+        stack.agent.attend(*servers, unobserved=unobserved)
 
 
-def await_close_look(server: str, stack: Stack, system: System) -> None:
-    """Wait until Prometheus looks closely at one of the lab's servers, at most WAIT_S; not at all
-    where Prometheus does not answer. Raises Interrupted."""
+def await_close_look(
+    server: str, stack: Stack, system: System, *, unobserved: bool = False
+) -> None:
+    """Wait until Prometheus looks closely at one of the lab's servers, or no longer does
+    (`unobserved`); at most WAIT_S, and not at all where Prometheus does not answer. Raises
+    Interrupted."""
     until = system.monotonic() + WAIT_S
     asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
     with suppress(LabUnreachable):
         while system.monotonic() < until:
             found = stack.prometheus.series(asked, system.now().timestamp())
-            if any(len(one.times) >= SCRAPES for one in found):
+            if unobserved and not found:
+                return
+            if not unobserved and any(len(one.times) >= SCRAPES for one in found):
                 return
             system.sleep(POLL_S)

@@ -33,7 +33,9 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
     """
     try:
         toxics = stack.toxics()
-        deadline_s = ANSWER_S + (stack.downstream_delay_ms() + toxics.added_latency_ms) / 1000
+        delay_ms, spread = stack.downstream_delay()
+        longest_ms = spread.longest_ms if spread else delay_ms
+        deadline_s = ANSWER_S + (longest_ms + toxics.added_latency_ms) / 1000
         crowded = stack.toxiproxy.files_used() > CROWDED
         # Where toxics break calls, an answer that does not come tells nothing.
         deaf = not toxics.unpredicted and not stack.toxiproxy.answers(deadline_s)

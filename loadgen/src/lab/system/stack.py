@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import httpx
 
 from lab.errors import LabUnreachable
-from lab.model import Snapshot, ToxicState
+from lab.model import Snapshot, Spread, ToxicState
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
@@ -86,13 +86,22 @@ class Stack:
         """Whether it was adopted."""
         return server in self._foreign
 
-    def downstream_delay_ms(self) -> float:
-        """The delay the downstream says it has. Raises LabUnreachable."""
+    def downstream_delay(self) -> tuple[float, Spread | None]:
+        """The delay the downstream says it has, in ms; its mean and its spread, where it draws one
+        for each call. Raises LabUnreachable."""
         answer = self._http.get("downstream", f"{self._urls.downstream}/settings")
-        delay = answer.get("delay_ms")
-        if isinstance(delay, bool) or not isinstance(delay, int | float):
-            raise LabUnreachable("downstream: its settings hold no delay_ms")
-        return float(delay)
+        words = answer.get("delay_ms")
+
+        def told(name: str) -> float:
+            value = answer.get(name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise LabUnreachable(f"downstream: its settings hold no {name}")
+            return float(value)
+
+        if not isinstance(words, str):
+            return told("delay_ms"), None
+        names = ("sd_ms", "median_ms", "p95_ms", "p99_ms", "longest_ms")
+        return told("mean_ms"), Spread(words, *map(told, names))
 
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""
@@ -105,11 +114,13 @@ class Stack:
             identity, settings = self.management.identity(server), self.management.settings(server)
         else:
             identity, settings = None, {"url": foreign.url}
+        delay_ms, spread = self.downstream_delay()
         found = Snapshot(
             identity=identity,
             settings=settings,
             toxics=self.toxics(),
-            downstream_delay_ms=self.downstream_delay_ms(),
+            downstream_delay_ms=delay_ms,
             exported=self.exporter.exported(server) if foreign and foreign.exporter else None,
+            spread=spread,
         )
         return replace(found, toxics=ToxicState()) if found.direct else found

@@ -177,4 +177,5 @@ def toxic_state(in_force: ToxicsInForce) -> ToxicState:
         in_force=tuple(sorted(names)),
         added_latency_ms=in_force.added_latency_ms,
         unpredicted=in_force.unpredicted,
+        jittered=in_force.jittered,
     )

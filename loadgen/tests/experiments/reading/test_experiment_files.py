@@ -97,7 +97,8 @@ def test_the_promised_experiments_are_there() -> None:
     names = {path.stem for path in SHIPPED.glob("*.toml")}
     assert names >= {
         "sweep", "baseline", "stress", "spike", "faults", "endurance", "routes", "density", "aa",
-        "engines", "next-bottleneck", "bottlenecks", "frameworks", "truth", "truth-doses",
+        "engines", "next-bottleneck", "observation", "bottlenecks", "frameworks",
+        "truth", "truth-doses",
     }  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def test_stress_is_taken(files: Files) -> None:
 def test_spike_is_taken(files: Files) -> None:
     found = files.experiment(SPIKE)
     assert settings_of(Spike, found) == Spike(9000, None, 60, 30, 3, 0.25, 5)
-    assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 330)
+    assert (found.engines, found.modes, found.duration_s) == ((), ("open",), 330)
     assert settings_of(Spike, files.experiment(SPIKE + "extra_rate = 70\n")) == Spike(
         9000, 70, 60, 30, 3, 0.25, 5
     )
@@ -187,7 +188,7 @@ def test_faults_are_taken_with_their_script(files: Files) -> None:
         0.25,
         5,
     )
-    assert (found.engines, found.modes, found.duration_s) == (("oha",), ("open",), 60)
+    assert (found.engines, found.modes, found.duration_s) == ((), ("open",), 60)
     assert from_json(Experiment, to_json(found)) == found
     quick = files.experiment(FAULTS + SLOW + FAST, SCALE="0.5")
     assert [step.at_s for step in settings_of(Faults, quick).steps] == [5, 10]
@@ -339,7 +340,10 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (LOADS + "duration = 15\n", 'duration=15 is not allowed; allowed: a duration, as "15s"'),
         (LOADS + 'duration = "0s"\n', "load.duration=0s is not a duration; allowed: 1s..24h"),
         (LOADS + 'warmup = "x"\n', "load.warmup=x is not a duration; allowed: 0s..24h"),
-        (LOADS + 'engines = ["ab"]\n', "load.engines=ab is not allowed; allowed: wrk2, oha, wrk"),
+        (
+            LOADS + 'engines = ["ab"]\n',
+            "load.engines=ab is not allowed; allowed: wrk2, pacer, oha, wrk",
+        ),
         (LOADS + 'engines = ["wrk"]\n', "wrk only does MODE=closed"),
         (LOADS + 'modes = ["open"]\nroutes = ["/file"]\n', "/file does not wait now"),
         (LOADS + "[repeat]\nlaunches = 101\n", "repeat.launches=101 is not allowed; allowed: 0..1"),
@@ -361,7 +365,7 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (SPIKE.replace("repeats = 3", "repeats = 0"), "spike.repeats=0 is not allowed; allowed: 1"),
         (
             SPIKE.replace("[1000]", '[1000]\nengines = ["wrk2"]'),
-            "load.engines=wrk2 does not tell ev",
+            "load.engines=wrk2 is not exact to",
         ),
         (SPIKE.replace("0.25", '"some"'), "spike.tolerance='some' is not allowed; allowed: a num"),
         (ENDURANCE.replace('"5m"', '"0s"'), "endurance.leg=0s is not a duration"),
@@ -403,7 +407,7 @@ def test_an_unknown_experiment_is_told_those_there_are(files: Files) -> None:
         (STRESS, {"MODE": "both"}, "run: MODE=both is more than one"),
         (SPIKE, {"MODE": "open"}, "run: MODE does not apply"),
         (SPIKE, {"DURATION": "5s"}, "run: DURATION does not apply"),
-        (SPIKE, {"ENGINE": "wrk2"}, "run: ENGINE=wrk2 does not tell every second"),
+        (SPIKE, {"ENGINE": "wrk2"}, "run: ENGINE=wrk2 is not exact to the second"),
         (DENSITY, {"SCALE": "0.1"}, "run: SCALE does not apply to experiments/x.toml (kind dens"),
         (DENSITY, {"CONC": "5"}, "run: CONC does not apply"),
         (LOADS, {"CONC": "0"}, "run: CONC=0 is not a number of connections"),

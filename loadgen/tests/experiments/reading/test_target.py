@@ -34,6 +34,13 @@ def test_a_target_is_the_only_server_and_its_load_is_closed() -> None:
     assert bench(CONC="19000").concurrencies == (19_000,)
 
 
+def test_a_service_that_speaks_tls_is_one_too() -> None:
+    assert bench(TARGET="https://my-service/x").target == "https://my-service:443"
+    local = bench(TARGET="https://localhost:8443/x")
+    assert local.target == "https://host.docker.internal:8443"
+    assert notes("https://localhost:8443/x")[0].endswith("https://host.docker.internal:8443")
+
+
 def test_a_rate_of_ones_own_makes_it_both() -> None:
     assert bench(RATE="500").modes == ("closed", "open")
     assert bench(RATE="500", MODE="open").modes == ("open",)
@@ -62,7 +69,7 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
         ({"MODE": "both"}, "MODE=both without RATE is not allowed with TARGET"),
         ({"MODE": "open"}, "MODE=open without RATE is not allowed with TARGET"),
         ({"MODE": "up"}, "MODE=up is not allowed; allowed: open, closed, both"),
-        ({"TARGET": "https://x/"}, "TARGET=https://x/ is not allowed: TLS"),
+        ({"TARGET": "ftp://x/"}, "TARGET=ftp://x/ is not an address; allowed: http(s)://host"),
         ({"TARGET": "my-service:8080"}, "TARGET=my-service:8080 is not an address; allowed: http"),
         ({"TARGET": "http://a b/"}, "is not an address"),
         ({"TARGET": 'http://a/"'}, "is not an address"),

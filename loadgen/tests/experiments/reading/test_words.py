@@ -89,8 +89,17 @@ def check_refused(verb: str, words: dict[str, str], says: str) -> None:
         ({"CONC": "5", "DURATION": "1.5s"}, "DURATION=1.5s"),
         ({"CONC": "5", "DURATION": "25h"}, "DURATION=25h"),
         ({"CONC": "5", "WARMUP": "soon"}, "WARMUP=soon is not a duration; allowed: 0s..24h"),
-        ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, oha, wrk"),
+        ({"CONC": "5", "ENGINE": "ab"}, "ENGINE=ab is not allowed; allowed: wrk2, pacer, oha, wrk"),
         ({"CONC": "5", "ENGINE": "wrk"}, "wrk only does MODE=closed"),
+        ({"CONC": "5", "ARRIVALS": "late"}, "ARRIVALS=late is not allowed; allowed: constant, poi"),
+        (
+            {"CONC": "5", "ARRIVALS": "poisson", "MODE": "closed"},
+            "ARRIVALS=poisson is not allowed: a closed load has no arrivals",
+        ),
+        (
+            {"CONC": "5", "ARRIVALS": "poisson", "ENGINE": "wrk2"},
+            "ARRIVALS=poisson with wrk2 is not allowed; allowed: ENGINE=pacer",
+        ),
         ({"CONC": "5", "ENGINE": "oha,oha"}, "ENGINE=oha,oha names the same twice"),
         ({"CONC": "5", "LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
         ({"CONC": "5", "LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
@@ -185,7 +194,7 @@ def test_a_broken_target_list_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_several_engines_may_measure_the_same_load() -> None:
-    assert bench(CONC="5", ENGINE="wrk2,oha,wrk").engines == ("wrk2", "oha", "wrk")
+    assert bench(CONC="5", ENGINE="wrk2,pacer,wrk").engines == ("wrk2", "pacer", "wrk")
 
 
 def test_a_machine_without_descriptors_is_said() -> None:

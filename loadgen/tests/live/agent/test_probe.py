@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lab.live.agent.client import Client
-from lab.live.agent.metrics import ProbeMetrics
+from lab.live.agent.metrics import ClientMetrics
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial
 
@@ -27,7 +27,7 @@ TRIAL = Trial(
     phase="measure",
     url="http://fixed-pool:8080/downstream",
 )
-WHERE = {"server": "fixed-pool", "route": "/downstream"}
+WHERE = {"server": "fixed-pool", "route": "/downstream", "mode": "open", "source": "probe"}
 Handler = Callable[[str], Awaitable[int]]
 
 
@@ -47,11 +47,13 @@ class Bench:
 
     def __init__(self, clock: Any, handler: Handler, most_in_flight: int = 2000) -> None:
         self.registry = CollectorRegistry()
+        metrics = ClientMetrics(clock, lambda: TRIAL, lambda: ())
+        self.registry.register(metrics)
         self.clock = clock
         self.probe = Probe(
             ProbeSettings(20, most_in_flight),
             clock,
-            ProbeMetrics(self.registry),
+            metrics,
             lambda: Answers(handler),
             random.Random(7),
         )
@@ -71,7 +73,10 @@ class Bench:
         asyncio.run(run())
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.registry.get_sample_value(name, WHERE | labels)
+        counted = {} if name.endswith("in_flight") else {"phase": ""}
+        if "seconds" in name:
+            counted |= {"since": "due"}
+        return self.registry.get_sample_value(name, WHERE | counted | labels)
 
 
 async def ok(url: str) -> int:
@@ -88,7 +93,7 @@ def test_requests_leave_as_a_poisson_stream_of_the_rate_asked_for(clock: Any) ->
 
     bench = Bench(clock, note)
     bench.run(4000)
-    assert bench.value("lab_probe_requests_total", outcome="ok") == 4000
+    assert bench.value("lab_client_requests_total", outcome="ok") == 4000
     gaps = [after - before for before, after in zip([1000.0, *due], due, strict=False)]
     # Exponential gaps: mean 1/20 s, and a standard deviation equal to the mean. The bounds
     # are 5 standard errors of a sample of 4000 (0.05/sqrt(4000) = 0.0008).
@@ -136,12 +141,12 @@ def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
         while clock.waits <= 50:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert bench.value("lab_probe_in_flight") == 50
+        assert bench.value("lab_client_requests_in_flight") == 50
         await bench.probe.stop()
 
     asyncio.run(run())
-    assert bench.value("lab_probe_in_flight") == 0
-    assert bench.value("lab_probe_latency_seconds_count", mode="open") == 0
+    assert bench.value("lab_client_requests_in_flight") == 0
+    assert bench.value("lab_client_request_seconds_count") == 0
 
 
 def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: Any) -> None:
@@ -151,7 +156,7 @@ def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: An
 
     bench = Bench(clock, slow)
     bench.run(1)
-    assert bench.value("lab_probe_latency_seconds_sum", mode="open") == pytest.approx(2.0)
+    assert bench.value("lab_client_request_seconds_sum") == pytest.approx(2.0)
 
 
 def test_too_many_unanswered_are_skipped_and_counted(clock: Any) -> None:
@@ -161,7 +166,7 @@ def test_too_many_unanswered_are_skipped_and_counted(clock: Any) -> None:
 
     bench = Bench(clock, never, most_in_flight=3)
     bench.run(10)
-    assert bench.value("lab_probe_skipped_total") == 7
+    assert bench.value("lab_client_requests_skipped_total") == 7
 
 
 @pytest.mark.parametrize(
@@ -183,9 +188,9 @@ def test_outcomes_are_told_apart(
 
     bench = Bench(clock, answer)
     bench.run(1)
-    assert bench.value("lab_probe_requests_total", outcome=outcome) == 1
-    assert bench.value("lab_probe_requests_total", outcome="ok") == 0
-    assert bench.value("lab_probe_latency_seconds_count", mode="open") == observed
+    assert bench.value("lab_client_requests_total", outcome=outcome) == 1
+    assert bench.value("lab_client_requests_total", outcome="ok") == 0
+    assert bench.value("lab_client_request_seconds_count") == observed
 
 
 @pytest.mark.parametrize("rate", [0, -1, 1001, float("nan")])

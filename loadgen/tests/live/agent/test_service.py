@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lab.errors import WordError
-from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.load import LoadLines
+from lab.live.agent.metrics import ClientMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
@@ -56,12 +58,15 @@ class Scene:
         registry = CollectorRegistry()
         down = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
         watch = ToxicsWatch("http://toxiproxy:8474", self.clock, down)
-        self.probe = Probe(ProbeSettings(20), self.clock, ProbeMetrics(registry))
+        load = LoadLines(self.clock)
+        clients = ClientMetrics(self.clock, lambda: self.agent.trial, load.due)
+        registry.register(clients)
+        self.probe = Probe(ProbeSettings(20), self.clock, clients)
         self.agent = Agent(self.clock, self.probe, watch)
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
         self.up = ("fixed-pool", "netty")
-        self.app = new_app(self.agent, watch, registry, "other-lab", lambda: self.up)
+        self.app = new_app(self.agent, load, watch, registry, "other-lab", lambda: self.up)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -105,8 +110,54 @@ async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Sce
     await scene.client.put("/trial", json=TRIAL)
     metrics = (await scene.client.get("/metrics")).text
     for outcome in ("ok", "http_error", "timeout", "error"):
-        labels = f'outcome="{outcome}",route="/downstream",server="fixed-pool"'
-        assert f"lab_probe_requests_total{{{labels}}} 0.0" in metrics
+        labels = f'mode="open",outcome="{outcome}",phase="",route="/downstream",server="fixed-pool"'
+        assert f'lab_client_requests_total{{{labels},source="probe"}} 0.0' in metrics
+
+
+def told(second: int, **figures: Any) -> bytes:
+    """A line of an engine, with words that only the driver reads."""
+    times = {"sum_us": 0, "max_us": 0, "buckets": []}
+    line = {"second": second, "length_s": 1.0, "sent": 5, "late": times, "raw": times, **figures}
+    return json.dumps(line).encode()
+
+
+HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'
+
+
+async def test_a_load_that_tells_what_it_sees_is_not_probed(scene: Scene) -> None:
+    await scene.client.put("/trial", json=TRIAL | {"probe_rps": 0})
+    scene.clock.now = 1
+    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), b'{"ended": "complete"}'))
+    assert (await scene.client.put("/load", content=body)).status_code == 204
+    scene.clock.now = 2
+    metrics = (await scene.client.get("/metrics")).text
+    labels = 'mode="open",outcome="ok",phase="warmup",route="/downstream",server="fixed-pool"'
+    assert f'lab_client_requests_total{{{labels},source="load"}} 400.0' in metrics
+    assert 'source="probe"' not in metrics
+    # No request is sent, and yet the agent is well.
+    assert (await scene.client.get("/health")).status_code == 200
+
+
+async def test_a_load_of_which_the_agent_knows_no_trial_or_no_beginning_is_refused(
+    scene: Scene,
+) -> None:
+    body = b"\n".join((HEADER, told(0)))
+    assert (await scene.client.put("/load", content=body)).status_code == 409
+    await scene.client.put("/trial", json=TRIAL)
+    refused = await scene.client.put("/load", content=told(0))
+    assert refused.status_code == 400
+    assert refused.json()["error"] == "the first line of this load is missing"
+    assert (await scene.client.put("/load", content=body)).status_code == 204
+    await scene.client.put("/trial", json=TRIAL | {"trial": "t2"})
+    assert (await scene.client.put("/load", content=told(1))).status_code == 400
+    assert (await scene.client.put("/load", content=b'{"second": "one"}')).status_code == 400
+    assert (await scene.client.put("/load", content=b"{" * 4_000_001)).status_code == 400
+
+
+async def test_only_what_is_not_probed_may_be_asked_for_with_tls(scene: Scene) -> None:
+    secure = TRIAL | {"url": "https://shop.example/items"}
+    assert (await scene.client.put("/trial", json=secure)).status_code == 400
+    assert (await scene.client.put("/trial", json=secure | {"probe_rps": 0})).status_code == 204
 
 
 async def test_a_closed_trial_offers_nothing_and_says_nothing_about_it(scene: Scene) -> None:
@@ -251,10 +302,29 @@ async def test_attention_to_something_else_leaves_every_server_idle(scene: Scene
     assert await idle(scene) == ["fixed-pool", "netty"]
 
 
+async def test_while_the_cost_of_observing_is_measured_there_is_nothing_to_scrape(
+    scene: Scene,
+) -> None:
+    unobserved = {"servers": ["netty"], "unobserved": True, "expires_s": 300}
+    await scene.client.put("/attention", json=unobserved)
+    for path in ("/targets/servers", "/targets/cadvisor"):
+        assert [
+            one["targets"] for one in (await scene.client.get(path)).json() if one["targets"]
+        ] == []
+    # A driver that dies leaves a lab that is observed again.
+    scene.clock.now = 300
+    assert await idle(scene) == []
+    assert (await scene.client.get("/targets/cadvisor")).json()[0]["targets"]
+    scene.clock.now = 0
+    await scene.client.put("/attention", json={"servers": ["netty"], "expires_s": 300})
+    assert await idle(scene) == ["fixed-pool"]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {},
+        {"servers": ["netty"], "unobserved": 1},
         {"servers": "netty"},
         {"servers": [""]},
         {"servers": [1]},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.model import Mode, TrialPlan
+from lab.model import Arrivals, Mode, TrialPlan
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -31,6 +31,7 @@ def plan() -> Callable[..., TrialPlan]:
         engine: str = "wrk2",
         warmup_s: int | None = None,
         cores: int = 2,
+        arrivals: Arrivals = "constant",
     ) -> TrialPlan:
         mode: Mode = "closed" if offered_rps is None else "open"
         return TrialPlan(
@@ -46,6 +47,7 @@ def plan() -> Callable[..., TrialPlan]:
             duration_s=duration_s,
             warmup_s=warmup_s,
             cores=cores,
+            arrivals=arrivals,
         )
 
     return make

@@ -13,8 +13,16 @@ import yaml
 from lab_dashboards.build import build
 from prometheus_client import CollectorRegistry
 
-from lab.live.agent.metrics import OUTCOMES, ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.metrics import (
+    OUTCOMES,
+    SINCE,
+    SOURCES,
+    ClientMetrics,
+    ToxicsCollector,
+    TrialCollector,
+)
 from lab.live.agent.trial import PHASES
+from lab.live.clock import Clock
 from lab.live.control.live import EXPRESSIONS
 from lab.model.routes import ROUTES
 from lab.system.dashboards import model as dashboards
@@ -336,13 +344,16 @@ def test_the_values_of_a_label_are_those_of_its_code(
 
     assert values("lab_http_requests_total", "outcome") == constants("Outcome")
     assert values("lab_downstream_calls_total", "outcome") == constants("DownstreamOutcome")
-    assert values("lab_probe_requests_total", "outcome") == list(OUTCOMES)
+    assert values("lab_client_requests_total", "outcome") == list(OUTCOMES)
+    assert values("lab_client_requests_total", "source") == list(SOURCES)
+    assert values("lab_client_request_seconds", "since") == list(SINCE)
+    assert values("lab_client_request_seconds", "phase") == list(PHASES)
     assert values("lab_trial_info", "phase") == list(PHASES)
 
 
 def test_the_agent_exports_what_the_vocabulary_says(repo: Path) -> None:
     registry = CollectorRegistry()
-    ProbeMetrics(registry)
+    registry.register(ClientMetrics(Clock(), lambda: None, lambda: ()))
     registry.register(TrialCollector(lambda: None))
     registry.register(ToxicsCollector(lambda: None))
     exported = {

@@ -6,9 +6,8 @@ line (WordError) with the place, the given value and the allowed values.
 """
 
 from lab.experiments.reading.load import (
-    EVERY_SECOND,
     Load,
-    check_tells_every_second,
+    check_exact,
     no_auto_rate,
     read_load,
 )

@@ -10,7 +10,7 @@ from lab.errors import WordError
 from lab.experiments.reading import rules
 from lab.experiments.reading.settings import Asked, Settings
 from lab.experiments.reading.target import given_target
-from lab.model import MODES, Experiment, Mode
+from lab.model import MODES, Arrivals, Experiment, Mode
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
 
@@ -20,8 +20,9 @@ DEFAULT_DURATION_S = 15
 BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
 # The engine that only does a closed load (lab.load.engines.wrk).
 CLOSED_ONLY = "wrk"
-# The engine whose raw output tells every second of a run (lab.load.engines.oha).
-EVERY_SECOND = "oha"
+# The engine that is exact to the second, and the only one with other arrivals than constant ones
+# (lab.load.engines.pacer).
+EXACT = "pacer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Load:
     concurrencies: tuple[int, ...]
     modes: tuple[Mode, ...]
     rate_rps: int | None
+    arrivals: Arrivals
     duration_s: int
     warmup_s: int | None
     engines: tuple[str, ...]
@@ -49,8 +51,8 @@ class Load:
         `changes` are what the kind decides itself."""
         asked = self.asked
         given = asked.settings.get("load.duration")
-        fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "duration_s",
-                  "warmup_s", "engines", "launches")  # fmt: skip
+        fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "arrivals",
+                  "duration_s", "warmup_s", "engines", "launches")  # fmt: skip
         return Experiment(
             name=asked.name,
             question=asked.question,
@@ -105,6 +107,7 @@ def read_load(
         concurrencies=concurrencies,
         modes=_modes(settings) or modes,
         rate_rps=settings.one("load.rate", rules.rate, None),
+        arrivals=settings.one("load.arrivals", rules.arrivals, "constant"),
         duration_s=settings.scaled(duration_s),
         warmup_s=settings.one("load.warmup", rules.seconds(0), None),
         engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
@@ -117,13 +120,14 @@ def read_load(
     return _possible(settings, load)
 
 
-def check_tells_every_second(load: Load) -> None:
-    """Raises WordError for engines that do not keep every second, which recovery is read from."""
+def check_exact(load: Load) -> None:
+    """Raises WordError for engines that are not exact to the second, which recovery is read
+    from."""
     engines = load.asked.settings.get("load.engines")
-    if engines is not None and load.engines != (EVERY_SECOND,):
+    if engines is not None and load.engines != (EXACT,):
         raise engines.refuse(
-            f"{engines.text} does not tell every second, which recovery is read from; "
-            f"allowed: {EVERY_SECOND}"
+            f"{engines.text} is not exact to the second, and recovery is read from every second; "
+            f"allowed: {EXACT}"
         )
 
 
@@ -180,6 +184,14 @@ def _possible(settings: Settings, load: Load) -> Load:
         if rate.by_user or modes is None or not modes.by_user:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
         return dataclasses.replace(load, rate_rps=None)
+    arrivals = settings.get("load.arrivals")
+    if arrivals is not None and load.arrivals != "constant":
+        if "open" not in load.modes:
+            raise arrivals.refuse(f"{arrivals.text} is not allowed: a closed load has no arrivals")
+        if engines is not None and load.engines != (EXACT,):
+            raise arrivals.refuse(
+                f"{arrivals.text} with {engines.text} is not allowed; allowed: ENGINE={EXACT}"
+            )
     waits = any(call.wait_ms != 0 for call in load.calls)
     if load.modes == ("open",) and load.rate_rps is None and not waits:
         raise no_auto_rate(load.routes[0])

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lab.model import ARRIVALS, Arrivals
 from lab.model.routes import Route
 
-ENGINES = ("wrk2", "oha", "wrk")
+ENGINES = ("wrk2", "pacer", "oha", "wrk")
 MAX_DURATION_S = 24 * 3600
 MAX_RATE_RPS = 10_000_000
 MAX_LAUNCHES = 100
@@ -105,6 +106,17 @@ def _rate(text: str) -> int | None:
 
 # Requests per second; None for auto.
 rate = Rule(RATE, _rate)
+
+
+def _arrivals(text: str) -> Arrivals:
+    for one in ARRIVALS:
+        if text == one:
+            return one
+    raise ValueError(f"{text} is not allowed; allowed: {', '.join(ARRIVALS)}")
+
+
+# How the requests of an open load follow each other.
+arrivals = Rule(TEXT, _arrivals)
 
 
 def _name(text: str) -> str:

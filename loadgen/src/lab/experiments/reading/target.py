@@ -21,7 +21,8 @@ _URL = re.compile(
 )
 # The agent that marks a trial takes no longer address.
 LONGEST = 200
-SHAPE = "http://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,;=%-"
+PORTS = {"http": 80, "https": 443}
+SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,;=%-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +39,22 @@ class Target:
 def target(text: str) -> Target:
     """The rule of the word. Raises ValueError as the rules of `rules` do."""
     scheme, separator, rest = text.partition("://")
-    if scheme.lower() == "https" and separator:
-        raise ValueError(
-            f"{text} is not allowed: TLS was not tried with every load engine; allowed: {SHAPE}"
-        )
-    found = _URL.fullmatch(rest) if scheme == "http" else None
+    found = _URL.fullmatch(rest) if scheme in PORTS and separator else None
     if found is None:
         raise ValueError(f"{text} is not an address; allowed: {SHAPE}, at most {LONGEST}")
-    host, port = found["host"].lower(), int(found["port"] or 80)
+    host, port = found["host"].lower(), int(found["port"] or PORTS[scheme])
     if not 1 <= port <= 65535:
         raise ValueError(f"{text}: port {port} is not allowed; allowed: 1..65535")
     note = None
     if _LOOPBACK.fullmatch(host):
         note = (
             f"TARGET: {host} is this machine, not the driver's container: loaded as "
-            f"http://{THIS_MACHINE}:{port}"
+            f"{scheme}://{THIS_MACHINE}:{port}"
         )
         host = THIS_MACHINE
     if host.startswith("["):
         raise ValueError(f"{text} is not allowed; allowed: a host name or an IPv4 address")
-    url, route = f"http://{host}:{port}", found["route"] or "/"
+    url, route = f"{scheme}://{host}:{port}", found["route"] or "/"
     if len(url + route) > LONGEST:
         raise ValueError(
             f"{text} is not allowed: {len(url + route)} characters as it is asked ({url}/…); "
@@ -79,8 +76,8 @@ def refuse_beside(words: Mapping[str, str], verb: str) -> None:
         if word in words:
             raise WordError(
                 f"{verb}: {word} with {WORD} is not allowed: {WORD} is the whole address of a "
-                f"service that is not the lab's; allowed beside it: CONC, MODE, RATE, DURATION, "
-                "WARMUP, ENGINE, NAME"
+                f"service that is not the lab's; allowed beside it: CONC, MODE, RATE, ARRIVALS, "
+                "DURATION, WARMUP, ENGINE, NAME"
             )
     rate, mode = words.get("RATE"), words.get("MODE", "closed")
     if rate == "auto" or (rate is None and mode in ("open", "both")):

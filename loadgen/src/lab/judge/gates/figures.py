@@ -6,10 +6,21 @@ import math
 import re
 from collections.abc import Iterator
 
-from lab.judge.gates.generator import KEPT_UP, overloaded
-from lab.model import Reading, TrialRecord, answered, goodput, lost_rps, needed_samples
+from lab.judge.gates.generator import KEPT_UP, offered_rps, overloaded
+from lab.judge.predict import most_beyond, rate_error, response_spread
+from lab.model import (
+    Reading,
+    Snapshot,
+    TrialRecord,
+    answered,
+    goodput,
+    lost_rps,
+    needed_samples,
+)
+from lab.model.routes import RouteCall, parse
 
-# Little's law must hold within this share, plus half a latency at each edge of the window.
+# Little's law must hold within this share, plus half a latency at each edge of the window: of the
+# requests that are there at the edges (`crossing_s`).
 LITTLE_TOLERANCE = 0.05
 # A window has at least so many mean latencies. In a shorter one the edges hold more of the answers
 # than the middle, and Little's law can hardly fail. A latency may prove longer than expected, so
@@ -19,6 +30,9 @@ PLANNED_LATENCIES = 5.5
 TOO_SHORT = "the window is too short"
 # Rounding, and the edges of the window, may put the rate this far above a bound.
 BOUND_SLACK = 0.02
+# A rate is no better known than to twice this share where the delays of so few requests were drawn.
+# The lab calls sides the same within 5 %, and looks for 7 % less than a bound.
+RATE_ERROR = 0.025
 # Enough for p95.
 MIN_SAMPLES = needed_samples(0.95)
 NO_SUCCESS = "no answer was a success: the latencies are those of errors"
@@ -26,9 +40,20 @@ NO_ANSWER = "nothing was answered in the measured window"
 BACKLOG = "the window began with a backlog"
 
 
-def needed_window_s(latency_s: float) -> int:
-    """How long a window this mean latency needs, in whole seconds."""
-    return math.ceil(PLANNED_LATENCIES * latency_s - 1e-9)
+def crossing_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> float:
+    """The mean latency of the requests that are under way at an edge of the window, where that of
+    all is `latency_s`. Long ones are met more often: it is E[R²] / E[R] = E[R] + Var(R) / E[R]
+    (W. Feller, An Introduction to Probability Theory and Its Applications 2, 1971, I.4). Only the
+    variance of a drawn delay counts. `call` None: a route of a service that is not the lab's."""
+    spread = response_spread(call, snapshot) if call is not None else None
+    if spread is None or latency_s <= 0:
+        return latency_s
+    return latency_s + (spread.sd_ms / 1000) ** 2 / latency_s
+
+
+def needed_window_s(latency_s: float, call: RouteCall | None, snapshot: Snapshot) -> int:
+    """How long a window this mean latency needs, in whole seconds. `call` as of `crossing_s`."""
+    return math.ceil(PLANNED_LATENCIES * crossing_s(latency_s, call, snapshot) - 1e-9)
 
 
 def wanted_window_s(reason: str) -> int | None:
@@ -42,19 +67,42 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if answered(reading)[0] == 0:
         yield NO_SUCCESS
     yield from _bound(record, reading)
-    if _is_too_short(reading) and reading.raw is not None:
+    if _is_too_short(record, reading) and reading.raw is not None:
         latency_s = reading.raw.mean_ms / 1000
         yield (
             f"{TOO_SHORT}: {reading.window_s:.0f} s for a mean latency of {latency_s:.2f} s, "
-            f"and it must be {LEAST_LATENCIES:g} times as long "
-            f"(DURATION={needed_window_s(latency_s)}s would do)"
+            f"and it must be {_least_window_s(record, latency_s) / latency_s:.3g} times as long "
+            f"(DURATION={needed_window_s(latency_s, _call(record), record.before)}s would do)"
         )
 
 
-def _is_too_short(reading: Reading) -> bool:
+def _call(record: TrialRecord) -> RouteCall | None:
+    """What a request calls, where a drawn delay may be part of it."""
+    drawn = record.before.spread is not None and not record.before.foreign
+    return parse(record.plan.route) if drawn else None
+
+
+def _crossing_s(record: TrialRecord, latency_s: float) -> float:
+    return crossing_s(latency_s, _call(record), record.before)
+
+
+def _least_window_s(record: TrialRecord, latency_s: float) -> float:
+    return LEAST_LATENCIES * _crossing_s(record, latency_s)
+
+
+def _is_too_short(record: TrialRecord, reading: Reading) -> bool:
     if reading.raw is None:
         return False
-    return reading.window_s < LEAST_LATENCIES * reading.raw.mean_ms / 1000
+    return reading.window_s < _least_window_s(record, reading.raw.mean_ms / 1000)
+
+
+def rate_error_of(record: TrialRecord, reading: Reading) -> float:
+    """The standard error of the rate of this window, as a share of it, by the draw of its delays; 0
+    where all requests wait alike. An open load that keeps up has the rate that is offered."""
+    call = _call(record)
+    if call is None or (record.plan.mode == "open" and not overloaded(record, reading)):
+        return 0.0
+    return rate_error(call, record.before, reading.samples)
 
 
 def few(reading: Reading) -> Iterator[str]:
@@ -66,11 +114,11 @@ def few(reading: Reading) -> Iterator[str]:
 def littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """N = X·R in a closed load (Little 1961), where every connection is always busy. Not asked of
     a window that is too short to tell."""
-    if record.plan.mode != "closed" or reading.raw is None or _is_too_short(reading):
+    if record.plan.mode != "closed" or reading.raw is None or _is_too_short(record, reading):
         return
     latency_s = reading.raw.mean_ms / 1000
     busy = reading.achieved_rps * latency_s
-    tolerance = LITTLE_TOLERANCE + latency_s / reading.window_s
+    tolerance = LITTLE_TOLERANCE + _crossing_s(record, latency_s) / reading.window_s
     if abs(busy / record.plan.concurrency - 1) > tolerance:
         yield (
             f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {latency_s:.3f} s "
@@ -88,8 +136,9 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
         return
     # Connections that began at once answer in bursts, of which the window may have one too many.
     # An error can come faster than the bound's response time.
-    good_rps = goodput(reading)
-    if good_rps > bound * (1 + BOUND_SLACK) + record.plan.concurrency / reading.window_s:
+    good_rps, call = goodput(reading), _call(record)
+    drawn = most_beyond(call, record.before, reading.samples) if call else 0.0
+    if good_rps > bound * (1 + BOUND_SLACK + drawn) + record.plan.concurrency / reading.window_s:
         yield (
             f"faster than the bound: {good_rps:.0f} req/s, and at most {bound:.0f} are possible "
             "(another server or a cache may have answered)"
@@ -98,21 +147,29 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the window has more answers than were offered: their requests were due before it."""
-    offered = record.plan.offered_rps
+    offered = offered_rps(record, reading)
     if offered is None or reading.corrected is None:
         return
     if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
         yield (
-            f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered} offered, "
+            f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered:.0f} offered, "
             "so the corrected latencies include waits from the warm-up"
         )
 
 
 def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Notes on an overload, on errors, and on requests without an answer."""
-    if overloaded(record, reading):
+    """Notes on an overload, on errors, on requests without an answer, and on too few drawn
+    delays."""
+    error = rate_error_of(record, reading)
+    if error > RATE_ERROR:
         yield (
-            f"overloaded: {reading.achieved_rps:.0f} of {record.plan.offered_rps} req/s "
+            f"{reading.samples:,} delays were drawn: by that alone the rate and the mean latency "
+            f"of such a window vary by ±{2 * error:.0%}"
+        )
+    offered = offered_rps(record, reading)
+    if offered is not None and overloaded(record, reading):
+        yield (
+            f"overloaded: {reading.achieved_rps:.0f} of {offered:.0f} req/s "
             "offered were answered, so corrected latencies grow with the run's length"
         )
     ok, errors = answered(reading)

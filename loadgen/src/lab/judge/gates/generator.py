@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.model import Latency, Reading, TrialRecord, lost_rps
+from lab.model import Reading, TrialRecord, lost_rps
 
 # An open trial has kept up when requests ended at this share of the offered rate.
 KEPT_UP = 0.99
@@ -45,10 +45,19 @@ def ended_rps(record: TrialRecord, reading: Reading) -> float:
     return reading.achieved_rps + lost_rps(reading, record.plan.offered_rps)
 
 
+def offered_rps(record: TrialRecord, reading: Reading) -> float | None:
+    """The rate that was offered in the window: what was due in it where the engine counts that, as
+    arrivals at random are never just as many as planned. None for a closed load."""
+    planned = record.plan.offered_rps
+    if planned is None or reading.due is None:
+        return planned
+    return reading.due / reading.window_s
+
+
 def overloaded(record: TrialRecord, reading: Reading) -> bool:
     """Whether fewer requests ended than were offered, by more than the edges of the window
     explain."""
-    offered = record.plan.offered_rps
+    offered = offered_rps(record, reading)
     if offered is None:
         return False
     return ended_rps(record, reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
@@ -65,6 +74,7 @@ def _free(busy: float | None, reading: Reading) -> bool:
 def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the generator had too little CPU. Where nothing was answered, less is known about it."""
     cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
+    cores = min(cores, reading.threads or cores)
     if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
         yield (
             f"the generator was the limit: it used {cpu_s / reading.window_s:.1f} "
@@ -74,20 +84,41 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 
 def late(reading: Reading) -> Iterator[str]:
-    """Why the generator itself was late."""
+    """Why the generator itself was late: on average against the median latency, and where it tells
+    of every request, its p95 against the p95 of the latency."""
     latency = reading.raw or reading.corrected
     if reading.lag_ms is not None and latency is not None:
-        allowed_ms = _allowed_ms(latency)
+        allowed_ms = _allowed_ms(latency.p50_ms)
         if reading.lag_ms > allowed_ms:
             yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {allowed_ms:.0f} ms)"
+            return
+    told, whole = reading.late, reading.corrected or reading.raw
+    if told is None or told.p95_ms is None or whole is None or whole.p95_ms is None:
+        return
+    allowed_ms = _allowed_ms(whole.p95_ms)
+    if told.p95_ms > allowed_ms:
+        yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {allowed_ms:.1f} ms)"
 
 
-def _allowed_ms(latency: Latency) -> float:
-    return max(LEAST_LAG_MS, LAG_SHARE * latency.p50_ms)
+def late_tail(reading: Reading) -> Iterator[str]:
+    """A note where the p99 of the latency is in part the generator's own."""
+    told, whole = reading.late, reading.corrected or reading.raw
+    if told is None or told.p99_ms is None or whole is None or whole.p99_ms is None:
+        return
+    if told.p99_ms > _allowed_ms(whole.p99_ms):
+        own_ms = told.p99_ms
+        yield f"p99 is in part the generator's own: it sent 1 % late by {own_ms:.1f} ms or more"
+
+
+def _allowed_ms(latency_ms: float) -> float:
+    return max(LEAST_LAG_MS, LAG_SHARE * latency_ms)
 
 
 def not_offered(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """Why the generator was the limit, judged by the requests that ended."""
+    """Why the generator was the limit, judged by the requests that ended. Not asked of an engine
+    that tells how late it was: what was due then waited for the server."""
+    if reading.late is not None:
+        return
     if overloaded(record, reading):
         busy = connections_busy(record, reading)
         if _free(busy, reading):
@@ -122,7 +153,7 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
     if usage.window_wait_s is None or not usage.window_slices or latency is None:
         return
     wait_ms = usage.window_wait_s / usage.window_slices * 1000
-    allowed_ms = _allowed_ms(latency)
+    allowed_ms = _allowed_ms(latency.p50_ms)
     if wait_ms > allowed_ms:
         yield f"{STARVED} {wait_ms:.1f} ms for each turn on a CPU (allowed {allowed_ms:.1f} ms)"
 

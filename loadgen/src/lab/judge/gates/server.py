@@ -125,6 +125,8 @@ def _became(one: Difference) -> str:
 
 
 def _delays(was: Snapshot, now: Snapshot) -> str:
+    if was.spread or now.spread:
+        return f"{was.delay_text} became {now.delay_text}"
     return f"{was.downstream_delay_ms:g} became {now.downstream_delay_ms:g} ms"
 
 

@@ -99,7 +99,7 @@ def judge(
         if record.peaks:
             # A spike is an overload on purpose: a part that is late in it belongs to the finding.
             notes += [f"with its spikes, {one}" for one in parts.saturated(record, observation)]
-        notes += [*figures.findings(record, reading), *waited]
+        notes += [*figures.findings(record, reading), *waited, *generator.late_tail(reading)]
     # Without an edge of the window the engine ended before it.
     asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
     _compared_with_the_load(measurement, reading, observation, asked, reasons, notes)
@@ -129,7 +129,8 @@ def _compared_with_the_load(
         found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
     if drift is not None and not reasons and not found:
         found.append(drift)
-    silence_s = steady.silent_s(reading, steps)
+    spread = record.before.spread
+    silence_s = steady.silent_s(reading, steps, spread.longest_ms / 1000 if spread else 0.0)
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
     if silence is not None and not (found and asked):
         notes.append(silence)

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lab.judge.gates.generator import offered_rps
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
-from lab.judge.predict import response_time_ms
+from lab.judge.predict import response_spread, response_time_ms, uncovered
 from lab.model import (
     Evidence,
     Judgement,
     Measurement,
     Observation,
     Reading,
+    Spread,
     TrialRecord,
     error_share,
     goodput,
@@ -84,14 +86,23 @@ class SeenTrial:
             return float(f"{(demand.r0_ms or 0.0) / 1000:.3g}") if demand else 0.0
         return response_time_ms(self.call, self.record.before) / 1000
 
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How R0 spreads; None where all requests wait alike, or nobody knows."""
+        before = self.record.before
+        return None if before.foreign else response_spread(self.call, before)
+
+    @property
+    def p95_r0_s(self) -> float:
+        """The p95 of R0, which is R0 itself where all requests wait alike."""
+        return self.spread.p95_ms / 1000 if self.spread else self.r0_s
+
     @property
     def at_load_bound(self) -> float:
         """The measured rate as a share of the load's own bound: N / R0 (closed), or the offered
         rate (open). 0 where a request only computes."""
-        plan = self.record.plan
-        if plan.offered_rps is not None:
-            return self.rps / plan.offered_rps
-        return self.of_connections
+        offered = offered_rps(self.record, self.reading)
+        return self.rps / offered if offered else self.of_connections
 
     @property
     def beyond_r0(self) -> bool:
@@ -111,8 +122,7 @@ class SeenTrial:
         nobody knows it: the condition has toxics that no bound covers, or a script of them, or the
         request only computes and nobody measured its cost."""
         record, demand = self.record, self.record.demand
-        uncovered = record.before.toxics.unpredicted and self.call.route.calls_downstream
-        if uncovered or record.plan.script:
+        if uncovered(self.call, record.before) or record.plan.script:
             return None
         # R0 of a foreign service is measured, so it includes the computing.
         own_s = demand.server_cpu_s if demand and not record.before.foreign else None

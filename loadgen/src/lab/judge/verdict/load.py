@@ -127,7 +127,8 @@ def connections(seen: SeenTrial) -> Standing | None:
 
 def _late(seen: SeenTrial) -> Iterator[str]:
     """The prediction is a mean, so it is held against the mean: the difference is the mean wait. A
-    service without random delays also has a p95 near it."""
+    service without random delays also has a p95 near it, and one that draws them a p95 near
+    theirs."""
     latency, expected_ms = seen.reading.corrected or seen.reading.raw, seen.expected_ms
     if latency is None or expected_ms is None:
         return
@@ -138,8 +139,11 @@ def _late(seen: SeenTrial) -> Iterator[str]:
     before = seen.record.before
     # A toxic with jitter or toxicity spreads latencies by itself, and so may a foreign service.
     even = not before.foreign and not before.toxics.in_force
-    if even and latency.p95_ms is not None and latency.p95_ms - expected_ms > TAIL * allowed_ms:
-        yield f"p95 was {latency.p95_ms:.0f} ms instead of {expected_ms:.0f} ms"
+    # Without jitter a latency toxic is added to each drawn delay.
+    even = even or (seen.spread is not None and not before.toxics.jittered)
+    p95_ms = expected_ms + (seen.p95_r0_s - seen.r0_s) * 1000
+    if even and latency.p95_ms is not None and latency.p95_ms - p95_ms > TAIL * allowed_ms:
+        yield f"p95 was {latency.p95_ms:.0f} ms instead of {p95_ms:.0f} ms"
 
 
 def _growing(seen: SeenTrial) -> Iterator[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lab.judge.gates import parts
+from lab.judge.gates.figures import RATE_ERROR, rate_error_of
 from lab.judge.verdict import downstream, foreign, load, machine, server_limits, set_up, threads
 from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import (
@@ -171,6 +172,9 @@ def _verdict(seen: SeenTrial) -> Verdict:
     name, strong, sentence = _named(seen, ranked)
     if record.plan.script:
         missing.append("the toxics changed in the window by script: it is judged as one")
+    error = rate_error_of(record, seen.reading)
+    if error > RATE_ERROR:
+        missing.append(f"how near a bound the rate is: drawn delays vary it by ±{2 * error:.0%}")
     if name == NONE and not load.comparable(seen):
         missing.append("how long an answer takes when nothing waits: latency was not compared")
     refusing = seen.error_share >= load.FEW_ERRORS and record.before.setting("queue_bound")

@@ -6,14 +6,23 @@ One thread: the agent's event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
+from lab.live.agent.load import Told
 from lab.live.agent.trial import Trial
 from lab.live.agent.watch import ToxicsSeen
+from lab.live.clock import Clock
 
 # Bounds are 5 % apart from 0.1 to 1 s, and 20 % outside: a percentile read from them is that exact.
 # The servers' contract has the same list (a test compares them).
@@ -29,67 +38,204 @@ BUCKETS_S = (
     32.4, 39.2, 47.4, 60.0,
 )
 # fmt: on
+_BOUNDS = (*map(str, BUCKETS_S), "+Inf")
+# Whose figures they are: those of the load itself, or of the probe beside it.
+SOURCES = ("load", "probe")
 OUTCOMES = ("ok", "http_error", "timeout", "error")
+# From when a latency counts: when the request was due (corrected), or when it was sent (raw).
+SINCE = ("due", "sent")
+# The other things that a client counts.
+OTHERS = {
+    "requests_offered": "Requests of an open load that fell due, if they could be sent or not.",
+    "connect_failures": "Attempts of the load to open a connection that failed: no requests.",
+    "requests_skipped": "Probe requests not sent because too many were unanswered.",
+}
+CLIENT = ("server", "route", "mode", "source")
+COUNTED = (*CLIENT, "phase")
+# Many scrapes of a second each.
+KEPT_S = 10.0
 
 
-class ProbeMetrics:
-    """Counts and latencies of the probe, by server, route and load mode."""
+@dataclass(slots=True)
+class _Latencies:
+    """Latencies by the bucket of BUCKETS_S they fall in, the last one without a bound."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        probed = ("server", "route", "mode")
-        self._latency = Histogram(
-            "lab_probe_latency_seconds",
-            "Client-side latency of the probe, from when each request was meant to be sent. "
-            "Errors of status are in it; a timeout counts as the time waited.",
-            probed,
-            buckets=BUCKETS_S,
-            registry=registry,
-        )
-        self._requests = Counter(
-            "lab_probe_requests",
-            "Probe requests by outcome: ok, http_error (status 400 and up), timeout, error.",
-            ("server", "route", "outcome"),
-            registry=registry,
-        )
-        self._skipped = Counter(
-            "lab_probe_skipped",
-            "Probe requests not sent because too many were unanswered.",
-            ("server", "route"),
-            registry=registry,
-        )
-        self._in_flight = Gauge(
-            "lab_probe_in_flight",
-            "Probe requests sent and not answered yet.",
-            ("server", "route"),
-            registry=registry,
-        )
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    sum_s: float = 0.0
 
-    def prepare(self, trial: Trial) -> None:
-        """Make every series of the trial exist at zero, so that its first rate is right."""
-        self._latency.labels(trial.server, trial.route, trial.mode)
-        self._skipped.labels(trial.server, trial.route)
-        self._in_flight.labels(trial.server, trial.route)
-        for outcome in OUTCOMES:
-            self._requests.labels(trial.server, trial.route, outcome)
+    def add(self, latency_s: float, count: int = 1) -> None:
+        self.counts[bisect_left(BUCKETS_S, latency_s)] += count
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What a client counted in one phase of a trial, and when (monotonic) it last did."""
+
+    at: float
+    latencies: dict[str, _Latencies]
+    others: dict[str, int]
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+
+
+@dataclass(slots=True)
+class _Client:
+    """One client: its counts by phase, and its levels (None: it has no such)."""
+
+    counts: dict[str, _Counts] = field(default_factory=dict)
+    in_flight: int = 0
+    waiting: int | None = None
+    connections: int | None = None
+
+
+class ClientMetrics(Collector):
+    """What the clients of a trial see: the load itself where its engine tells that while it runs,
+    or else the probe. Everything begins at 0 with each trial, and is gone KEPT_S after the last
+    request or second of it, so that a scrape is as long after many trials as after one.
+
+    ``due`` gives what the load has told that counts by now, and ``current`` the trial that runs.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        current: Callable[[], Trial | None],
+        due: Callable[[], Iterable[Told]],
+    ) -> None:
+        self._clock = clock
+        self._current = current
+        self._due = due
+        self._clients: dict[tuple[str, ...], _Client] = {}
+
+    def probes(self, trial: Trial) -> None:
+        """A probe begins: make its series exist at zero, so that its first rate is right."""
+        self._clients[_labels(trial, "probe")] = _Client()
+        self._probe(trial)
 
     def sent(self, trial: Trial) -> None:
-        """Count a request that is sent."""
-        self._in_flight.labels(trial.server, trial.route).inc()
+        """Count a request of the probe that is sent."""
+        self._client(trial, "probe").in_flight += 1
 
     def gone(self, trial: Trial) -> None:
-        """Count a request that is no longer waited for."""
-        self._in_flight.labels(trial.server, trial.route).dec()
+        """Count a request of the probe that is no longer waited for."""
+        self._client(trial, "probe").in_flight -= 1
 
     def answered(self, trial: Trial, outcome: str, latency_s: float) -> None:
-        """Count a request that ended with ``outcome``, one of OUTCOMES. A failed connection has no
-        latency."""
-        self._requests.labels(trial.server, trial.route, outcome).inc()
+        """Count a request of the probe that ended with ``outcome``, one of OUTCOMES. A failed
+        connection has no latency."""
+        counts = self._probe(trial)
+        counts.outcomes[outcome] += 1
         if outcome != "error":
-            self._latency.labels(trial.server, trial.route, trial.mode).observe(latency_s)
+            counts.latencies["due"].add(latency_s)
+            counts.latencies["due"].sum_s += latency_s
 
     def skipped(self, trial: Trial) -> None:
-        """Count a request that was not sent."""
-        self._skipped.labels(trial.server, trial.route).inc()
+        """Count a request of the probe that was not sent."""
+        self._probe(trial).others["requests_skipped"] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """The series of every client that did something in the last KEPT_S."""
+        for told in self._due():
+            self._load(told)
+        trial, now = self._current(), self._clock.monotonic()
+        if trial is not None and _labels(trial, "probe") in self._clients:
+            self._probe(trial)  # It may be slow: it has its series as long as it runs.
+        for labels, client in tuple(self._clients.items()):
+            for phase, counts in tuple(client.counts.items()):
+                if now - counts.at > KEPT_S:
+                    del client.counts[phase]
+            if not client.counts:
+                del self._clients[labels]
+        yield from self._families()
+
+    def _families(self) -> Iterator[Metric]:
+        levels = (
+            GaugeMetricFamily(
+                "lab_client_requests_in_flight", "Sent and not answered yet.", labels=CLIENT
+            ),
+            GaugeMetricFamily(
+                "lab_client_requests_waiting",
+                "Due, and not sent, as no connection is free. The load's alone.",
+                labels=CLIENT,
+            ),
+            GaugeMetricFamily(
+                "lab_client_connections_open", "Open. The load's alone.", labels=CLIENT
+            ),
+        )
+        requests = CounterMetricFamily(
+            "lab_client_requests",
+            "Requests by outcome: ok, http_error (status 400 and up), timeout, error.",
+            labels=(*COUNTED, "outcome"),
+        )
+        others = {
+            name: CounterMetricFamily(f"lab_client_{name}", text, labels=COUNTED)
+            for name, text in OTHERS.items()
+        }
+        seconds = HistogramMetricFamily(
+            "lab_client_request_seconds",
+            "Latency of requests as their client sees it, from when each was due, or was sent. "
+            "Errors of status are in it; a timeout of the probe counts as the time waited.",
+            labels=(*COUNTED, "since"),
+        )
+        for labels, client in self._clients.items():
+            now = (client.in_flight, client.waiting, client.connections)
+            for gauge, level in zip(levels, now, strict=True):
+                if level is not None:
+                    gauge.add_metric(labels, level)
+            for phase, counts in client.counts.items():
+                counted = (*labels, phase)
+                for outcome, count in counts.outcomes.items():
+                    requests.add_metric((*counted, outcome), count)
+                for name, count in counts.others.items():
+                    others[name].add_metric(counted, count)
+                for since, latencies in counts.latencies.items():
+                    buckets = list(zip(_BOUNDS, accumulate(latencies.counts), strict=True))
+                    seconds.add_metric((*counted, since), buckets, latencies.sum_s)
+        yield from (*levels, requests, *others.values(), seconds)
+
+    def _load(self, told: Told) -> None:
+        """Count a second of the load."""
+        if told.begins:
+            self._clients[_labels(told.trial, "load")] = _Client()
+        is_open = told.trial.mode == "open"
+        since = SINCE if is_open else ("sent",)
+        others = ("connect_failures", "requests_offered") if is_open else ("connect_failures",)
+        client, second = self._client(told.trial, "load"), told.second
+        counts = self._counts(client, told.phase, since, others)
+        client.in_flight = second.unfinished - second.waiting
+        client.waiting, client.connections = second.waiting, second.connections
+        counts.others["connect_failures"] += sum(second.connect_failed.values())
+        if is_open:
+            counts.others["requests_offered"] += second.due
+        errors = sum(second.socket_errors.values())
+        ended = (second.ok, second.http_errors, second.timeouts, errors)
+        for outcome, count in zip(OUTCOMES, ended, strict=True):
+            counts.outcomes[outcome] += count
+        for one, times in (("due", second.corrected), ("sent", second.raw)):
+            if times is not None and one in counts.latencies:
+                for upper_us, count in times.buckets:
+                    counts.latencies[one].add(upper_us / 1e6, count)
+                counts.latencies[one].sum_s += times.sum_us / 1e6
+
+    def _probe(self, trial: Trial) -> _Counts:
+        """Its counts are of no phase: it sends the same in both."""
+        return self._counts(self._client(trial, "probe"), "", ("due",), ("requests_skipped",))
+
+    def _client(self, trial: Trial, source: str) -> _Client:
+        return self._clients.setdefault(_labels(trial, source), _Client())
+
+    def _counts(
+        self, client: _Client, phase: str, since: Iterable[str], others: Iterable[str]
+    ) -> _Counts:
+        now = self._clock.monotonic()
+        if phase not in client.counts:
+            latencies = {one: _Latencies() for one in since}
+            client.counts[phase] = _Counts(now, latencies, dict.fromkeys(others, 0))
+        client.counts[phase].at = now
+        return client.counts[phase]
+
+
+def _labels(trial: Trial, source: str) -> tuple[str, ...]:
+    return trial.server, trial.route, trial.mode, source
 
 
 class TrialCollector(Collector):

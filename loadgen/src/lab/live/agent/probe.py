@@ -1,9 +1,9 @@
 """The live probe: a slow Poisson stream of requests to the route under test.
 
-wrk2 tells its latencies only when it ends. Requests whose arrivals form a Poisson process see the
-time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals See Time
-Averages", Operations Research 30(2), 1982). So a few requests per second show the latency of a
-client while a trial runs.
+wrk2, oha and wrk tell their latencies only when they end. Requests whose arrivals form a Poisson
+process see the time average of the system's state, under any load (R. W. Wolff, "Poisson Arrivals
+See Time Averages", Operations Research 30(2), 1982). So a few requests per second show the latency
+of a client while a trial runs. An engine that tells while it runs needs no probe (`load`).
 
 This holds only as long as arrivals do not wait for answers. Requests are sent at their drawn times,
 each as its own task, on as many connections as that takes. A latency counts from the time the
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import h11
 
 from lab.live.agent.client import Client
-from lab.live.agent.metrics import ProbeMetrics
+from lab.live.agent.metrics import ClientMetrics
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
 
@@ -56,7 +56,7 @@ class Probe:
         self,
         settings: ProbeSettings,
         clock: Clock,
-        metrics: ProbeMetrics,
+        metrics: ClientMetrics,
         client: Callable[[], Client] = Client,
         draw: random.Random | None = None,
     ) -> None:
@@ -75,7 +75,8 @@ class Probe:
     async def start(self, trial: Trial) -> None:
         """Send to ``trial.url`` from now on, and end the stream before."""
         await self.stop()
-        self._metrics.prepare(trial)
+        if trial.probe_rps != 0:
+            self._metrics.probes(trial)
         self._sender = asyncio.create_task(self._send(trial), name="probe")
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The agent as a service: HTTP on top, the probe and the toxics watch beneath.
+"""The agent as a service: HTTP on top, the load's lines, the probe and the toxics watch beneath.
 
 * GET /metrics   Prometheus text
 * GET /health    200 {"status": "up"}: answered by the event loop that everything else runs in;
@@ -6,7 +6,10 @@
 * GET /trial     the trial that runs, or 404
 * PUT /trial     announce or refresh a trial (see trial.parse_announcement)
 * DELETE /trial  the trial is over: the probe stops, the marks go
-* PUT /attention  {"servers", "expires_s"}: a driver has turned to these (see Agent.idle)
+* PUT /load      lines of the load's engine, as they are (see load.LoadLines.take); 409 while no
+                 trial runs
+* PUT /attention  {"servers", "unobserved", "expires_s"}: a driver has turned to these (see
+  Agent.idle); unobserved: nothing is to be scraped meanwhile
 * GET /toxics    looks at Toxiproxy, then answers
                  {"changes": [{"proxy", "toxic" ("" = down or up, "(removed)" = a toxic is gone),
                  "since"}], "first_look": when the agent began to look; these are empty and null
@@ -45,7 +48,8 @@ from starlette.types import ASGIApp
 
 from lab.errors import WordError
 from lab.experiments.reading import read_servers
-from lab.live.agent.metrics import ProbeMetrics, ToxicsCollector, TrialCollector
+from lab.live.agent.load import LoadLines
+from lab.live.agent.metrics import ClientMetrics, ToxicsCollector, TrialCollector
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial, parse_announcement, parse_attention
 from lab.live.agent.watch import ToxicsWatch
@@ -55,7 +59,7 @@ from lab.live.control.bench import Bench
 from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
-from lab.live.http import json_object
+from lab.live.http import body_of, json_object
 from lab.system.http import Http
 from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
@@ -63,6 +67,8 @@ from lab.system.toxiproxy import Toxiproxy
 PORT = 9464
 # After SIGTERM, requests (a scrape, a PUT) have this many seconds before connections are cut.
 GRACE_S = 1
+# A line has a few hundred buckets, some thousand under overload; several come after a stall.
+LARGEST_LINES = 4_000_000
 # The command `lab`: this very program.
 LAB = (sys.executable, "-c", "from lab.cli import main; main()")
 
@@ -103,6 +109,7 @@ class Agent:
         self._until = 0.0
         self._attended: frozenset[str] = frozenset()
         self._attended_until = 0.0
+        self._unobserved = False
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         # Announcements are applied one by one: each waits for the probe to stop.
         self._order = asyncio.Lock()
@@ -114,10 +121,16 @@ class Agent:
             return None
         return self._trial
 
-    def attend(self, servers: frozenset[str], expires_s: float) -> None:
+    def attend(self, servers: frozenset[str], unobserved: bool, expires_s: float) -> None:
         """A driver has turned to these servers, and says so again or is done after so long."""
         self._attended = servers
+        self._unobserved = unobserved
         self._attended_until = self._clock.monotonic() + expires_s
+
+    @property
+    def unobserved(self) -> bool:
+        """Whether a driver measures what it costs to observe, and wants nothing scraped."""
+        return self._unobserved and self._clock.monotonic() < self._attended_until
 
     def idle(self, server: str) -> bool:
         """Whether another server is being measured, so that this one need not be looked at closely.
@@ -182,6 +195,7 @@ class Agent:
 
 def new_app(
     agent: Agent,
+    load: LoadLines,
     watch: ToxicsWatch,
     registry: CollectorRegistry,
     project: str,
@@ -189,6 +203,9 @@ def new_app(
     control: Control | None = None,
 ) -> Starlette:
     """The HTTP side of an agent, and its control page. `up` tells the servers that are up now."""
+
+    async def refuse(_: Request, refusal: Exception) -> Response:
+        return JSONResponse({"error": str(refusal)}, 400)
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -203,15 +220,19 @@ def new_app(
         return Response(status_code=404) if trial is None else JSONResponse(asdict(trial))
 
     async def announce(request: Request) -> Response:
-        try:
-            trial, expires_s = parse_announcement(await json_object(request))
-        except WordError as refusal:
-            return JSONResponse({"error": str(refusal)}, 400)
-        await agent.announce(trial, expires_s)
+        await agent.announce(*parse_announcement(await json_object(request)))
         return Response(status_code=204)
 
     async def end(_: Request) -> Response:
         await agent.end()
+        return Response(status_code=204)
+
+    async def tell(request: Request) -> Response:
+        body = await body_of(request, LARGEST_LINES)
+        trial = agent.trial
+        if trial is None:
+            return JSONResponse({"error": "no trial runs"}, 409)
+        load.take(trial, body)
         return Response(status_code=204)
 
     async def toxics(_: Request) -> Response:
@@ -219,22 +240,20 @@ def new_app(
         return JSONResponse(watch.told)
 
     async def attend(request: Request) -> Response:
-        try:
-            agent.attend(*parse_attention(await json_object(request)))
-        except WordError as refusal:
-            return JSONResponse({"error": str(refusal)}, 400)
+        agent.attend(*parse_attention(await json_object(request)))
         return Response(status_code=204)
 
     async def servers(_: Request) -> Response:
         return JSONResponse(
             [
                 {"targets": [name], "labels": {"__idle": "yes"} if agent.idle(name) else {}}
-                for name in up()
+                for name in ([] if agent.unobserved else up())
             ]
         )
 
     async def cadvisor(_: Request) -> Response:
-        return JSONResponse([{"targets": ["cadvisor:8080"], "labels": {"project": project}}])
+        targets = [] if agent.unobserved else ["cadvisor:8080"]
+        return JSONResponse([{"targets": targets, "labels": {"project": project}}])
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -251,13 +270,14 @@ def new_app(
         Route("/trial", show, methods=["GET"]),
         Route("/trial", announce, methods=["PUT"]),
         Route("/trial", end, methods=["DELETE"]),
+        Route("/load", tell, methods=["PUT"]),
         Route("/toxics", toxics),
         Route("/attention", attend, methods=["PUT"]),
         Route("/targets/servers", servers),
         Route("/targets/cadvisor", cadvisor),
         *(control.routes if control is not None else ()),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={WordError: refuse})
 
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
@@ -265,7 +285,10 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     urls, ports = Urls.read(environ), published_ports(environ)
     registry = CollectorRegistry()
     watch = ToxicsWatch(urls.toxiproxy, clock)
-    agent = Agent(clock, Probe(probe_settings(environ), clock, ProbeMetrics(registry)), watch)
+    load = LoadLines(clock)
+    clients = ClientMetrics(clock, lambda: agent.trial, load.due)
+    registry.register(clients)
+    agent = Agent(clock, Probe(probe_settings(environ), clock, clients), watch)
     registry.register(TrialCollector(lambda: agent.trial))
     registry.register(ToxicsCollector(lambda: watch.seen))
 
@@ -299,7 +322,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         clock,
     )
     project = environ.get("LAB_PROJECT") or "concurrency-lab"
-    app = new_app(agent, watch, registry, project, up, control)
+    app = new_app(agent, load, watch, registry, project, up, control)
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
 
 

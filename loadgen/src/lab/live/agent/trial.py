@@ -24,7 +24,8 @@ MOST_ATTENDED = 100
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One announced trial. ``offered_rps`` is None in a closed load. ``probe_rps`` is the highest
-    rate that the probe may send at: 0 for no request at all, None for no limit."""
+    rate that the probe may send at: 0 for no request at all, None for no limit. The probe speaks
+    plain HTTP only."""
 
     run: str
     trial: str
@@ -54,8 +55,9 @@ class Trial:
         if not (self.probe_rps is None or _is_zero(self.probe_rps) or _positive(self.probe_rps)):
             raise WordError(f"probe_rps={self.probe_rps!r}: allowed null or from 0")
         url = urlsplit(self.url)
-        if url.scheme != "http" or not url.hostname:
-            raise WordError(f"url={self.url!r}: allowed http://host[:port]/path")
+        schemes = ("http", "https") if self.probe_rps == 0 else ("http",)
+        if url.scheme not in schemes or not url.hostname:
+            raise WordError(f"url={self.url!r}: allowed {' or '.join(schemes)}://host[:port]/path")
 
     def same_probe(self, other: Trial | None) -> bool:
         """Whether the probe sends the same requests for the other trial: only the phase differs."""
@@ -79,16 +81,19 @@ def parse_announcement(body: Mapping[str, Any]) -> tuple[Trial, float]:
     return Trial(**{name: body[name] for name in names if name in body}), _expires_s(body)
 
 
-def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], float]:
-    """The servers, and for how many seconds the attention lasts, from the JSON of
-    ``PUT /attention``. Raises WordError."""
+def parse_attention(body: Mapping[str, Any]) -> tuple[frozenset[str], bool, float]:
+    """The servers, whether nothing is to be observed, and for how many seconds that lasts, from the
+    JSON of ``PUT /attention``. Raises WordError."""
     servers = body.get("servers")
     if not isinstance(servers, list) or len(servers) > MOST_ATTENDED:
         raise WordError(f"servers={servers!r}: allowed a list of at most {MOST_ATTENDED} names")
     for server in servers:
         if not isinstance(server, str) or not 0 < len(server) <= LONGEST_TEXT:
             raise WordError(f"servers: {server!r}: allowed text of 1..{LONGEST_TEXT} characters")
-    return frozenset(servers), _expires_s(body)
+    unobserved = body.get("unobserved", False)
+    if not isinstance(unobserved, bool):
+        raise WordError(f"unobserved={unobserved!r}: allowed true and false")
+    return frozenset(servers), unobserved, _expires_s(body)
 
 
 def _expires_s(body: Mapping[str, Any]) -> float:

@@ -29,6 +29,7 @@ API = "/api/"
 AGENT_PATHS = (
     "/metrics",
     "/trial",
+    "/load",
     "/toxics",
     "/attention",
     "/targets/servers",

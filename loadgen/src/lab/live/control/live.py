@@ -16,9 +16,14 @@ from lab.live.http import new_client
 FRESH_S = 0.9
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
+_CLIENT = "server_route_source_outcome:lab_client_requests:rate10s"
+_CLIENT_P95 = "server_route_source_since:lab_client_request_seconds:p95_10s"
 # By name on the page: an expression with one series per server (prometheus/rules).
 EXPRESSIONS: Mapping[str, str] = {
-    "client_p95_s": "max by (server) (server_route:lab_probe_latency_seconds:p95_10s)",
+    # Of an open load that from when requests were due, which is never less than the other.
+    "client_p95_s": f"max by (server) ({_CLIENT_P95})",
+    "client_rps": f'sum by (server) ({_CLIENT}{{source="load"}})',
+    "client_errors_rps": f'sum by (server) ({_CLIENT}{{source="load", outcome!="ok"}})',
     "server_p95_s": f'max by (server) ({_PHASE}{{phase="total"}})',
     "queue_p95_s": f'max by (server) ({_PHASE}{{phase="queue"}})',
     "service_p95_s": f'max by (server) ({_PHASE}{{phase="service"}})',

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -39,7 +40,9 @@ class Schedule:
     `warm_up` is a run of its own before the measured run, for engines that cannot leave their first
     seconds out. The measured window starts `window_offset_s` after the start of the measured run
     and lasts `window_s`. The measured run takes `run_s`, its standard output goes to the file
-    `output`, and `start_check` tells whether its start was good.
+    `output`, and `start_check` tells whether its start was good. `files` are written before the
+    start, text by name. `streams`: each line of `output` is whole when it is written, and tells of
+    the load while it runs.
     """
 
     warm_up: tuple[str, ...] | None
@@ -50,6 +53,8 @@ class Schedule:
     window_offset_s: float
     window_s: float
     start_check: StartCheck | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    streams: bool = False
 
     @property
     def total_s(self) -> float:

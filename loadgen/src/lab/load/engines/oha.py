@@ -1,4 +1,4 @@
-"""oha 1.12, the second engine: open and closed load, on any machine.
+"""oha 1.12, a second opinion: open and closed load, where it was asked for.
 
 Its source (github.com/hatoo/oha v1.12.0, src/client.rs, src/db.rs) tells what its output means:
 
@@ -27,7 +27,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from lab.load.engines.base import (
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha_tickets import Answer, missing
+from lab.load.engines.second import Second
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
 from lab.store.records import packed_lines, sync, write_packed_lines, writing
 
@@ -172,6 +173,10 @@ class Oha:
             notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 
+    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:  # noqa: ARG002
+        """Every second of the run with an answer in it. Raises RawDataError."""
+        return answers(raw)
+
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         """Of the condensed answers of the window."""
         window = _window(self.schedule(plan, raw), answers(raw))
@@ -201,11 +206,9 @@ def _each_second(
         yield model.Second(second.raw.count, _answers([second])[0], mean_ms)
 
 
-def _answers(seconds: Iterable[Second]) -> tuple[int, int]:
+def _answers(seconds: Sequence[Second]) -> tuple[int, int]:
     """Answers up to status 399, and above."""
-    statuses = _statuses(seconds)
-    errors = sum(n for status, n in statuses.items() if status > 399)
-    return statuses.total() - errors, errors
+    return sum(one.good for one in seconds), sum(one.http_errors for one in seconds)
 
 
 def _statuses(seconds: Iterable[Second]) -> Counter[int]:
@@ -248,17 +251,6 @@ def answers(raw: Path) -> tuple[Second, ...]:
             )
             for line in lines
         )
-
-
-@dataclass(slots=True)
-class Second:
-    """The answers of one second of a run. `lag_us` is how late their tickets were, summed."""
-
-    second: int
-    statuses: Counter[int] = field(default_factory=Counter)
-    raw: Histogram = field(default_factory=Histogram)
-    corrected: Histogram = field(default_factory=Histogram)
-    lag_us: int = 0
 
 
 _ROWS = (

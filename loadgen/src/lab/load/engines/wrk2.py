@@ -1,4 +1,4 @@
-"""wrk2, the default engine: open load corrected for coordinated omission.
+"""wrk2, the usual engine where it runs: open load corrected for coordinated omission.
 
 Its source (github.com/giltene/wrk2, src/wrk.c) and runs tell what its output means:
 
@@ -52,6 +52,8 @@ START_CHECK_S = 0.5
 # No server answers this many per connection, so every connection is always late.
 CLOSED_RATE_RPS = 10_000_000
 OUTPUT = "wrk2.txt"
+# With so many connections no start of an open load is a good one: it sends in bursts.
+BURSTS_FROM = 1000
 
 
 class Wrk2:

@@ -192,6 +192,8 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "accounting", _accounting(row)
     marked = [moment.text for moment in moments(record)]
     yield "marked in its figures", "; ".join(marked) if of.panels else None
+    if record.before.spread is not None:
+        yield "downstream delay, drawn for each call", record.before.delay_text
     yield "toxics in force", ", ".join(record.before.toxics.in_force) or "none"
     yield "fresh JVM", f"number {row.launch} of this server" if row.launch else "no"
     warmth = record.warmth

@@ -1,8 +1,8 @@
 """``python -m lab.system.dashboards [SECONDS]`` asks every query over the last SECONDS (default
 300) and prints how many samples each returned; exit status 1 when one returned none.
 
-Let a trial run within that time: what shows the probe and the trial's marks has nothing to
-show otherwise.
+Let a trial run within that time: what shows clients and the trial's marks has nothing to show
+otherwise.
 """
 
 from __future__ import annotations
@@ -21,9 +21,18 @@ from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls
 
-# A closed trial offers nothing, and toxics are not in force, nor have they changed, unless
-# somebody wants them: such queries do not have to answer.
+# Either the load itself tells what clients see, or a probe does. A closed trial offers nothing, and
+# toxics are not in force, nor have they changed, unless somebody wants them: such queries do not
+# have to answer.
+ONLY_OF_A_LOAD = (
+    'source="load"',
+    "lab_client_requests_waiting",
+    "lab_client_connections_open",
+)
+ONLY_OF_A_PROBE = ("lab_client_requests_skipped_total",)
 MAY_BE_EMPTY = (
+    *ONLY_OF_A_LOAD,
+    *ONLY_OF_A_PROBE,
     "lab_trial_offered_rps",
     "lab_toxic_attribute",
     "lab_toxics_changed_timestamp_seconds",

@@ -8,8 +8,9 @@ const EVERY_MS = 1000;
 // What was seen longer ago is not what is now, as after the page was out of sight.
 const STALE_MS = 7000;
 const COLUMNS = [
-  ["rps", 1, 0], ["errors_rps", 1, 0], ["in_flight", 1, 0], ["client_p95_s", 1000, 0],
-  ["server_p95_s", 1000, 0], ["queue_p95_s", 1000, 1], ["service_p95_s", 1000, 0],
+  ["rps", 1, 0], ["errors_rps", 1, 0], ["in_flight", 1, 0], ["client_rps", 1, 0],
+  ["client_errors_rps", 1, 0], ["client_p95_s", 1000, 0], ["server_p95_s", 1000, 0],
+  ["queue_p95_s", 1000, 1], ["service_p95_s", 1000, 0],
 ];
 
 /** Starts to look; every listener is called with each answer and when it was asked for (as

@@ -1,6 +1,5 @@
 package lab.eventloop;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
 import static java.util.Objects.requireNonNull;
 
 import java.io.IOException;
@@ -15,6 +14,9 @@ import lab.contract.Outcome;
 import lab.contract.http.ChunkedBody;
 import lab.contract.http.HttpBytes;
 import lab.contract.http.MalformedException;
+import lab.contract.serving.AnswerHead;
+import lab.contract.serving.Refusals;
+import lab.contract.serving.RequestHead;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,7 +52,6 @@ final class Connection extends Timers.Timer implements Ready {
 
   private static final Logger LOG = System.getLogger(Connection.class.getName());
   private static final byte[] NOTHING = new byte[0];
-  private static final byte[] CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n".getBytes(US_ASCII);
   private static final long LINGER_NANOS = 1_000_000_000;
   private static final int LINGER_BYTES = 1 << 20;
 
@@ -380,7 +381,7 @@ final class Connection extends Timers.Timer implements Ready {
 
   /** Tells a client that asks whether to send its body; so few bytes always find room. */
   private void promise() throws IOException {
-    ByteBuffer out = loop.output().clear().put(CONTINUE).flip();
+    ByteBuffer out = loop.output().clear().put(AnswerHead.CONTINUE).flip();
     int _ = channel.write(out);
     if (out.hasRemaining()) {
       throw new IOException("no room for 25 bytes");

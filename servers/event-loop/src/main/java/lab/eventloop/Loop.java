@@ -31,6 +31,9 @@ import lab.contract.downstream.DownstreamLimits;
 import lab.contract.http.HeaderFields;
 import lab.contract.nonblocking.LoopServices;
 import lab.contract.nonblocking.NonBlockingRoutes;
+import lab.contract.serving.AnswerHead;
+import lab.contract.serving.KnownTargets;
+import lab.contract.serving.RequestHead;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,7 +85,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   private final byte[] input = new byte[BUFFER_BYTES];
   private final ByteBuffer output = ByteBuffer.allocateDirect(BUFFER_BYTES);
-  private final RequestHead requestHead = new RequestHead();
+  private final RequestHead requestHead = new RequestHead(new KnownTargets());
   private final HeaderFields answerFields = new HeaderFields();
   private final AnswerHead heads;
 

@@ -31,18 +31,24 @@ import lab.contract.ServerModel;
 import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RawClient.RawAnswer;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What every server model must do, seen from outside: through sockets, on free ports. Each test
- * starts the model it needs; nothing here knows how the model waits.
+ * What every server model must do, seen from outside: through sockets, on free ports. A test starts
+ * the model it needs, or, where it leaves nothing behind, asks one that such tests share. Nothing
+ * here knows how the model waits.
  */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 public abstract class ContractTest {
   /** For all test classes of the JVM; its threads are daemons. */
   private static final HttpClient HTTP = HttpClient.newHttpClient();
@@ -52,6 +58,11 @@ public abstract class ContractTest {
 
   /** What only a broken server exceeds; no test waits for it to pass. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  /** The place of tests that share a server: before all others, as a JVM has one of its beans. */
+  private static final int SHARED = 1;
+
+  private static @Nullable RunningServer common;
 
   private final FakeDownstream downstream = new FakeDownstream();
   private @Nullable RunningServer started;
@@ -102,11 +113,21 @@ public abstract class ContractTest {
     downstream.close();
   }
 
+  @AfterAll
+  static void stopShared() throws IOException {
+    RunningServer server = common;
+    common = null;
+    if (server != null) {
+      server.close();
+    }
+  }
+
   // --- routes -------------------------------------------------------------------------------
 
+  @Order(SHARED)
   @Test
   void helloNamesTheModelAndTheThread() throws Exception {
-    RawAnswer answer = get(start(), "/?wait_ms=0");
+    RawAnswer answer = get(shared(), "/?wait_ms=0");
     assertThat(answer.status()).isEqualTo(200);
     assertThat(answer.body())
         .startsWith(
@@ -117,9 +138,10 @@ public abstract class ContractTest {
         .containsEntry("Content-Type", "application/json");
   }
 
+  @Order(SHARED)
   @Test
   void helloWaitsTenMillisecondsUnlessToldOtherwise() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     long begun = System.nanoTime();
     assertThat(get(server, "/").status()).isEqualTo(200);
     assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(10_000_000);
@@ -138,6 +160,7 @@ public abstract class ContractTest {
     assertThat(answer.body()).isEqualTo(FakeDownstream.BODY);
   }
 
+  @Order(SHARED)
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -158,14 +181,15 @@ public abstract class ContractTest {
           /multi-aggregate?branches=50&wait_ms=20 | {"branches":50,"total_waited_ms":1000}
           """)
   void everyModelSaysTheSame(String target, String body) throws Exception {
-    RawAnswer answer = get(start(), target);
+    RawAnswer answer = get(shared(), target);
     assertThat(answer.body()).isEqualTo(body);
     assertThat(answer.status()).isEqualTo(200);
   }
 
+  @Order(SHARED)
   @Test
   void branchesRunAtTheSameTime() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     long begun = System.nanoTime();
     assertThat(get(server, "/multi-aggregate?branches=100&wait_ms=100").status()).isEqualTo(200);
     // One after the other they would take 10 s.
@@ -187,40 +211,45 @@ public abstract class ContractTest {
         .isEqualTo(1);
   }
 
+  @Order(SHARED)
   @Test
   void metricsAreARouteToo() throws Exception {
-    RawAnswer answer = get(start(), "/metrics");
+    RawAnswer answer = get(shared(), "/metrics");
     // The space means nothing, and some servers write the header anew.
     assertThat(answer.headers().get("Content-Type")).matches("text/plain; ?version=0\\.0\\.4;.*");
     assertThat(answer.body()).contains("lab_server_info{");
   }
 
+  @Order(SHARED)
   @Test
   void healthAnswersOnBothPorts() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     String up = "{\"status\":\"up\",\"model\":\"%s\"}".formatted(model().name());
     assertThat(get(server, "/health").body()).isEqualTo(up);
     assertThat(management(server).get("/health")).isEqualTo(up);
   }
 
+  @Order(SHARED)
   @Test
   void whatIsNoRouteIs404() throws Exception {
-    RawAnswer answer = get(start(), "/no/such");
+    RawAnswer answer = get(shared(), "/no/such");
     assertThat(answer.status()).isEqualTo(404);
     assertThat(answer.body()).contains("no such route").contains("/downstream");
     assertThat(answer.headers()).containsEntry("Lab-Model", model().name());
   }
 
+  @Order(SHARED)
   @ParameterizedTest
   @ValueSource(strings = {"POST", "PUT", "DELETE", "HEAD"})
   void anyMethodButGetIs405(String method) throws Exception {
-    try (RawClient client = new RawClient(start().httpPort())) {
+    try (RawClient client = new RawClient(shared().httpPort())) {
       RawAnswer answer = client.request(method, "/", "Content-Length: 0").read(method);
       assertThat(answer.status()).isEqualTo(405);
       assertThat(answer.headers()).containsEntry("Allow", "GET");
     }
   }
 
+  @Order(SHARED)
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -239,7 +268,7 @@ public abstract class ContractTest {
           /health?wait_ms=1       | /health takes [], not 'wait_ms'
           """)
   void aBadQueryIs400AndSaysWhy(String target, String reason) throws Exception {
-    RawAnswer answer = get(start(), target);
+    RawAnswer answer = get(shared(), target);
     assertThat(answer.status()).isEqualTo(400);
     assertThat(answer.body()).isEqualTo("{\"error\":\"%s\"}".formatted(reason));
   }
@@ -331,19 +360,21 @@ public abstract class ContractTest {
 
   // --- the protocol ---------------------------------------------------------------------------
 
+  @Order(SHARED)
   @Test
   void aConnectionTakesManyRequests() throws Exception {
     // More than the 100 after which Tomcat would close it by default.
-    try (RawClient client = new RawClient(start().httpPort())) {
+    try (RawClient client = new RawClient(shared().httpPort())) {
       for (int i = 0; i < 250; i++) {
         assertThat(client.get("/health").status()).isEqualTo(200);
       }
     }
   }
 
+  @Order(SHARED)
   @Test
   void pipelinedRequestsAreAnsweredInOrder() throws Exception {
-    try (RawClient client = new RawClient(start().httpPort())) {
+    try (RawClient client = new RawClient(shared().httpPort())) {
       String get = "GET %s HTTP/1.1\r\nHost: lab\r\n\r\n";
       client.send(
           get.formatted("/?wait_ms=50") + get.formatted("/health") + get.formatted("/none"));
@@ -353,18 +384,20 @@ public abstract class ContractTest {
     }
   }
 
+  @Order(SHARED)
   @Test
   void connectionCloseIsHonoured() throws Exception {
-    try (RawClient client = new RawClient(start().httpPort())) {
+    try (RawClient client = new RawClient(shared().httpPort())) {
       client.request("GET", "/health", "Connection: close");
       assertThat(client.read().status()).isEqualTo(200);
       assertThat(client.isClosedByServer()).isTrue();
     }
   }
 
+  @Order(SHARED)
   @Test
   void aSlowRequestHoldsUpNobodyElse() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     try (RawClient slow = new RawClient(server.httpPort());
         RawClient other = new RawClient(server.httpPort())) {
       slow.send("GET /health HT");
@@ -376,6 +409,7 @@ public abstract class ContractTest {
     }
   }
 
+  @Order(SHARED)
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -385,7 +419,7 @@ public abstract class ContractTest {
       })
   void malformedInputIs400AndEndsTheConnection(String text) throws Exception {
     assumeFalse(speaksHttp09() && text.startsWith("GET /health\r"), "HTTP/0.9 has no status");
-    RunningServer server = start();
+    RunningServer server = shared();
     try (RawClient client = new RawClient(server.httpPort())) {
       assertThat(client.send(text).read().status()).isEqualTo(400);
       assertThat(client.isClosedByServer()).isTrue();
@@ -393,9 +427,10 @@ public abstract class ContractTest {
     assertThat(get(server, "/health").status()).isEqualTo(200);
   }
 
+  @Order(SHARED)
   @Test
   void aHeadWithoutEndIsCutOff() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     try (RawClient client = new RawClient(server.httpPort())) {
       client.send("GET /health HTTP/1.1\r\n");
       String line = "Filler: " + "x".repeat(10_000) + "\r\n";
@@ -504,9 +539,10 @@ public abstract class ContractTest {
         .containsPattern("\"pool_size\":(7|null)");
   }
 
+  @Order(SHARED)
   @Test
   void identityTellsWhoThisIs() throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     RuntimeMXBean jvm = ManagementFactory.getPlatformMXBean(server.mbeans(), RuntimeMXBean.class);
     assertThat(management(server).get("/identity"))
         .startsWith("{\"model\":\"%s\",\"version\":".formatted(model().name()))
@@ -516,9 +552,10 @@ public abstract class ContractTest {
         .contains("\"gc\":[");
   }
 
+  @Order(SHARED)
   @Test
   void garbageIsCollectedWhenToldAndWhatIsLiveIsSaid() throws Exception {
-    var answer = management(start()).call("POST", "/gc", "");
+    var answer = management(shared()).call("POST", "/gc", "");
     assertThat(answer.statusCode()).isEqualTo(200);
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
   }
@@ -556,6 +593,7 @@ public abstract class ContractTest {
     }
   }
 
+  @Order(SHARED)
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -568,7 +606,7 @@ public abstract class ContractTest {
           nothing                     | the body must be an object of whole numbers
           """)
   void aBadKnobIs400AndChangesNothing(String body, String reason) throws Exception {
-    RunningServer server = start();
+    RunningServer server = shared();
     String before = management(server).get("/settings");
     var answer = management(server).call("PATCH", "/settings", body);
     assertThat(answer.statusCode()).isEqualTo(400);
@@ -660,16 +698,35 @@ public abstract class ContractTest {
   /** Starts the model on free ports against the fake downstream, with these settings besides. */
   protected final RunningServer start(String... namesAndValues)
       throws IOException, BadValueException {
+    stopShared();
+    RunningServer server = launch(downstream.url(), namesAndValues);
+    started = server;
+    return server;
+  }
+
+  /**
+   * The server of all tests that neither call the downstream nor count nor change anything;
+   * starting one for each took most of their time. They are {@link #SHARED}.
+   */
+  private RunningServer shared() throws IOException, BadValueException {
+    RunningServer server = common;
+    if (server == null) {
+      server = launch("http://127.0.0.1:9/");
+      common = server;
+    }
+    return server;
+  }
+
+  private RunningServer launch(String downstreamUrl, String... namesAndValues)
+      throws IOException, BadValueException {
     Map<String, String> environment = new HashMap<>();
     environment.put("LAB_HTTP_PORT", "0");
     environment.put("LAB_MANAGEMENT_PORT", "0");
-    environment.put("LAB_DOWNSTREAM_URL", downstream.url());
+    environment.put("LAB_DOWNSTREAM_URL", downstreamUrl);
     for (int i = 0; i < namesAndValues.length; i += 2) {
       environment.put(namesAndValues[i], namesAndValues[i + 1]);
     }
-    RunningServer server = launcher().start(environment);
-    started = server;
-    return server;
+    return launcher().start(environment);
   }
 
   /** As {@link #start}, with time for calls that the downstream holds. */

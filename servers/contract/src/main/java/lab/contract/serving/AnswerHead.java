@@ -1,13 +1,19 @@
-package lab.eventloop;
+package lab.contract.serving;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import lab.contract.Answer;
 import lab.contract.ModelContext;
 
-/** Makes the heads of answers; those of the usual ones once per length. One thread only. */
-final class AnswerHead {
+/** Makes the heads of answers; those of the usual ones once per length. Any thread. */
+public final class AnswerHead {
+  /** What a client is told that asks whether to send its request's body. Never changed. */
+  @SuppressWarnings("MutablePublicArray") // Written to sockets as it is.
+  public static final byte[] CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n".getBytes(US_ASCII);
+
   private static final int MAX_KEPT_LENGTH = 4096;
 
   private static final Map<Integer, String> REASONS =
@@ -25,16 +31,21 @@ final class AnswerHead {
   private final String model;
 
   /** Heads of JSON answers with status 200 on a connection that stays, by length of the body. */
-  private final byte[][] usual = new byte[MAX_KEPT_LENGTH][];
+  private final AtomicReferenceArray<byte[]> usual = new AtomicReferenceArray<>(MAX_KEPT_LENGTH);
 
-  AnswerHead(String model) {
+  /**
+   * @param model the model's name, for the header {@link ModelContext#MODEL_HEADER}
+   */
+  public AnswerHead(String model) {
     this.model = model;
   }
 
   /**
+   * Returns an answer's head with its blank line, not to be changed.
+   *
    * @param connection value of the header Connection; empty for none
    */
-  byte[] of(Answer answer, String connection) {
+  public byte[] of(Answer answer, String connection) {
     int length = answer.body().length;
     boolean isUsual =
         answer.status() == 200
@@ -44,10 +55,10 @@ final class AnswerHead {
     if (!isUsual) {
       return make(answer, connection);
     }
-    byte[] known = usual[length];
+    byte[] known = usual.get(length);
     if (known == null) {
       known = make(answer, connection);
-      usual[length] = known;
+      usual.set(length, known);
     }
     return known;
   }

@@ -1,4 +1,4 @@
-package lab.eventloop;
+package lab.contract.serving;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class RequestHeadTest {
-  private final RequestHead head = new RequestHead();
+  private final RequestHead head = new RequestHead(new KnownTargets());
 
   @Test
   void aRequestLineNamesItsRouteAndParameters() throws Exception {

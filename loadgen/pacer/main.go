@@ -1,0 +1,96 @@
+// pacer puts a load of HTTP requests on a service and tells, second by second, what came of it.
+//
+//	pacer LOAD.json    the load is in this file, or on standard input (-)
+//	pacer --version
+//
+// docs/pacer.md has the words of a load and of what is told.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const version = "1.0.0"
+
+// How pacer ends.
+const (
+	ranToItsEnd = 0
+	wentWrong   = 1
+	wrongWords  = 2
+	// bySignal and its number.
+	bySignal = 128
+)
+
+func main() {
+	os.Exit(pacer(os.Args[1:]))
+}
+
+func pacer(arguments []string) int {
+	if len(arguments) == 1 && arguments[0] == "--version" {
+		fmt.Println("pacer " + version)
+		return ranToItsEnd
+	}
+	if len(arguments) != 1 {
+		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version")
+	}
+	text, err := wordsOf(arguments[0])
+	if err != nil {
+		return says(wrongWords, err)
+	}
+	l, err := readLoad(text)
+	if err != nil {
+		return says(wrongWords, err)
+	}
+	descriptors, err := raiseDescriptors()
+	if err != nil {
+		return says(wentWrong, err)
+	}
+	if most := descriptors - spareDescriptors; *l.words.Connections > most {
+		return says(wrongWords, fmt.Sprintf("connections: at most %d are allowed by the limit of %d open files, not %d", most, descriptors, *l.words.Connections))
+	}
+	parent := os.Getppid()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	// A reader that is gone is an error of writing.
+	signal.Ignore(syscall.SIGPIPE)
+	r, err := newRun(l, descriptors, os.Stdout)
+	if err != nil {
+		return says(wentWrong, err)
+	}
+	status, err := r.do(signals, func() bool { return os.Getppid() != parent })
+	if err != nil {
+		return says(wentWrong, err)
+	}
+	return status
+}
+
+func says(status int, what any) int {
+	fmt.Fprintln(os.Stderr, "pacer:", what)
+	return status
+}
+
+func wordsOf(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// spareDescriptors are for all but connections.
+const spareDescriptors = 256
+
+// raiseDescriptors raises the limit on open files as far as allowed, and says what it is.
+func raiseDescriptors() (int, error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, err
+	}
+	limit.Cur = limit.Max
+	return int(min(limit.Max, 1<<30)), unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+}

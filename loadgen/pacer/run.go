@@ -1,0 +1,205 @@
+// A run of a load: its loops, and the lines that tell what they counted.
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// stopAhead is how long after a signal the run ends, so that every loop learns of it before.
+	stopAhead = 20 * time.Millisecond
+	// stopPatience is how long after a signal the process ends at the latest, whoever does not read its lines.
+	stopPatience = 900 * time.Millisecond
+	// parentEvery is how often it is looked whether the parent is still there.
+	parentEvery = 250 * time.Millisecond
+)
+
+// run is a load that is put on.
+type run struct {
+	load        *load
+	descriptors int
+	out         io.Writer
+	logs        *logs
+	start       time.Time
+	end         atomic.Int64
+	loops       []*loop
+	finished    []chan *tally
+	blank       chan *tally
+	written     error
+}
+
+// total is the last line.
+type total struct {
+	Ended        string         `json:"ended"`
+	Run          float64        `json:"run_s"`
+	Sent         int            `json:"sent"`
+	Due          int            `json:"due"`
+	Ok           int            `json:"ok"`
+	HTTPErrors   int            `json:"http_errors"`
+	SocketErrors map[string]int `json:"socket_errors"`
+	Timeouts     int            `json:"timeouts"`
+	Unfinished   int            `json:"unfinished"`
+	CPU          float64        `json:"cpu_s"`
+}
+
+// loopsFor is how many loops a load gets where it does not say: one for each four processors.
+func loopsFor(l *load) int {
+	if *l.words.Loops > 0 {
+		return *l.words.Loops
+	}
+	return max(1, min(runtime.NumCPU()/4, *l.words.Connections/len(l.hosts)))
+}
+
+// newRun makes everything ready. It resolves names, and sends nothing.
+func newRun(l *load, descriptors int, out io.Writer) (*run, error) {
+	r := &run{load: l, descriptors: descriptors, out: out}
+	for _, h := range l.hosts {
+		if err := h.find(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.logs, err = newLogs(l); err != nil {
+		return nil, err
+	}
+	loops := loopsFor(l)
+	// While one is idle, Go's watcher leaves a loop that sleeps alone.
+	runtime.GOMAXPROCS(loops + 1)
+	r.end.Store(int64(l.run))
+	r.blank = make(chan *tally, 2*loops)
+	// Room for all, so that no loop waits for whoever reads the lines.
+	most := int(l.run/time.Second) + 2
+	clock := func() time.Duration { return time.Since(r.start) }
+	for number := range loops {
+		finished := make(chan *tally, most)
+		o, err := newLoop(l, number, loops, clock, &r.end, finished, r.blank)
+		if err != nil {
+			return nil, err
+		}
+		r.loops = append(r.loops, o)
+		r.finished = append(r.finished, finished)
+	}
+	return r, nil
+}
+
+// do puts the load on, until its end, a signal or the parent's death. It returns the status of the process.
+func (r *run) do(signals <-chan os.Signal, orphaned func() bool) (int, error) {
+	r.start = time.Now()
+	r.begin()
+	told := make(chan *total, 1)
+	for _, o := range r.loops {
+		go o.run()
+	}
+	go func() { told <- r.tell() }()
+	look := time.NewTicker(parentEvery)
+	defer look.Stop()
+	ended, status := "complete", ranToItsEnd
+	var patience <-chan time.Time
+	stop := func(how string, with int) {
+		if patience == nil {
+			ended, status = how, with
+			patience = time.After(stopPatience)
+			r.stop()
+		}
+	}
+	for {
+		select {
+		case t := <-told:
+			if r.written != nil {
+				return wentWrong, r.written
+			}
+			t.Ended = ended
+			t.CPU = cpuSeconds()
+			r.write(t)
+			return status, r.written
+		case s := <-signals:
+			stop("interrupted", bySignal+int(s.(syscall.Signal)))
+		case <-look.C:
+			if orphaned() {
+				stop("orphaned", bySignal+int(syscall.SIGTERM))
+			}
+		case <-patience:
+			return status, nil
+		}
+	}
+}
+
+// stop ends the run in a moment.
+func (r *run) stop() {
+	r.end.Store(int64(min(r.load.run, time.Since(r.start)+stopAhead)))
+	for _, o := range r.loops {
+		o.rouse()
+	}
+}
+
+func (r *run) begin() {
+	r.write(struct {
+		Pacer  string  `json:"pacer"`
+		Format int     `json:"format"`
+		Unix   float64 `json:"unix_s"`
+		Load   words   `json:"load"`
+		Nofile int     `json:"nofile"`
+	}{version, 1, float64(r.start.UnixMicro()) / 1e6, r.load.words, r.descriptors})
+}
+
+// tell writes the line of each second when all loops have ended it, and returns the sum of all.
+func (r *run) tell() *total {
+	sum := newTally(false)
+	for line := range r.finished[0] {
+		for _, finished := range r.finished[1:] {
+			other := <-finished
+			line.merge(other)
+			r.free(other)
+		}
+		r.write(line)
+		if err := r.logs.write(r.start, line); err != nil && r.written == nil {
+			r.written = err
+		}
+		sum.add(line)
+		sum.Length += line.Length
+		sum.Unfinished = line.Unfinished
+		r.free(line)
+		if r.written != nil {
+			r.stop()
+		}
+	}
+	if err := r.logs.close(); err != nil && r.written == nil {
+		r.written = err
+	}
+	return &total{Run: sum.Length, Sent: sum.Sent, Due: sum.Due, Ok: sum.Ok, HTTPErrors: sum.HTTPErrors,
+		SocketErrors: sum.SocketErrors, Timeouts: sum.Timeouts, Unfinished: sum.Unfinished}
+}
+
+func (r *run) free(t *tally) {
+	t.clear()
+	select {
+	case r.blank <- t:
+	default:
+	}
+}
+
+// write writes a line at once.
+func (r *run) write(line any) {
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = r.out.Write(append(text, '\n'))
+	}
+	if err != nil && r.written == nil {
+		r.written = err
+	}
+}
+
+// cpuSeconds is what the process has used.
+func cpuSeconds() float64 {
+	var used unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+}

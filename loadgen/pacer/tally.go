@@ -1,0 +1,188 @@
+// What is counted in one second.
+package main
+
+import (
+	"encoding/json"
+	"math/bits"
+	"strconv"
+	"time"
+)
+
+const (
+	// Three significant digits: a bucket is at most a 1024th wide, and up to 2,047 µs each has its own.
+	subBuckets     = 2048
+	halfSubBuckets = subBuckets / 2
+	// Latencies up to 19 hours; a longer one counts as that.
+	mostUs = 1<<36 - 1
+	// answers have three digits of status.
+	statuses = 1000
+)
+
+// histogram counts times in the buckets of an HdrHistogram of microseconds with 3 significant digits.
+// Their sum and the longest are exact to the nanosecond. Adding allocates nothing.
+type histogram struct {
+	counts [(36 - 11 + 2) * halfSubBuckets]uint32
+	sum    time.Duration
+	max    time.Duration
+	count  int
+}
+
+func (h *histogram) add(t time.Duration) {
+	t = max(0, t)
+	h.counts[bucket(uint64(t/time.Microsecond))]++
+	h.sum += t
+	h.max = max(h.max, t)
+	h.count++
+}
+
+// bucket is where a number of microseconds is counted.
+func bucket(us uint64) int {
+	us = min(us, mostUs)
+	shift := max(0, bits.Len64(us)-11)
+	return shift*halfSubBuckets + int(us>>shift)
+}
+
+// upper is the last number of microseconds that is counted in a bucket.
+func upper(bucket int) int64 {
+	shift := max(0, bucket/halfSubBuckets-1)
+	return (int64(bucket-shift*halfSubBuckets)+1)<<shift - 1
+}
+
+// each tells every bucket that is not empty, the shortest times first.
+func (h *histogram) each(tell func(upperUs int64, count uint32)) {
+	if h.count == 0 {
+		return
+	}
+	for i, count := range h.counts[:bucket(uint64(h.max/time.Microsecond))+1] {
+		if count > 0 {
+			tell(upper(i), count)
+		}
+	}
+}
+
+func (h *histogram) merge(other *histogram) {
+	if other.count == 0 {
+		return
+	}
+	for i, count := range other.counts[:bucket(uint64(other.max/time.Microsecond))+1] {
+		h.counts[i] += count
+	}
+	h.sum += other.sum
+	h.max = max(h.max, other.max)
+	h.count += other.count
+}
+
+// MarshalJSON is {"sum_us", "max_us", "buckets": [[upper_us, count], …]}.
+func (h *histogram) MarshalJSON() ([]byte, error) {
+	text := append(make([]byte, 0, 4096), `{"sum_us":`...)
+	text = strconv.AppendInt(text, h.sum.Microseconds(), 10)
+	text = append(text, `,"max_us":`...)
+	text = strconv.AppendInt(text, h.max.Microseconds(), 10)
+	text = append(text, `,"buckets":[`...)
+	before := len(text)
+	h.each(func(upperUs int64, count uint32) {
+		if len(text) > before {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(append(text, '['), upperUs, 10)
+		text = strconv.AppendInt(append(text, ','), int64(count), 10)
+		text = append(text, ']')
+	})
+	return append(text, "]}"...), nil
+}
+
+// codes are numbers of answers by status.
+type codes [statuses]int
+
+// MarshalJSON leaves out what did not come.
+func (c *codes) MarshalJSON() ([]byte, error) {
+	some := map[int]int{}
+	for status, count := range c {
+		if count > 0 {
+			some[status] = count
+		}
+	}
+	return json.Marshal(some)
+}
+
+// tally is what was counted in a second. Its fields are those of a line of standard output.
+type tally struct {
+	Second        int            `json:"second"`
+	Length        float64        `json:"length_s"`
+	Due           int            `json:"due"`
+	Sent          int            `json:"sent"`
+	Ok            int            `json:"ok"`
+	HTTPErrors    int            `json:"http_errors"`
+	Statuses      codes          `json:"statuses"`
+	SocketErrors  map[string]int `json:"socket_errors"`
+	Timeouts      int            `json:"timeouts"`
+	ConnectFailed map[string]int `json:"connect_failed"`
+	// Levels at its end.
+	Unfinished  int `json:"unfinished"`
+	Waiting     int `json:"waiting"`
+	Connections int `json:"connections"`
+
+	Raw       histogram  `json:"raw"`
+	Corrected *histogram `json:"corrected"`
+	Late      histogram  `json:"late"`
+}
+
+func newTally(open bool) *tally {
+	t := &tally{SocketErrors: map[string]int{}, ConnectFailed: map[string]int{}}
+	if open {
+		t.Corrected = &histogram{}
+	}
+	return t
+}
+
+// clear makes it as new.
+func (t *tally) clear() {
+	corrected, socketErrors, connectFailed := t.Corrected, t.SocketErrors, t.ConnectFailed
+	clear(socketErrors)
+	clear(connectFailed)
+	*t = tally{Corrected: corrected, SocketErrors: socketErrors, ConnectFailed: connectFailed}
+	if corrected != nil {
+		*corrected = histogram{}
+	}
+}
+
+// answered counts an answer.
+func (t *tally) answered(status int) {
+	t.Statuses[status]++
+	if status < 400 {
+		t.Ok++
+	} else {
+		t.HTTPErrors++
+	}
+}
+
+// merge adds what another loop counted in the same second.
+func (t *tally) merge(other *tally) {
+	t.add(other)
+	t.Raw.merge(&other.Raw)
+	t.Late.merge(&other.Late)
+	if t.Corrected != nil {
+		t.Corrected.merge(other.Corrected)
+	}
+	for status, count := range other.Statuses {
+		t.Statuses[status] += count
+	}
+	t.Unfinished += other.Unfinished
+	t.Waiting += other.Waiting
+	t.Connections += other.Connections
+}
+
+// add adds the counts of a total.
+func (t *tally) add(other *tally) {
+	t.Due += other.Due
+	t.Sent += other.Sent
+	t.Ok += other.Ok
+	t.HTTPErrors += other.HTTPErrors
+	t.Timeouts += other.Timeouts
+	for cause, count := range other.SocketErrors {
+		t.SocketErrors[cause] += count
+	}
+	for cause, count := range other.ConnectFailed {
+		t.ConnectFailed[cause] += count
+	}
+}

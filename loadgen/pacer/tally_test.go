@@ -1,0 +1,46 @@
+// Tests of what is counted in a second.
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The buckets are those of HdrHistogram's own library.
+func TestBucketsAreHdrHistograms(t *testing.T) {
+	own := hdrhistogram.New(1, mostUs, 3)
+	for _, us := range []int64{0, 1, 2, 999, 1023, 1024, 2047, 2048, 2049, 4095, 4096, 200_000, 200_127, 1 << 20, 1<<20 - 1, 3_000_000, 1<<31 + 12345, mostUs - 1, mostUs} {
+		own.Reset()
+		if err := own.RecordValue(us); err != nil {
+			t.Fatal(err)
+		}
+		if upper(bucket(uint64(us))) != own.Max() {
+			t.Errorf("%d: %d, not %d", us, upper(bucket(uint64(us))), own.Max())
+		}
+	}
+	if last := bucket(mostUs); last != len(histogram{}.counts)-1 || bucket(1<<60) != last {
+		t.Error(last, len(histogram{}.counts))
+	}
+}
+
+func TestAHistogramTellsWhatItCounted(t *testing.T) {
+	var h, other histogram
+	h.add(1500 * time.Nanosecond)
+	h.add(-time.Second)
+	other.add(3 * time.Millisecond)
+	other.add(3*time.Millisecond + 900*time.Nanosecond)
+	h.merge(&other)
+	text, err := h.MarshalJSON()
+	if want := `{"sum_us":6002,"max_us":3000,"buckets":[[0,1],[1,1],[3001,2]]}`; err != nil || string(text) != want {
+		t.Errorf("%s, not %s", text, want)
+	}
+	empty, _ := (&histogram{}).MarshalJSON()
+	if string(empty) != `{"sum_us":0,"max_us":0,"buckets":[]}` {
+		t.Errorf("%s", empty)
+	}
+	if some := testing.AllocsPerRun(100, func() { h.add(time.Second) }); some != 0 {
+		t.Error(some, "allocations")
+	}
+}

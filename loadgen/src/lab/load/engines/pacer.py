@@ -1,0 +1,409 @@
+"""pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
+
+It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
+which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog` and
+`late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
+
+* Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
+  timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
+  the end. Requests that were due and still waited for a connection then are a note.
+* An answer, an error and a timeout belong to the second in which they happened, so the window is
+  exact.
+* `late` is how long the generator took to send a request that was due on a connection that was
+  free: its own lateness, a histogram of all requests.
+* A connection that could not be opened is no request. It is a note.
+
+What does not add up is damaged: a line, a histogram and the totals at the end are compared.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lab import model
+from lab.errors import RawDataError
+from lab.load.engines.base import (
+    DEFAULT_WARMUP_S,
+    REQUEST_TIMEOUT_S,
+    Schedule,
+    first_line,
+    last_line,
+)
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.second import Second
+from lab.model import Counts, Curves, Mode, Reading, TrialPlan
+from lab.store.records import UNREADABLE, json_text, sync, write_packed_lines, writing
+
+LOAD = "load.json"
+OUTPUT = "pacer.jsonl"
+PACKED = "pacer.jsonl.gz"
+FORMAT = 1
+# Connections open evenly in half of the warm-up, or at this pace where that is sooner done: a proxy
+# that sets 4,000 up at once makes some of them wait for seconds.
+CONNECT_PER_S = 2000
+LEAST_OPENING_S = 1.0
+# One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
+CPUS_PER_LOOP = 4
+# Of each request at most three buckets of about so many characters, before they are condensed.
+BUCKET_BYTES = 14
+
+
+class Pacer:
+    """The engine of loadgen/pacer, as the command `pacer`."""
+
+    name = "pacer"
+    modes: frozenset[Mode] = frozenset(("open", "closed"))
+
+    def version(self) -> str | None:
+        """Its version line."""
+        return first_line(("pacer", "--version"), "pacer ")
+
+    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
+        """One run, warm-up and window. It tells its figures while it runs."""
+        warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
+        return Schedule(
+            warm_up=None,
+            warm_up_s=0,
+            argv=("pacer", str(raw / LOAD)),
+            output=OUTPUT,
+            run_s=warm_up_s + plan.duration_s,
+            window_offset_s=warm_up_s,
+            window_s=plan.duration_s,
+            files={LOAD: json_text(load_of(plan, warm_up_s, raw))},
+            streams=True,
+        )
+
+    def answer_bytes(self, plan: TrialPlan) -> int:  # noqa: ARG002
+        """A bucket of its own in each histogram, at worst."""
+        return 3 * BUCKET_BYTES
+
+    def condense(self, plan: TrialPlan, raw: Path) -> None:  # noqa: ARG002
+        """The lines as they are, gzipped; the plain file is deleted when that was read back."""
+        plain = raw / OUTPUT
+        if not plain.exists():
+            return
+        lines = _lines(plain)
+        told = _told(plain, lines)
+        values = [msgspec.json.decode(line) for line in lines]
+        write_packed_lines(raw / PACKED, values)
+        if _told(raw / PACKED, _lines(raw / PACKED)) != told:
+            raise RawDataError(raw / PACKED, None, "does not read back as it was written")
+        with writing(plain):
+            plain.unlink()
+            sync(raw)
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        """The figures of the window, and the counts of the run."""
+        told = _whole(plan, raw)
+        schedule = self.schedule(plan, raw)
+        window = _window(schedule, told)
+        uncorrected = Histogram.sum_of(line.raw.histogram for line in window)
+        corrected = Histogram.sum_of(line.corrected.histogram for line in window if line.corrected)
+        late = Histogram.sum_of(line.late.histogram for line in window)
+        is_open = plan.mode == "open"
+        return Reading(
+            window_s=schedule.window_s,
+            samples=uncorrected.count,
+            achieved_rps=uncorrected.count / schedule.window_s,
+            corrected=corrected.latency() if is_open else None,
+            raw=uncorrected.latency(),
+            counts=_counts(told),
+            window_ok=sum(line.ok for line in window),
+            window_http_errors=sum(line.http_errors for line in window),
+            lag_ms=late.sum_us / late.count / 1000 if late.count else None,
+            late=late.latency(),
+            due=sum(line.due for line in window) if is_open else None,
+            threads=loops_for(plan) + plan.url.startswith("https:"),
+            pause_s=chance_s(plan, uncorrected),
+            seconds=tuple(_each_second(window, plan.mode)),
+            notes=tuple(_notes(told, window)),
+        )
+
+    def curves(self, plan: TrialPlan, raw: Path) -> Curves:
+        """Of the answers of the window."""
+        window = _window(self.schedule(plan, raw), _whole(plan, raw))
+        corrected = [line.corrected.histogram for line in window if line.corrected]
+        return Curves(
+            corrected=Histogram.sum_of(corrected).curve() if plan.mode == "open" else None,
+            raw=Histogram.sum_of(line.raw.histogram for line in window).curve(),
+        )
+
+    def seconds(self, plan: TrialPlan, raw: Path) -> tuple[Second, ...]:
+        """Every second of the run, warm-up included. Raises RawDataError."""
+        return tuple(
+            Second(
+                second=line.second,
+                statuses=Counter({int(status): n for status, n in line.statuses.items()}),
+                raw=line.raw.histogram,
+                corrected=line.corrected.histogram if line.corrected else Histogram(),
+                lag_us=line.late.sum_us,
+                lost=sum(line.socket_errors.values()) + line.timeouts,
+            )
+            for line in _whole(plan, raw).seconds
+        )
+
+
+def loops_for(plan: TrialPlan) -> int:
+    """In how many event loops it runs, each a thread. What speaks TLS runs beside them."""
+    return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
+
+
+def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
+    """What pacer is told, by its keys (loadgen/pacer/load.go)."""
+    opening_s = min(warm_up_s / 2, max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S))
+    load: dict[str, Any] = {
+        "connections": plan.concurrency,
+        "loops": loops_for(plan),
+        "warmup_s": warm_up_s,
+        "window_s": plan.duration_s,
+        "arrivals": plan.arrivals if plan.mode == "open" else "closed",
+        # Without a warm-up, all at once: a crowd.
+        "connect_per_s": math.ceil(plan.concurrency / opening_s) if opening_s else 0,
+        "timeout_s": REQUEST_TIMEOUT_S,
+        # The same arrivals for all servers of a launch.
+        "seed": 1 + plan.launch,
+        "requests": [{"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}],
+        # Nothing secret is sent.
+        "insecure": True,
+        "hlog": str(raw),
+    }
+    return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
+
+
+def chance_s(plan: TrialPlan, raw: Histogram) -> float:
+    """By how many seconds of the rate the answers of a window may differ from the requests that
+    were due in it, by chance: 0 unless arrivals are Poisson.
+
+    Then so many are in flight at each edge of the window as chance wants: λR on average, with a
+    standard deviation of √(λR) where nothing queues (the number in an M/G/∞ system is Poisson:
+    W. Feller, An Introduction to Probability Theory, vol. 1, 1968, XVII.7). Three deviations of the
+    difference of two edges are allowed.
+    """
+    rate = plan.offered_rps
+    if rate is None or plan.arrivals != "poisson" or not raw.count:
+        return 0.0
+    in_flight = rate * raw.sum_us / raw.count / 1e6
+    return 3 * math.sqrt(2 * in_flight) / rate
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A histogram as pacer writes it."""
+
+    sum_us: int
+    max_us: int
+    buckets: tuple[tuple[int, int], ...]
+
+    @property
+    def histogram(self) -> Histogram:
+        return Histogram(Counter(dict(self.buckets)), self.sum_us, self.max_us)
+
+    @property
+    def count(self) -> int:
+        return sum(count for _, count in self.buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    pacer: str
+    format: int
+    unix_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A second of the run."""
+
+    second: int
+    length_s: float
+    due: int
+    sent: int
+    ok: int
+    http_errors: int
+    statuses: Mapping[str, int]
+    socket_errors: Mapping[str, int]
+    timeouts: int
+    connect_failed: Mapping[str, int]
+    unfinished: int
+    waiting: int
+    connections: int
+    raw: _Packed
+    late: _Packed
+    corrected: _Packed | None
+
+    @property
+    def wrong(self) -> str | None:
+        """What does not add up in it."""
+        answers, statuses = self.ok + self.http_errors, sum(self.statuses.values())
+        held = (self.raw, self.corrected) if self.corrected else (self.raw,)
+        if statuses != answers or any(one.count != answers for one in held):
+            return f"its statuses and latencies are not those of {answers} answers"
+        if self.late.count != self.sent:
+            return f"it tells the lateness of {self.late.count} of {self.sent} requests"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The last line."""
+
+    ended: str
+    run_s: float
+    sent: int
+    due: int
+    ok: int
+    http_errors: int
+    socket_errors: Mapping[str, int]
+    timeouts: int
+    unfinished: int
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """All that a run told."""
+
+    seconds: tuple[_Line, ...]
+    end: _End
+
+
+_HEAD, _LINE, _END = (
+    msgspec.json.Decoder(_Head),
+    msgspec.json.Decoder(_Line),
+    msgspec.json.Decoder(_End),
+)
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The lines of the plain or of the condensed file. Raises RawDataError."""
+    try:
+        content = path.read_bytes()
+        return (gzip.decompress(content) if path.name == PACKED else content).splitlines()
+    except UNREADABLE as failure:
+        said = getattr(failure, "strerror", None) or failure
+        raise RawDataError(path, None, f"cannot be read: {said}") from None
+
+
+def _told(path: Path, lines: Sequence[bytes]) -> _Told:
+    """The lines as they are meant. Raises RawDataError unless they are complete and add up."""
+    seconds: list[_Line] = []
+    end: _End | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            if number == 1:
+                head = _HEAD.decode(line)
+                if head.format != FORMAT:
+                    raise RawDataError(path, 1, f"format {head.format} is not one of this lab's")
+            elif end is not None:
+                raise RawDataError(path, number, "goes on after its last line")
+            elif line.startswith(b'{"ended"'):
+                end = _END.decode(line)
+            else:
+                seconds.append(_LINE.decode(line))
+                wrong = seconds[-1].wrong
+                if seconds[-1].second != len(seconds) - 1:
+                    wrong = f"tells of second {seconds[-1].second} after {len(seconds) - 1} seconds"
+                if wrong is not None:
+                    raise RawDataError(path, number, wrong)
+        except msgspec.DecodeError as failure:
+            said = line.decode(errors="replace")[:200]
+            raise RawDataError(path, number, f"is no line of pacer: {failure}: {said}") from None
+    if end is None:
+        problem = "ends before its last line (was pacer killed, or the disk full?)"
+        raise RawDataError(path, len(lines) or None, problem)
+    _check_totals(path, seconds, end)
+    return _Told(tuple(seconds), end)
+
+
+def _check_totals(path: Path, seconds: Sequence[_Line], end: _End) -> None:
+    """Raises RawDataError unless the last line is the sum of the seconds, and the requests are
+    accounted for."""
+    for name in ("sent", "due", "ok", "http_errors", "timeouts"):
+        total, said = sum(getattr(line, name) for line in seconds), getattr(end, name)
+        if total != said:
+            raise RawDataError(path, None, f"{total} {name} in its seconds, {said} at its end")
+    lost = _summed(line.socket_errors for line in seconds)
+    if lost != Counter(end.socket_errors):
+        problem = f"{lost.total()} socket errors in its seconds, others at its end"
+        raise RawDataError(path, None, problem)
+    closed = not seconds or seconds[0].corrected is None
+    begun = end.sent if closed else end.due
+    over = end.ok + end.http_errors + lost.total() + end.timeouts + end.unfinished
+    if begun != over:
+        raise RawDataError(path, None, f"{begun} requests began, and {over} are accounted for")
+
+
+def _whole(plan: TrialPlan, raw: Path) -> _Told:
+    """What a run told that came to its planned end. Raises RawDataError."""
+    path = raw / PACKED
+    if not path.exists():
+        words = last_line(raw / OUTPUT, "and said nothing")
+        raise RawDataError(path, None, f"pacer wrote no result: {words}")
+    told = _told(path, _lines(path))
+    planned_s = Pacer().schedule(plan, raw).run_s
+    if told.end.ended != "complete" or len(told.seconds) < planned_s:
+        problem = f"{told.end.ended} after {told.end.run_s:.1f} of {planned_s:.0f} s"
+        raise RawDataError(path, None, f"the load did not run to its end: {problem}")
+    if plan.mode == "open" and any(line.corrected is None for line in told.seconds):
+        raise RawDataError(path, None, "has no corrected latencies, and the load was open")
+    return told
+
+
+def _window(schedule: Schedule, told: _Told) -> Sequence[_Line]:
+    first = round(schedule.window_offset_s)
+    return told.seconds[first : first + round(schedule.window_s)]
+
+
+def _counts(told: _Told) -> Counts:
+    """Of the whole run. Of the unfinished requests those count that were sent."""
+    end = told.end
+    waiting = told.seconds[-1].waiting if told.seconds else 0
+    return Counts(
+        sent=end.sent,
+        ok=end.ok,
+        http_errors=end.http_errors,
+        socket_errors=sum(end.socket_errors.values()),
+        timeouts=end.timeouts,
+        unfinished=end.unfinished - waiting,
+        accounted_s=end.run_s,
+    )
+
+
+def _each_second(window: Sequence[_Line], mode: Mode) -> Iterator[model.Second]:
+    for line in window:
+        times = line.corrected if mode == "open" and line.corrected else line.raw
+        mean_ms = times.sum_us / times.count / 1000 if times.count else None
+        yield model.Second(line.raw.count, line.ok, mean_ms)
+
+
+def _notes(told: _Told, window: Sequence[_Line]) -> Iterator[str]:
+    """Errors by cause, and requests that were never sent."""
+    parts = (
+        (_summed(line.socket_errors for line in told.seconds), "socket errors"),
+        (_summed(line.connect_failed for line in told.seconds), "attempts to connect failed"),
+    )
+    of_window = (
+        _summed(line.socket_errors for line in window),
+        _summed(line.connect_failed for line in window),
+    )
+    for (causes, what), inside in zip(parts, of_window, strict=True):
+        for cause, count in sorted(causes.items()):
+            yield f"pacer: {what}: {count} × {cause}, {inside[cause]} of them in the window"
+    waiting = told.seconds[-1].waiting if told.seconds else 0
+    if waiting:
+        yield f"pacer: {waiting} requests were due and not yet sent when the load ended"
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    whole: Counter[str] = Counter()
+    for one in counts:
+        whole.update(one)
+    return whole

@@ -1,0 +1,244 @@
+"""The load's lines, from the driver's hands to what Prometheus scrapes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lab.live.agent.load import HOLD_S, LoadLines
+from lab.live.agent.metrics import BUCKETS_S, KEPT_S, ClientMetrics
+from lab.live.agent.trial import Trial
+
+TRIAL = Trial(
+    run="20260101T120000Z-bench",
+    trial="01-netty-open-c100",
+    server="netty",
+    route="/downstream",
+    engine="pacer",
+    mode="open",
+    concurrency=100,
+    offered_rps=400.0,
+    phase="warmup",
+    url="http://netty:8080/downstream",
+    probe_rps=0.0,
+)
+CLOSED = replace(TRIAL, trial="02-netty-closed-c100", mode="closed", offered_rps=None)
+WARMUP_S = 3
+NONE = {"sum_us": 0, "max_us": 0, "buckets": []}
+
+
+def line(second: int, length_s: float = 1.0, **figures: Any) -> bytes:
+    """As pacer writes it (loadgen/pacer/README.md)."""
+    whole = {
+        "second": second,
+        "length_s": length_s,
+        "due": 400,
+        "sent": 400,
+        "ok": 400,
+        "http_errors": 0,
+        "statuses": {"200": 400},
+        "socket_errors": {},
+        "timeouts": 0,
+        "connect_failed": {},
+        "unfinished": 80,
+        "waiting": 0,
+        "connections": 100,
+        "raw": {"sum_us": 80_000_000, "max_us": 200_100, "buckets": [[200_191, 400]]},
+        "corrected": {"sum_us": 88_000_000, "max_us": 260_000, "buckets": [[260_095, 400]]},
+        "late": NONE,
+    }
+    return json.dumps(whole | figures).encode()
+
+
+def header(warmup_s: float = WARMUP_S) -> bytes:
+    load = {"connections": 100, "warmup_s": warmup_s, "window_s": 10, "arrivals": "constant"}
+    return json.dumps({"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": load}).encode()
+
+
+END = b'{"ended": "complete", "run_s": 13.0, "unfinished": 80}'
+
+
+class Scene:
+    """An agent's half of the stream on a clock that stands still until it is moved."""
+
+    def __init__(self, clock: Any) -> None:
+        self.clock = clock
+        self.current: Trial | None = TRIAL
+        self.lines = LoadLines(clock)
+        self.registry = CollectorRegistry()
+        self.registry.register(ClientMetrics(clock, lambda: self.current, self.lines.due))
+
+    def told(self, *lines: bytes, trial: Trial = TRIAL) -> None:
+        self.lines.take(trial, b"\n".join(lines))
+
+    def run(self, seconds: int, trial: Trial = TRIAL, warmup_s: float = WARMUP_S) -> None:
+        """A whole load, each second told as it ends, and counted."""
+        self.told(header(warmup_s), trial=trial)
+        for second in range(seconds):
+            self.clock.now += 1
+            self.told(line(second), trial=trial)
+        self.told(END, trial=trial)
+        self.clock.now += HOLD_S
+
+    def value(self, name: str, trial: Trial = TRIAL, **labels: str) -> float | None:
+        where = {"server": "netty", "route": "/downstream", "mode": trial.mode, "source": "load"}
+        return self.registry.get_sample_value(f"lab_client_{name}", where | labels)
+
+    def ok(self, phase: str = "measure", trial: Trial = TRIAL) -> float | None:
+        return self.value("requests_total", trial, outcome="ok", phase=phase)
+
+
+@pytest.fixture
+def scene(clock: Any) -> Scene:
+    return Scene(clock)
+
+
+def test_every_figure_of_a_second_is_told_by_phase(scene: Scene) -> None:
+    scene.told(header(1))
+    scene.clock.now += 1
+    scene.told(line(0, ok=7))
+    scene.clock.now += 1
+    errors = {"socket_errors": {"reset": 2, "closed": 1}, "connect_failed": {"refused": 9}}
+    levels = {"unfinished": 130, "waiting": 50, "connections": 80}
+    scene.told(line(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels))
+    scene.clock.now += HOLD_S
+    ended = {
+        outcome: scene.value("requests_total", outcome=outcome, phase="measure")
+        for outcome in ("ok", "http_error", "timeout", "error")
+    }
+    assert ended == {"ok": 390, "http_error": 10, "timeout": 4, "error": 3}
+    assert scene.ok("warmup") == 7
+    assert scene.value("requests_offered_total", phase="measure") == 500
+    assert scene.value("connect_failures_total", phase="measure") == 9
+    # 50 of the 130 wait for a connection: they are not sent.
+    assert scene.value("requests_in_flight") == 80
+    assert scene.value("requests_waiting") == 50
+    assert scene.value("connections_open") == 80
+
+
+def test_latencies_are_added_in_bulk_by_bucket_with_their_exact_sum(scene: Scene) -> None:
+    buckets = [[999, 1], [1000, 2], [1001, 4], [204_927, 8], [60_000_000, 16], [61_000_000, 32]]
+    scene.told(header(0), line(0, raw={"sum_us": 123_456, "max_us": 1, "buckets": buckets}))
+    scene.clock.now += HOLD_S
+    at = {"phase": "measure", "since": "sent"}
+
+    def up_to(le: str) -> float | None:
+        return scene.value("request_seconds_bucket", le=le, **at)
+
+    # A latency on the bound is within it.
+    assert (up_to("0.001"), up_to("0.00115")) == (3, 7)
+    assert (up_to("0.2"), up_to("0.205")) == (7, 15)
+    assert (up_to("53.0"), up_to("60.0"), up_to("+Inf")) == (None, 31, 63)
+    assert scene.value("request_seconds_count", **at) == 63
+    assert scene.value("request_seconds_sum", **at) == pytest.approx(0.123456)
+    assert scene.value("request_seconds_sum", phase="measure", since="due") == 88.0
+
+
+def test_a_closed_load_has_no_time_at_which_a_request_was_due(scene: Scene) -> None:
+    scene.told(header(0), line(0, corrected=None), trial=CLOSED)
+    scene.clock.now += HOLD_S
+    assert scene.value("request_seconds_count", CLOSED, phase="measure", since="sent") == 400
+    assert scene.value("request_seconds_count", CLOSED, phase="measure", since="due") is None
+    assert scene.value("requests_offered_total", CLOSED, phase="measure") is None
+    assert scene.ok(trial=CLOSED) == 400
+
+
+def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene) -> None:
+    # The driver looks every 0.2 s, so the lines are late by 0 to 0.2 s, each differently. Scrapes
+    # fall into just that time.
+    start = scene.clock.now
+    scene.told(header(0))
+    events: list[tuple[float, bytes | None]] = [
+        (second + 1 + late, line(second))
+        for second, late in enumerate((0.05, 0.2, 0.01, 0.19, 0.0, 0.15, 0.03, 0.2))
+    ]
+    events += [(second + 1.1 + HOLD_S, None) for second in range(8)]
+    events += [(second + 1.1, None) for second in range(8)]
+    seen: dict[bool, list[float]] = {True: [], False: []}
+    for at, told in sorted(events, key=lambda event: event[0]):
+        scene.clock.now = start + at
+        if told is not None:
+            scene.told(told)
+        else:
+            seen[at % 1 < 0.5].append(scene.ok() or 0.0)
+    for each in seen.values():
+        # The clock is set by the promptest line, the third; the scrapes before it may differ.
+        assert [after - before for before, after in pairwise(each[3:])] == [400] * 4
+
+
+def test_series_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
+    scene.told(header())
+    seen = []
+    for second in range(WARMUP_S + 1):
+        scene.clock.now += 1
+        scene.told(line(second))
+        scene.clock.now += HOLD_S
+        seen.append((scene.ok("warmup"), scene.ok()))
+        scene.clock.now -= HOLD_S
+    assert seen == [(400, None), (800, 0), (1200, 0), (1200, 400)]
+
+
+def test_everything_exists_at_zero_from_the_start_of_the_load_on(scene: Scene) -> None:
+    scene.told(header())
+    assert scene.ok("warmup") == 0
+    assert scene.value("request_seconds_count", phase="warmup", since="due") == 0
+    assert scene.value("requests_offered_total", phase="warmup") == 0
+
+
+def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: Scene) -> None:
+    scene.run(WARMUP_S + 2)
+    assert scene.ok() == 800
+    assert scene.value("requests_in_flight") == 0
+    assert scene.value("connections_open") == 0
+    scene.current = None
+    scene.clock.now += KEPT_S
+    assert scene.ok() == 800
+    scene.clock.now += 0.1
+    assert scene.ok() is None
+    assert scene.value("requests_in_flight") is None
+
+
+def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scene: Scene) -> None:
+    scene.told(header(1))
+    sizes = []
+    for second in range(20):
+        scene.clock.now += 1
+        scene.told(line(second))
+        sizes.append(sum(len(family.samples) for family in scene.registry.collect()))
+    # Two histograms, four outcomes, two other counters; three levels.
+    each = 2 * (len(BUCKETS_S) + 3) + 6
+    assert (max(sizes), sizes[-1]) == (2 * each + 3, each + 3)
+
+
+def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
+    scene.run(WARMUP_S + 1)
+    again = replace(TRIAL, trial="03-netty-open-c100")
+    scene.told(header(), trial=again)
+    assert (scene.ok(), scene.ok("warmup")) == (None, 0)
+
+
+def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:
+    scene.told(header(0))
+    scene.clock.now += 1
+    scene.told(line(0))
+    scene.clock.now += 5
+    scene.told(*(line(second) for second in range(1, 6)))
+    # The last of them counts in half a second.
+    assert scene.ok() == 2000
+    scene.clock.now += HOLD_S
+    assert scene.ok() == 2400
+
+
+def test_a_last_second_that_is_shorter_counts_when_it_is_over(scene: Scene) -> None:
+    scene.told(header(0))
+    scene.clock.now += 1
+    scene.told(line(0))
+    scene.clock.now += 0.3
+    scene.told(line(1, length_s=0.3, ok=120), END)
+    scene.clock.now += HOLD_S
+    assert scene.ok() == 520

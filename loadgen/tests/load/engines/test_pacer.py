@@ -1,0 +1,306 @@
+"""pacer: exact figures of every second, from its lines."""
+
+import dataclasses
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.errors import RawDataError
+from lab.load.engines import every_second
+from lab.load.engines.pacer import LOAD, OUTPUT, PACKED, Pacer, chance_s, load_of
+from lab.model import Reading, TrialPlan, error_share
+from support.pacer import packed, second, text, write
+
+Plan = Callable[..., TrialPlan]
+Seconds = list[dict[str, Any]]
+
+
+def read_back(raw: Path, plan: TrialPlan, seconds: Seconds, **changes: Any) -> Reading:
+    write(raw, seconds, **changes)
+    Pacer().condense(plan, raw)
+    return Pacer().read(plan, raw)
+
+
+@pytest.fixture
+def opened(plan: Plan) -> TrialPlan:
+    return plan(10, 10, duration_s=2, warmup_s=2, engine="pacer")
+
+
+def even(count: int = 4) -> Seconds:
+    """10 requests a second, each of 100 ms and 5 ms late."""
+    return [second(at, [100.0] * 10, [105.0] * 10, [5.0] * 10) for at in range(count)]
+
+
+def test_the_window_leaves_the_warm_up_out_and_the_counts_do_not(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    cold = [second(at, [900.0] * 10, [990.0] * 10) for at in (0, 1)]
+    reading = read_back(tmp_path, opened, cold + even()[2:])
+    assert (reading.samples, reading.achieved_rps, reading.window_s) == (20, 10, 2)
+    assert reading.raw.max_ms == pytest.approx(100)
+    assert reading.corrected.max_ms == pytest.approx(105)
+    assert (reading.window_ok, reading.window_http_errors, reading.due) == (20, 0, 20)
+    assert (reading.counts.ok, reading.counts.accounted_s) == (40, 4.0)
+
+
+def test_its_own_lateness_is_told_of_every_request_of_the_window(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    late = second(3, [100.0] * 10, [100.0] * 10, [1.0] * 9 + [31.0])
+    reading = read_back(tmp_path, opened, [*even(2), second(2, [100.0] * 10, [100.0] * 10), late])
+    assert reading.lag_ms == pytest.approx(40 / 20)
+    assert reading.late.p50_ms == 0
+    assert reading.late.max_ms == pytest.approx(31)
+
+
+def test_every_request_is_accounted_for(opened: TrialPlan, tmp_path: Path) -> None:
+    # Of 13 due: 9 answered, 1 reset, 1 timed out, 1 in flight, 1 that waits for a connection.
+    last = second(
+        3,
+        [100.0] * 9,
+        [100.0] * 9,
+        [0.0] * 12,
+        {"200": 7, "503": 2},
+        due=13,
+        socket_errors={"reset": 1},
+        timeouts=1,
+        unfinished=2,
+        waiting=1,
+        connect_failed={"refused": 3},
+    )
+    reading = read_back(tmp_path, opened, [*even(3), last])
+    counts = reading.counts
+    assert (counts.sent, counts.ok, counts.http_errors) == (42, 37, 2)
+    assert (counts.socket_errors, counts.timeouts, counts.unfinished) == (1, 1, 1)
+    assert (reading.window_ok, reading.window_http_errors, reading.due) == (17, 2, 23)
+    assert reading.notes == (
+        "pacer: socket errors: 1 × reset, 1 of them in the window",
+        "pacer: attempts to connect failed: 3 × refused, 3 of them in the window",
+        "pacer: 1 requests were due and not yet sent when the load ended",
+    )
+    assert error_share(reading, 10) == pytest.approx((2 + 2 / 4 * 2) / (17 + 2 + 2 / 4 * 2))
+
+
+def test_every_second_is_told_with_those_without_an_answer(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    silent = second(2, [], [], [0.0] * 10, unfinished=10)
+    after = second(3, [50.0] * 20, [150.0] * 20, [0.0] * 10, {"200": 15, "500": 5}, timeouts=0)
+    reading = read_back(tmp_path, opened, [*even(2), silent, after])
+    assert [(one.answers, one.good, one.mean_ms) for one in reading.seconds] == [
+        (0, 0, None),
+        (20, 15, pytest.approx(150)),
+    ]
+    told = every_second(opened, tmp_path)
+    assert [(one.second, one.answers, one.good) for one in told] == [
+        (0, 10, 10), (1, 10, 10), (2, 0, 0), (3, 20, 15),
+    ]  # fmt: skip
+    assert told[0].lag_us == 50_000
+
+
+def test_a_second_tells_the_requests_that_it_lost(opened: TrialPlan, tmp_path: Path) -> None:
+    lost = second(3, [100.0] * 7, [100.0] * 7, [0.0] * 10, timeouts=2, socket_errors={"closed": 1})
+    read_back(tmp_path, opened, [*even(3), lost])
+    assert [one.lost for one in every_second(opened, tmp_path)] == [0, 0, 0, 3]
+
+
+def test_a_closed_load_has_no_corrected_latency(plan: Plan, tmp_path: Path) -> None:
+    closed = plan(10, None, duration_s=3, warmup_s=1, engine="pacer")
+    seconds = [second(at, [100.0 + n for n in range(100)]) for at in range(4)]
+    reading = read_back(tmp_path, closed, seconds)
+    assert (reading.corrected, reading.due) == (None, None)
+    assert reading.counts.sent == 400
+    assert reading.seconds[0].mean_ms == pytest.approx(149.5)
+    curves = Pacer().curves(closed, tmp_path)
+    assert curves.corrected is None
+    assert curves.raw.count == 300
+
+
+def test_curves_are_those_of_the_window(opened: TrialPlan, tmp_path: Path) -> None:
+    many = [second(at, [100.0] * 50, [300.0] * 50) for at in range(4)]
+    read_back(tmp_path, opened, many)
+    curves = Pacer().curves(opened, tmp_path)
+    assert curves.corrected.count == curves.raw.count == 100
+    assert {round(ms) for _, ms in curves.corrected.points} == {300}
+
+
+def test_condensed_it_is_the_same_and_the_plain_file_is_gone(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    write(tmp_path, even())
+    plain = (tmp_path / OUTPUT).read_text()
+    Pacer().condense(opened, tmp_path)
+    assert not (tmp_path / OUTPUT).exists()
+    assert gzip.decompress((tmp_path / PACKED).read_bytes()).decode() == plain
+    Pacer().condense(opened, tmp_path)
+    assert Pacer().read(opened, tmp_path).samples == 20
+
+
+def cut(lines: list[str]) -> list[str]:
+    """Killed in the middle of a line."""
+    return [*lines[:3], lines[3][:100]]
+
+
+def without_end(lines: list[str]) -> list[str]:
+    return lines[:-1]
+
+
+def without_a_second(lines: list[str]) -> list[str]:
+    return lines[:2] + lines[3:]
+
+
+def another_count(lines: list[str]) -> list[str]:
+    return [*lines[:3], lines[3].replace('"ok":10', '"ok":11'), *lines[4:]]
+
+
+def unsent(lines: list[str]) -> list[str]:
+    return [*lines[:3], lines[3].replace('"sent":10', '"sent":9'), *lines[4:]]
+
+
+def a_complaint(lines: list[str]) -> list[str]:
+    return [*lines[:2], "pacer: out of memory\n"]
+
+
+def another_format(lines: list[str]) -> list[str]:
+    return [lines[0].replace('"format":1', '"format":2'), *lines[1:]]
+
+
+def other_totals(lines: list[str]) -> list[str]:
+    return [*lines[:-1], lines[-1].replace('"ok":40', '"ok":39')]
+
+
+def unaccounted(lines: list[str]) -> list[str]:
+    return [*lines[:-1], lines[-1].replace('"unfinished":0', '"unfinished":1')]
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (cut, "pacer.jsonl:4: is no line of pacer"),
+        (without_end, "pacer.jsonl:5: ends before its last line (was pacer killed, or the disk "),
+        (without_a_second, "pacer.jsonl:3: tells of second 1 after 1 seconds"),
+        (another_count, "pacer.jsonl:4: its statuses and latencies are not those of 11 answers"),
+        (unsent, "pacer.jsonl:4: it tells the lateness of 10 of 9 requests"),
+        (a_complaint, "pacer.jsonl:3: is no line of pacer: "),
+        (another_format, "pacer.jsonl:1: format 2 is not one of this lab's"),
+        (other_totals, "pacer.jsonl: 40 ok in its seconds, 39 at its end"),
+        (unaccounted, "pacer.jsonl: 40 requests began, and 41 are accounted for"),
+        (lambda _: [], "pacer.jsonl: ends before its last line"),
+    ],
+)
+def test_damaged_output_is_named_with_its_line(
+    opened: TrialPlan, tmp_path: Path, damage: Callable[[list[str]], list[str]], says: str
+) -> None:
+    if damage is without_a_second:
+        says = "pacer.jsonl:3: tells of second 2 after 1 seconds"
+    lines = text(even()).splitlines(keepends=True)
+    (tmp_path / OUTPUT).write_text("".join(damage(lines)))
+    with pytest.raises(RawDataError) as failure:
+        Pacer().condense(opened, tmp_path)
+    assert failure.value.said.startswith(says)
+    assert (tmp_path / OUTPUT).exists()
+
+
+def test_what_pacer_said_instead_of_figures_is_quoted(opened: TrialPlan, tmp_path: Path) -> None:
+    (tmp_path / OUTPUT).write_text("pacer: connections: 30000 is more than 20000 descriptors\n")
+    with pytest.raises(RawDataError, match="connections: 30000 is more than 20000 descriptors"):
+        Pacer().condense(opened, tmp_path)
+
+
+def test_a_damaged_archive_is_named(opened: TrialPlan, tmp_path: Path) -> None:
+    write(tmp_path, even())
+    Pacer().condense(opened, tmp_path)
+    path = tmp_path / PACKED
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RawDataError, match=PACKED):
+        Pacer().read(opened, tmp_path)
+    path.unlink()
+    with pytest.raises(RawDataError, match="pacer wrote no result: and said nothing"):
+        Pacer().read(opened, tmp_path)
+
+
+@pytest.mark.parametrize("how", ["interrupted", "orphaned"])
+def test_a_load_that_was_stopped_has_no_figures(
+    opened: TrialPlan, tmp_path: Path, how: str
+) -> None:
+    write(tmp_path, even(3), ended=how)
+    Pacer().condense(opened, tmp_path)
+    with pytest.raises(RawDataError, match=f"did not run to its end: {how} after 3.0 of 4 s"):
+        Pacer().read(opened, tmp_path)
+
+
+def test_the_load_is_written_as_the_plan_says(opened: TrialPlan, tmp_path: Path) -> None:
+    schedule = Pacer().schedule(opened, tmp_path)
+    assert schedule.argv == ("pacer", str(tmp_path / LOAD))
+    assert (schedule.run_s, schedule.window_offset_s, schedule.window_s) == (4, 2, 2)
+    assert schedule.streams
+    load = json.loads(schedule.files[LOAD])
+    assert (load["connections"], load["arrivals"], load["rate"]) == (10, "constant", 10)
+    assert (load["warmup_s"], load["window_s"], load["timeout_s"]) == (2, 2, 30)
+    assert [one["url"] for one in load["requests"]] == [opened.url]
+    assert load["hlog"] == str(tmp_path)
+
+
+def test_a_closed_load_has_no_rate_and_poisson_is_said(plan: Plan) -> None:
+    closed = load_of(plan(10, None, engine="pacer"), 10, Path())
+    assert closed["arrivals"] == "closed"
+    assert "rate" not in closed
+    at_random = plan(10, 100, engine="pacer", arrivals="poisson")
+    assert load_of(at_random, 10, Path())["arrivals"] == "poisson"
+
+
+def test_connections_open_in_half_of_the_warm_up_at_most_2000_a_second_and_a_crowd_at_once(
+    plan: Plan,
+) -> None:
+    def pace(connections: int, warm_up_s: float) -> int:
+        return int(load_of(plan(connections, None), warm_up_s, Path())["connect_per_s"])
+
+    assert pace(500, 10) == 500
+    assert pace(6000, 10) == 2000
+    assert pace(19_000, 10) == 3800
+    assert pace(400, 1) == 800
+    assert pace(500, 0) == 0
+
+
+def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
+    plan: Plan, opened: TrialPlan, tmp_path: Path
+) -> None:
+    def loops(connections: int, cores: int) -> int:
+        return int(load_of(plan(connections, None, cores=cores), 10, Path())["loops"])
+
+    assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
+    assert loops(3, 64) == 3
+    assert read_back(tmp_path, opened, even()).threads == 1
+    secure = dataclasses.replace(opened, url="https://a/")
+    assert Pacer().read(secure, tmp_path).threads == 2
+
+
+def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
+    assert load_of(plan(), 10, Path())["seed"] == load_of(plan(), 10, Path())["seed"]
+
+
+def test_chance_moves_answers_over_an_edge_only_where_arrivals_are_at_random(
+    plan: Plan, opened: TrialPlan, tmp_path: Path
+) -> None:
+    assert read_back(tmp_path, opened, even()).pause_s == 0
+    at_random = plan(10, 100, duration_s=2, warmup_s=2, engine="pacer", arrivals="poisson")
+    many = [second(at, [200.0] * 100, [200.0] * 100) for at in range(4)]
+    # 20 in flight: √40 requests more or less at two edges, and three times that of 100 a second.
+    assert read_back(tmp_path, at_random, many).pause_s == pytest.approx(3 * 40**0.5 / 100)
+    assert packed([])["buckets"] == []
+    assert chance_s(at_random, every_second(at_random, tmp_path)[0].raw) > 0
+
+
+def test_without_an_answer_there_is_no_latency(opened: TrialPlan, tmp_path: Path) -> None:
+    silent = [
+        second(at, [], [], [], due=10, unfinished=10 * (at + 1), waiting=10 * (at + 1),
+               connect_failed={"refused": 100})
+        for at in range(4)
+    ]  # fmt: skip
+    reading = read_back(tmp_path, opened, silent)
+    assert (reading.samples, reading.raw, reading.corrected, reading.late) == (0, None, None, None)
+    assert (reading.counts.sent, reading.counts.unfinished, reading.due) == (0, 0, 20)

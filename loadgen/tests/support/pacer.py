@@ -1,0 +1,88 @@
+"""What pacer writes, made by hand: lines of seconds, and the first and last line around them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.load.engines.histogram import Histogram
+from lab.load.engines.pacer import OUTPUT
+
+
+def packed(values_ms: Iterable[float]) -> dict[str, Any]:
+    """A histogram of these values."""
+    histogram = Histogram()
+    for value in values_ms:
+        histogram.add(round(value * 1000))
+    return packed_histogram(histogram)
+
+
+def packed_histogram(histogram: Histogram) -> dict[str, Any]:
+    return {
+        "sum_us": histogram.sum_us,
+        "max_us": histogram.max_us,
+        "buckets": sorted(histogram.buckets.items()),
+    }
+
+
+def second(
+    at: int,
+    raw_ms: Sequence[float],
+    corrected_ms: Sequence[float] | None = None,
+    late_ms: Sequence[float] | None = None,
+    statuses: dict[str, int] | None = None,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A second with these answers, by default as many as were due and sent in it, at once, all of
+    status 200."""
+    late_ms = [0.0] * len(raw_ms) if late_ms is None else late_ms
+    statuses = {"200": len(raw_ms)} if statuses is None else statuses
+    errors = sum(n for status, n in statuses.items() if int(status) > 399)
+    return {
+        "second": at,
+        "length_s": 1.0,
+        "due": 0 if corrected_ms is None else len(late_ms),
+        "sent": len(late_ms),
+        "ok": sum(statuses.values()) - errors,
+        "http_errors": errors,
+        "statuses": statuses,
+        "socket_errors": {},
+        "timeouts": 0,
+        "connect_failed": {},
+        "unfinished": 0,
+        "waiting": 0,
+        "connections": 10,
+        "raw": packed(raw_ms),
+        "corrected": None if corrected_ms is None else packed(corrected_ms),
+        "late": packed(late_ms),
+    } | changes
+
+
+def text(seconds: Sequence[dict[str, Any]], **changes: Any) -> str:
+    """The whole output; `changes` are of the last line."""
+    total = {
+        name: sum(one[name] for one in seconds)
+        for name in ("sent", "due", "ok", "http_errors", "timeouts")
+    }
+    lost: Counter[str] = Counter()
+    for one in seconds:
+        lost.update(one["socket_errors"])
+    end = {
+        "ended": "complete",
+        "run_s": float(len(seconds)),
+        **total,
+        "socket_errors": lost,
+        "unfinished": seconds[-1]["unfinished"] if seconds else 0,
+        "cpu_s": 0.1,
+    }
+    head = {"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": {}, "nofile": 20000}
+    lines = (head, *seconds, end | changes)
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def write(raw: Path, seconds: Sequence[dict[str, Any]], **changes: Any) -> None:
+    """Leave it in a trial's raw folder."""
+    (raw / OUTPUT).write_text(text(seconds, **changes))

@@ -1,0 +1,64 @@
+package lab.contract.serving;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import lab.contract.RouteCall;
+import lab.contract.http.MalformedException;
+
+/**
+ * What GETs of recent targets resolve to, so that the same text is not resolved again. Any number
+ * of threads; they may forget each other's targets, never mistake one.
+ */
+public final class KnownTargets {
+  @SuppressWarnings("ArrayRecordComponent") // Compared by hand.
+  private record Known(byte[] target, RouteCall call) {}
+
+  /** A power of two. */
+  private static final int SLOTS = 64;
+
+  private static final int MAX_KNOWN_BYTES = 128;
+
+  private final AtomicReferenceArray<Known> slots = new AtomicReferenceArray<>(SLOTS);
+
+  /**
+   * Returns what a GET of this target resolves to.
+   *
+   * @throws MalformedException when it is no target
+   */
+  RouteCall get(byte[] bytes, int from, int to) throws MalformedException {
+    int hash = 0;
+    for (int i = from; i < to; i++) {
+      hash = 31 * hash + bytes[i];
+    }
+    int slot = (hash ^ hash >>> 16) & SLOTS - 1;
+    Known known = slots.get(slot);
+    if (known != null && Arrays.equals(known.target, 0, known.target.length, bytes, from, to)) {
+      return known.call;
+    }
+    RouteCall resolved = resolve("GET", bytes, from, to);
+    if (to - from <= MAX_KNOWN_BYTES) {
+      slots.set(slot, new Known(Arrays.copyOfRange(bytes, from, to), resolved));
+    }
+    return resolved;
+  }
+
+  static RouteCall resolve(String method, byte[] bytes, int from, int to)
+      throws MalformedException {
+    try {
+      URI uri = new URI(new String(bytes, from, to - from, ISO_8859_1));
+      if (uri.getPath() == null) {
+        throw new MalformedException("no path");
+      }
+      if (uri.getRawFragment() != null) {
+        throw new MalformedException("a target has no fragment");
+      }
+      return RouteCall.resolve(method, uri.getPath(), uri.getRawQuery());
+    } catch (URISyntaxException e) {
+      throw new MalformedException("no target");
+    }
+  }
+}

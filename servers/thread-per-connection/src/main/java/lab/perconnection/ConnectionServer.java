@@ -1,0 +1,182 @@
+package lab.perconnection;
+
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.contract.ModelContext;
+import lab.contract.RequestMetrics;
+import lab.contract.Settings;
+import lab.contract.TrafficServer;
+import lab.contract.blocking.BlockingRoutes;
+import lab.contract.serving.AnswerHead;
+import lab.contract.serving.KnownTargets;
+
+/** Accepts connections and gives each a virtual thread; and what those threads share. */
+final class ConnectionServer implements TrafficServer {
+  private static final Logger LOG = System.getLogger(ConnectionServer.class.getName());
+
+  /** After a failed accept, most likely for want of file descriptors. */
+  private static final Duration PAUSE = Duration.ofMillis(100);
+
+  private static final Duration SWEEP = Duration.ofSeconds(1);
+
+  private final Settings settings;
+  private final RequestMetrics requests;
+  private final BlockingRoutes routes;
+  private final AnswerHead heads;
+  private final KnownTargets targets = new KnownTargets();
+  private final ServerSocket listener;
+  private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger idle = new AtomicInteger();
+  private final ExecutorService threads =
+      Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("vt-connection-", 1).factory());
+  private final Thread acceptor;
+  private final Thread watchdog;
+  private volatile boolean stopping;
+
+  private ConnectionServer(ModelContext context, ServerSocket listener) {
+    this.settings = context.settings();
+    this.requests = context.requests();
+    this.routes = new BlockingRoutes(context);
+    this.heads = new AnswerHead(context.model());
+    this.listener = listener;
+    // Threads of the kernel: neither has to wait for a carrier behind thousands of connections.
+    this.acceptor = Thread.ofPlatform().daemon().name("acceptor").unstarted(this::accept);
+    this.watchdog = Thread.ofPlatform().daemon().name("watchdog").unstarted(this::watch);
+  }
+
+  static ConnectionServer start(ModelContext context) throws IOException {
+    Settings settings = context.settings();
+    ServerSocket listener = new ServerSocket(settings.httpPort(), settings.backlog());
+    ConnectionServer server = new ConnectionServer(context, listener);
+    server.acceptor.start();
+    server.watchdog.start();
+    return server;
+  }
+
+  @Override
+  public int port() {
+    return listener.getLocalPort();
+  }
+
+  @Override
+  public void stop(Duration grace) {
+    stopping = true;
+    try {
+      listener.close();
+    } catch (IOException e) {
+      LOG.log(Level.WARNING, "the listener could not be closed", e);
+    }
+    connections.forEach(Connection::closeIfReceiving);
+    threads.shutdown();
+    try {
+      if (!threads.awaitTermination(grace.toNanos(), TimeUnit.NANOSECONDS)) {
+        LOG.log(Level.WARNING, "stopped with {0} connections unfinished", connections.size());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    // Closes the sockets of those that read or write, too.
+    var _ = threads.shutdownNow();
+    watchdog.interrupt();
+    routes.close();
+  }
+
+  // --- what connections share; any thread ------------------------------------------------------
+
+  BlockingRoutes routes() {
+    return routes;
+  }
+
+  RequestMetrics requests() {
+    return requests;
+  }
+
+  AnswerHead heads() {
+    return heads;
+  }
+
+  KnownTargets targets() {
+    return targets;
+  }
+
+  boolean isStopping() {
+    return stopping;
+  }
+
+  /** Connections that have nothing of a request yet have become so many more. */
+  void idleChanged(int by) {
+    int _ = idle.addAndGet(by);
+  }
+
+  boolean hasEnoughIdle() {
+    return idle.get() >= settings.keepAliveMaxIdle();
+  }
+
+  void closed(Connection connection) {
+    connections.remove(connection);
+  }
+
+  // --- its own two threads ---------------------------------------------------------------------
+
+  private void accept() {
+    while (!stopping) {
+      try {
+        begin(listener.accept());
+      } catch (IOException e) {
+        if (!stopping) {
+          LOG.log(Level.WARNING, "cannot accept for now: {0}", e.getMessage());
+          pause();
+        }
+      }
+    }
+  }
+
+  private void begin(Socket socket) throws IOException {
+    boolean begun = false;
+    try {
+      socket.setTcpNoDelay(settings.tcpNodelay());
+      Connection connection = new Connection(this, socket);
+      connections.add(connection);
+      threads.execute(connection);
+      begun = true;
+    } catch (RejectedExecutionException e) {
+      LOG.log(Level.DEBUG, "a connection came too late", e);
+    } finally {
+      if (!begun) {
+        socket.close();
+      }
+    }
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(PAUSE);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException("nobody interrupts the acceptor", e);
+    }
+  }
+
+  /** A timer for each read would be set and cancelled for every request: this looks at all. */
+  private void watch() {
+    try {
+      while (true) {
+        Thread.sleep(SWEEP);
+        long since = System.nanoTime() - settings.keepAliveTimeout().toNanos();
+        connections.forEach(connection -> connection.closeIfKeptWaitingSince(since));
+      }
+    } catch (InterruptedException e) {
+      // Stopped.
+    }
+  }
+}
