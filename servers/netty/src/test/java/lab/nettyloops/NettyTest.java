@@ -12,6 +12,8 @@ import java.time.Duration;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
 import lab.contract.test.RunningServer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class NettyTest extends ContractTest {
@@ -23,6 +25,14 @@ class NettyTest extends ContractTest {
   @Override
   protected String threadName() {
     return "netty-loop-";
+  }
+
+  /** They are the management port's, fixed for the JVM; here other values are to be tried. */
+  @BeforeEach
+  @AfterEach
+  void forgetFlagsOfTheJdksServer() {
+    System.clearProperty("sun.net.httpserver.maxIdleConnections");
+    System.clearProperty("sun.net.httpserver.idleInterval");
   }
 
   /** It asks on and on and never reads: idle it is not, but it is its turn. */
