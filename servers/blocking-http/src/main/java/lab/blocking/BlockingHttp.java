@@ -149,6 +149,8 @@ public final class BlockingHttp implements TrafficServer {
       headers.set("Allow", "GET");
     }
     if (exchange.getRequestMethod().equals("HEAD")) {
+      // The length that the body would have, which the JDK leaves to its user.
+      headers.set("Content-Length", Integer.toString(answer.body().length));
       exchange.sendResponseHeaders(answer.status(), -1);
     } else {
       exchange.sendResponseHeaders(answer.status(), answer.body().length);

@@ -143,12 +143,7 @@ final class Connection extends Timers.Timer implements Ready {
       return;
     }
     become(State.WORKING);
-    try {
-      loop.routes().begin(current.call(), current);
-    } catch (RuntimeException e) {
-      LOG.log(Level.ERROR, "a bug: " + current.call().route().path() + " failed", e);
-      answer(current, Answer.INTERNAL_ERROR);
-    }
+    loop.routes().begin(current.call(), current);
   }
 
   /** Says no at once: there is no place to wait for a turn in. */
@@ -169,7 +164,8 @@ final class Connection extends Timers.Timer implements Ready {
       return;
     }
     outcome = answer.outcome();
-    closeAfter = !of.keepAlive() || loop.isStopping() || loop.hasEnoughIdle();
+    // With more requests at hand it would not be idle.
+    closeAfter = !of.keepAlive() || loop.isStopping() || (from == to && loop.hasEnoughIdle());
     head = loop.heads().of(answer, closeAfter ? "close" : of.connectionHeader());
     body = of.answerHasBody() ? answer.body() : NOTHING;
     become(State.WRITING);
@@ -439,7 +435,7 @@ final class Connection extends Timers.Timer implements Ready {
       end(outcome);
     }
     if (closeAfter) {
-      if (refused && !inputEnded) {
+      if ((refused || from < to) && !inputEnded) {
         linger();
       } else {
         close();
@@ -465,6 +461,8 @@ final class Connection extends Timers.Timer implements Ready {
 
   private void linger() throws IOException {
     become(State.LINGERING);
+    from = to;
+    keepUnused();
     loop.quiet().remove(this);
     bodyLeft = LINGER_BYTES;
     var _ = channel.shutdownOutput();

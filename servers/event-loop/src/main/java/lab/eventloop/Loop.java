@@ -191,7 +191,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     }
   }
 
-  private void turn() throws IOException {
+  /** Selects once, and does what is to be done then. */
+  void turn() throws IOException {
     long before = System.nanoTime();
     long wait = queue.isEmpty() && handedIn.isEmpty() ? timers.millisToNext(before) : 0;
     busyNanos.setOpaque(busyNanos.getPlain() + before - selectedNanos);
@@ -232,10 +233,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   }
 
   private void workOffQueue() {
+    // From here on: what the selection took to hand out is no reason to begin with less.
+    long end = System.nanoTime() + SLICE_NANOS;
     for (Connection next = queue.poll(); next != null; next = queue.poll()) {
       depth.setOpaque(queue.size());
       next.begin(System.nanoTime());
-      if (System.nanoTime() - selectedNanos >= SLICE_NANOS) {
+      if (System.nanoTime() - end >= 0) {
         return;
       }
     }
@@ -307,18 +310,30 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   }
 
   void adopt(SocketChannel channel) {
+    boolean adopted = false;
     try {
-      if (stopping) {
-        channel.close();
-        return;
+      if (!stopping) {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, settings.tcpNodelay());
+        SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+        key.attach(new Connection(this, channel, key));
+        open.setOpaque(open.getPlain() + 1);
+        adopted = true;
       }
-      channel.configureBlocking(false);
-      channel.setOption(StandardSocketOptions.TCP_NODELAY, settings.tcpNodelay());
-      SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
-      key.attach(new Connection(this, channel, key));
-      open.setOpaque(open.getPlain() + 1);
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "the client was gone at once", e);
+    } finally {
+      if (!adopted) {
+        giveUp(channel);
+      }
+    }
+  }
+
+  private static void giveUp(SocketChannel channel) {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "a connection could not be closed", e);
     }
   }
 

@@ -1,8 +1,10 @@
 package lab.netty;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.util.Objects.requireNonNull;
 
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
@@ -32,6 +34,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.URISyntaxException;
 import java.util.ArrayDeque;
+import java.util.Iterator;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import lab.contract.Answer;
@@ -39,6 +42,7 @@ import lab.contract.ModelContext;
 import lab.contract.Outcome;
 import lab.contract.RequestMetrics;
 import lab.contract.RouteCall;
+import lab.contract.http.HttpBytes;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,7 +93,14 @@ final class Connection extends ChannelInboundHandlerAdapter {
   /** Said after all that was asked before it; then the connection is closed. */
   private @Nullable Answer protocolError;
 
+  /** Whether the client of {@link #incoming} waits to be told to go on. */
+  private boolean owesContinue;
+
   private int readsDropped;
+
+  /** Whether an answer waits for a client that does not read. */
+  private boolean isWriting;
+
   private boolean inputEnded;
   private boolean countedIdle;
   private long idleSinceNanos = System.nanoTime();
@@ -163,9 +174,16 @@ final class Connection extends ChannelInboundHandlerAdapter {
     var _ = ctx.close();
   }
 
-  /** Closes the connection if it has no request in flight and had none for this long. */
-  void closeIfIdle(long nowNanos, long forNanos) {
-    if (inFlight == null && nowNanos - idleSinceNanos >= forNanos) {
+  /** Closes the connection if it has waited for its client for this long, to ask or to read. */
+  void closeIfQuiet(long nowNanos, long forNanos) {
+    if ((inFlight == null || isWriting) && nowNanos - idleSinceNanos >= forNanos) {
+      var _ = context().close();
+    }
+  }
+
+  /** Closes the connection if it has no request in flight. */
+  void closeIfIdle() {
+    if (inFlight == null) {
       var _ = context().close();
     }
   }
@@ -197,8 +215,13 @@ final class Connection extends ChannelInboundHandlerAdapter {
         refuse(ctx, request.decoderResult());
         return;
       }
-      if (HttpUtil.is100ContinueExpected(request)) {
-        var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, NO_BODY));
+      if (!hasItsHost(request)) {
+        refuse(ctx, DecoderResult.failure(new IllegalArgumentException("not one Host")));
+        return;
+      }
+      owesContinue = HttpUtil.is100ContinueExpected(request);
+      if (inFlight == null) {
+        sayContinue(ctx);
       }
     }
     if (message instanceof HttpContent content) {
@@ -207,9 +230,30 @@ final class Connection extends ChannelInboundHandlerAdapter {
       } else if (content instanceof LastHttpContent && incoming != null) {
         HttpRequest request = incoming;
         incoming = null;
+        // The body came unasked for.
+        owesContinue = false;
         accept(ctx, request);
       }
     }
+  }
+
+  /** Tells a client that waits to be told to send its body, after all answers before it. */
+  private void sayContinue(ChannelHandlerContext ctx) {
+    if (owesContinue) {
+      owesContinue = false;
+      var _ = ctx.writeAndFlush(response(HttpResponseStatus.CONTINUE, NO_BODY));
+    }
+  }
+
+  /** Whether there is one Host, or in HTTP/1.0 at most one, and it is none that is no host. */
+  private static boolean hasItsHost(HttpRequest request) {
+    Iterator<? extends CharSequence> hosts =
+        request.headers().valueCharSequenceIterator(HttpHeaderNames.HOST);
+    if (!hosts.hasNext()) {
+      return request.protocolVersion().equals(HttpVersion.HTTP_1_0);
+    }
+    String host = hosts.next().toString();
+    return !hosts.hasNext() && HttpBytes.isHost(host.getBytes(ISO_8859_1));
   }
 
   private void accept(ChannelHandlerContext ctx, HttpRequest request) {
@@ -226,6 +270,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
             this,
             call,
             HttpUtil.isKeepAlive(request),
+            request.protocolVersion().equals(HttpVersion.HTTP_1_0),
             request.method().equals(HttpMethod.HEAD),
             loop.selectedNanos());
     if (inFlight == null) {
@@ -288,16 +333,23 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
     if (close) {
       response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+    } else if (exchange.isHttp10()) {
+      response.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.KEEP_ALIVE);
+    }
+    ChannelFuture writing = context().writeAndFlush(response);
+    if (!writing.isDone()) {
+      // Now it is the client's turn: to read.
+      isWriting = true;
+      idleSinceNanos = System.nanoTime();
     }
     var _ =
-        context()
-            .writeAndFlush(response)
-            .addListener(
-                written -> {
-                  Outcome outcome = written.isSuccess() ? answer.outcome() : Outcome.ABORTED;
-                  server.ended(exchange, outcome);
-                  next(close || !written.isSuccess());
-                });
+        writing.addListener(
+            written -> {
+              isWriting = false;
+              Outcome outcome = written.isSuccess() ? answer.outcome() : Outcome.ABORTED;
+              server.ended(exchange, outcome);
+              next(close || !written.isSuccess());
+            });
   }
 
   private void next(boolean close) {
@@ -325,6 +377,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     } else {
       idleSinceNanos = System.nanoTime();
       setCountedIdle(true);
+      sayContinue(ctx);
       if (pipelined != null) {
         pipelined = null;
         var _ = ctx.channel().config().setAutoRead(true);

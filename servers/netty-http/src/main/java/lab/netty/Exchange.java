@@ -13,6 +13,7 @@ public final class Exchange {
   private final Connection connection;
   private final RouteCall call;
   private final boolean keepAlive;
+  private final boolean http10;
   private final boolean head;
   private final long receivedNanos;
   private long begunNanos;
@@ -21,10 +22,16 @@ public final class Exchange {
    * @param receivedNanos when the loop had the request before it, by {@link System#nanoTime}
    */
   Exchange(
-      Connection connection, RouteCall call, boolean keepAlive, boolean head, long receivedNanos) {
+      Connection connection,
+      RouteCall call,
+      boolean keepAlive,
+      boolean http10,
+      boolean head,
+      long receivedNanos) {
     this.connection = connection;
     this.call = call;
     this.keepAlive = keepAlive;
+    this.http10 = http10;
     this.head = head;
     this.receivedNanos = receivedNanos;
   }
@@ -71,6 +78,11 @@ public final class Exchange {
   /** Whether the method is HEAD: its answer has no body. */
   boolean isHead() {
     return head;
+  }
+
+  /** Whether the client has to be told that its connection is kept. */
+  boolean isHttp10() {
+    return http10;
   }
 
   boolean keepAlive() {

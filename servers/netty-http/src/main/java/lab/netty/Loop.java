@@ -95,14 +95,14 @@ final class Loop implements LoopMetrics.Observed {
     return draining;
   }
 
-  /** Closes, at every tick, what has been idle for longer than the timeout. Any thread. */
+  /** Closes, at every tick, what has waited for its client for longer than that. Any thread. */
   void sweep(long timeoutNanos, long tickNanos) {
     var _ =
         executor.scheduleAtFixedRate(
             () -> {
               long now = System.nanoTime();
               for (Connection each : List.copyOf(connections)) {
-                each.closeIfIdle(now, timeoutNanos);
+                each.closeIfQuiet(now, timeoutNanos);
               }
             },
             tickNanos,
@@ -120,10 +120,7 @@ final class Loop implements LoopMetrics.Observed {
         () -> {
           draining = true;
           whenEmpty = latch;
-          long now = System.nanoTime();
-          for (Connection each : List.copyOf(connections)) {
-            each.closeIfIdle(now, 0);
-          }
+          List.copyOf(connections).forEach(Connection::closeIfIdle);
           tellWhenEmpty();
         });
   }

@@ -8,7 +8,6 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
-import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.util.AsciiString;
 import java.io.IOException;
@@ -178,7 +177,7 @@ public final class NettyHttp implements TrafficServer {
                   protected void initChannel(SocketChannel channel) {
                     channel
                         .pipeline()
-                        .addLast(new HttpRequestDecoder(limits))
+                        .addLast(new RequestDecoder(limits))
                         .addLast(new HttpResponseEncoder())
                         .addLast(new Connection(NettyHttp.this, loops.of(channel.eventLoop())));
                   }

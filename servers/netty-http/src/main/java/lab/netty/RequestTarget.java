@@ -20,6 +20,9 @@ record RequestTarget(String path, @Nullable String query) {
   static RequestTarget parse(String target) throws URISyntaxException {
     if (!isPlain(target)) {
       URI uri = new URI(target);
+      if (uri.getRawFragment() != null) {
+        throw new URISyntaxException(target, "a target has no fragment");
+      }
       return new RequestTarget(uri.getPath() == null ? "" : uri.getPath(), uri.getRawQuery());
     }
     int question = target.indexOf('?');

@@ -1,8 +1,6 @@
 package lab.nettyloops;
 
 import io.netty.channel.EventLoop;
-import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -12,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 
 /** What one of Netty's event loops offers to the routes. */
 final class NettyServices implements LoopServices {
-  private static final Logger LOG = System.getLogger(NettyServices.class.getName());
   private static final Pending ENDED = () -> {};
 
   private final EventLoop loop;
@@ -39,7 +36,7 @@ final class NettyServices implements LoopServices {
       then.run();
       return ENDED;
     }
-    var timer = loop.schedule(() -> run(then), millis, TimeUnit.MILLISECONDS);
+    var timer = loop.schedule(then, millis, TimeUnit.MILLISECONDS);
     return () -> timer.cancel(false);
   }
 
@@ -63,15 +60,6 @@ final class NettyServices implements LoopServices {
   @Override
   public void callDownstream(DownstreamCallback callback) {
     downstream.call(callback);
-  }
-
-  /** Netty would keep what a timer throws in a future that nobody asks. */
-  private static void run(Runnable then) {
-    try {
-      then.run();
-    } catch (RuntimeException e) {
-      LOG.log(Level.ERROR, "a bug: a timer failed", e);
-    }
   }
 
   private static void sleep(long millis) {

@@ -53,20 +53,20 @@ class ThreadPerConnectionTest extends ContractTest {
       delimiter = '|',
       textBlock =
           """
-          GET /health HTTP/1.1~~                                                    | 200
-          ~~GET /health HTTP/1.1~~                                                  | 200
-          GET /health HTTP/1.0~~GET /health HTTP/1.1~~                              | 200
-          GET /health HTTP/1.0~Connection: keep-alive~~GET /none HTTP/1.1~~         | 200 404
-          GET /health HTTP/1.1~~GET / HTTP/1.1~~GET /hal                            | 200 200
-          GET /health HTTP/1.1~Content-Length: 5~~helloGET /none HTTP/1.1~~         | 200 404
-          GET /health HTTP/1.1~Transfer-Encoding: chunked~~3~abc~0~~GET /none HTTP/1.1~~ | 200 404
-          GET /health HTTP/1.1~Transfer-Encoding: chunked~~x~                       | 400
-          GET /health HTTP/1.1~Content-Length: 5~~hell                              |
-          PUT / HTTP/1.1~Content-Length: 2~Expect: 100-continue~~ok                 | 100 405
-          PUT / HTTP/1.1~Expect: 100-continue~~                                     | 405
-          HEAD / HTTP/1.1~~GET /health HTTP/1.1~~                                   | 405 200
-          GET /health HTTP/1.1~Content-Length: 1~Transfer-Encoding: chunked~~       | 400
-          GET /health HTTP/1.1~~NONSENSE~~GET /health HTTP/1.1~~                    | 200 400
+          GET /health HTTP/1.1~Host: a~~                                                    | 200
+          ~~GET /health HTTP/1.1~Host: a~~                                                  | 200
+          GET /health HTTP/1.0~~GET /health HTTP/1.1~Host: a~~                              | 200
+          GET /health HTTP/1.0~Connection: keep-alive~~GET /none HTTP/1.1~Host: a~~         | 200 404
+          GET /health HTTP/1.1~Host: a~~GET / HTTP/1.1~Host: a~~GET /hal                            | 200 200
+          GET /health HTTP/1.1~Host: a~Content-Length: 5~~helloGET /none HTTP/1.1~Host: a~~         | 200 404
+          GET /health HTTP/1.1~Host: a~Transfer-Encoding: chunked~~3~abc~0~~GET /none HTTP/1.1~Host: a~~ | 200 404
+          GET /health HTTP/1.1~Host: a~Transfer-Encoding: chunked~~x~                       | 400
+          GET /health HTTP/1.1~Host: a~Content-Length: 5~~hell                              |
+          PUT / HTTP/1.1~Host: a~Content-Length: 2~Expect: 100-continue~~ok                 | 100 405
+          PUT / HTTP/1.1~Host: a~Expect: 100-continue~~                                     | 405
+          HEAD / HTTP/1.1~Host: a~~GET /health HTTP/1.1~Host: a~~                                   | 405 200
+          GET /health HTTP/1.1~Host: a~Content-Length: 1~Transfer-Encoding: chunked~~       | 400
+          GET /health HTTP/1.1~Host: a~~NONSENSE~~GET /health HTTP/1.1~Host: a~~                    | 200 400
           """)
   void whatIsSentIsAnsweredInOrder(String sent, String statuses) throws Exception {
     try (Peer peer = new Peer(start())) {
@@ -80,18 +80,21 @@ class ThreadPerConnectionTest extends ContractTest {
   @Test
   void aHeadThatIsTooLongIs431AndTheClientCanReadIt() throws Exception {
     try (Peer peer = new Peer(start())) {
-      peer.send("GET / HTTP/1.1\r\n" + ("Filler: " + "x".repeat(1_000) + "\r\n").repeat(300));
+      peer.send(
+          "GET / HTTP/1.1\r\nHost: lab\r\n"
+              + ("Filler: " + "x".repeat(1_000) + "\r\n").repeat(300));
       assertThat(peer.readToEnd()).startsWith("HTTP/1.1 431 ").contains("Connection: close");
     }
   }
 
   @Test
   void aHeadAsLongAsAllowedAndALongBodyMayComeInAnyPieces() throws Exception {
-    String filler = "GET /health HTTP/1.1\r\nFiller: " + "x".repeat(32_000) + "\r\n";
+    String filler = "GET /health HTTP/1.1\r\nHost: lab\r\nFiller: " + "x".repeat(32_000) + "\r\n";
     String text = filler + "Content-Length: 100000\r\n\r\n" + "y".repeat(100_000);
     try (Peer peer = new Peer(start())) {
-      peer.send(text + text + "GET /health HTTP/1.1\r\n\r\n");
-      for (char each : "GET /none HTTP/1.1\r\nConnection: close\r\n\r\n".toCharArray()) {
+      peer.send(text + text + "GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
+      for (char each :
+          "GET /none HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n".toCharArray()) {
         peer.send(String.valueOf(each));
         // Not for timing: so that the kernel does not join the bytes.
         Thread.sleep(1);
@@ -103,7 +106,8 @@ class ThreadPerConnectionTest extends ContractTest {
   @Test
   void theLastAnswerReachesAClientThatHasSentMore() throws Exception {
     try (Peer peer = new Peer(start())) {
-      peer.send("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n" + "more".repeat(10_000));
+      peer.send(
+          "GET /health HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n" + "more".repeat(10_000));
       assertThat(statuses(peer.readToEnd())).containsExactly("200");
     }
   }
@@ -115,9 +119,9 @@ class ThreadPerConnectionTest extends ContractTest {
         Peer slow = new Peer(server);
         Peer deaf = new Peer(server);
         Peer working = new Peer(server)) {
-      working.send("GET /block?wait_ms=5000 HTTP/1.1\r\nConnection: close\r\n\r\n");
-      idle.send("GET /health HTTP/1.1\r\n\r\n");
-      slow.send("GET /health HTTP/1.1\r\nContent-Length: 9\r\n\r\n");
+      working.send("GET /block?wait_ms=5000 HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
+      idle.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
+      slow.send("GET /health HTTP/1.1\r\nHost: lab\r\nContent-Length: 9\r\n\r\n");
       // More answers than the sockets hold, of which none is read: sending them blocks in the end,
       // and then sending requests does.
       Thread sending = Thread.ofVirtual().start(deaf::sendUntilClosed);
@@ -134,9 +138,9 @@ class ThreadPerConnectionTest extends ContractTest {
     try (Peer first = new Peer(server);
         Peer second = new Peer(server)) {
       // Both are idle before they ask: so there is one idle when the other is answered.
-      second.send("GET /?wait_ms=50 HTTP/1.1\r\n\r\n");
+      second.send("GET /?wait_ms=50 HTTP/1.1\r\nHost: lab\r\n\r\n");
       assertThat(second.readToEnd()).contains("Connection: close");
-      first.send("GET /?wait_ms=50 HTTP/1.1\r\n\r\n");
+      first.send("GET /?wait_ms=50 HTTP/1.1\r\nHost: lab\r\n\r\n");
       first.endOutput();
       assertThat(first.readToEnd()).startsWith("HTTP/1.1 200 ").doesNotContain("Connection:");
     }
@@ -147,7 +151,7 @@ class ThreadPerConnectionTest extends ContractTest {
     downstream().behave(Behaviour.HOLD);
     RunningServer server = startHolding();
     try (Peer leaving = new Peer(server)) {
-      leaving.send("GET /downstream HTTP/1.1\r\n\r\n");
+      leaving.send("GET /downstream HTTP/1.1\r\nHost: lab\r\n\r\n");
       awaitInFlight(server, 1);
     }
     downstream().answerHeld(1);
@@ -178,7 +182,7 @@ class ThreadPerConnectionTest extends ContractTest {
     void sendUntilClosed() {
       try {
         while (true) {
-          send("GET /metrics HTTP/1.1\r\n\r\n");
+          send("GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n");
         }
       } catch (IOException e) {
         // Closed by the server.

@@ -34,7 +34,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,7 +54,7 @@ public abstract class ContractTest {
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
   /** Long enough for calls that a test holds: none of them is to end by itself. */
-  private static final String HELD_MS = "600000";
+  static final String HELD_MS = "600000";
 
   /** What only a broken server exceeds; no test waits for it to pass. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -676,6 +678,21 @@ public abstract class ContractTest {
     }
   }
 
+  /** HTTP as RFC 9112 has it. One server serves all of these, after every test above. */
+  @Nested
+  @Tag("protocol")
+  class Protocol extends ProtocolTest {
+    @Override
+    ServerModel model() {
+      return ContractTest.this.model();
+    }
+
+    @Override
+    Launcher launcher() {
+      return ContractTest.this.launcher();
+    }
+  }
+
   // --- how ------------------------------------------------------------------------------------
 
   /** Starts the model on free ports against the fake downstream, with these settings besides. */
@@ -763,7 +780,7 @@ public abstract class ContractTest {
     }
   }
 
-  private static Management management(RunningServer server) {
+  static Management management(RunningServer server) {
     return new Management(HTTP, server.managementPort());
   }
 
@@ -785,7 +802,7 @@ public abstract class ContractTest {
   }
 
   /** Waits until a condition holds that must come to hold. */
-  private static void await(BooleanSupplier condition) throws InterruptedException {
+  static void await(BooleanSupplier condition) throws InterruptedException {
     long deadline = System.nanoTime() + PATIENCE.toNanos();
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as("waited %s", PATIENCE).isLessThan(deadline);

@@ -73,6 +73,11 @@ public final class FakeDownstream implements AutoCloseable {
     heldAnswers.release(count);
   }
 
+  /** Takes back what {@link #answerHeld} has allowed and nobody has asked for. */
+  void forgetHeld() {
+    var _ = heldAnswers.drainPermits();
+  }
+
   /** Connections accepted so far. */
   int connections() {
     return connections.get();

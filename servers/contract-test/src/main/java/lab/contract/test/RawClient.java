@@ -8,7 +8,11 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.net.StandardSocketOptions;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -28,7 +32,19 @@ final class RawClient implements AutoCloseable {
   private final InputStream in;
 
   RawClient(int port) throws IOException {
-    socket = new Socket(InetAddress.getLoopbackAddress(), port);
+    this(port, 0);
+  }
+
+  /**
+   * @param receiveBytes of what was not read yet that the kernel keeps, 0 = as many as it likes
+   */
+  RawClient(int port, int receiveBytes) throws IOException {
+    socket = new Socket();
+    if (receiveBytes > 0) {
+      socket.setReceiveBufferSize(receiveBytes);
+    }
+    socket.setTcpNoDelay(true);
+    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
     socket.setSoTimeout(READ_TIMEOUT_MS);
     in = new BufferedInputStream(socket.getInputStream());
   }
@@ -41,6 +57,15 @@ final class RawClient implements AutoCloseable {
       text.append(header).append("\r\n");
     }
     return send(text.append("\r\n").toString());
+  }
+
+  /** As {@link #send}, to a server that may have closed before it has read all of it. */
+  RawClient trySend(String text) throws IOException {
+    try {
+      return send(text);
+    } catch (SocketException e) {
+      return this;
+    }
   }
 
   RawClient send(String text) throws IOException {
@@ -71,6 +96,48 @@ final class RawClient implements AutoCloseable {
       throw new EOFException("closed within the body");
     }
     return new RawAnswer(Integer.parseInt(statusLine[1]), headers, new String(body, UTF_8));
+  }
+
+  /** Says that nothing more will come; the server's answers may still. */
+  void endOutput() throws IOException {
+    socket.shutdownOutput();
+  }
+
+  /** Leaves without a word: what is under way meets a reset. */
+  void reset() throws IOException {
+    socket.setOption(StandardSocketOptions.SO_LINGER, 0);
+    socket.close();
+  }
+
+  /** Reads the next answer and returns its status, or {@code closed} when there is none. */
+  String next() throws IOException {
+    try {
+      return String.valueOf(read().status());
+    } catch (EOFException | SocketException e) {
+      return "closed";
+    }
+  }
+
+  /**
+   * Reads up to the server's end of the connection and returns what came: each status, then how it
+   * ended, as {@code 200 405 closed}. A reset counts as closed; an answer without its end is {@code
+   * cut}.
+   */
+  String rest() throws IOException {
+    StringBuilder seen = new StringBuilder();
+    try {
+      for (in.mark(1); in.read() >= 0; in.mark(1)) {
+        in.reset();
+        seen.append(read().status()).append(' ');
+      }
+    } catch (EOFException e) {
+      seen.append("cut ");
+    } catch (SocketTimeoutException e) {
+      throw new IOException("silent, after " + seen, e);
+    } catch (SocketException e) {
+      // Reset: what was read before counts.
+    }
+    return seen.append("closed").toString();
   }
 
   /** Waits for the server's close; false when there is more to read. */

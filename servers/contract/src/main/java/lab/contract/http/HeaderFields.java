@@ -11,6 +11,7 @@ public final class HeaderFields {
   private boolean close;
   private boolean keepAlive;
   private boolean expectsContinue;
+  private int hosts;
 
   /**
    * Reads the lines up to the blank one, which must be there.
@@ -23,6 +24,7 @@ public final class HeaderFields {
     close = false;
     keepAlive = false;
     expectsContinue = false;
+    hosts = 0;
     int line = from;
     while (bytes[line] != '\n' && !(bytes[line] == '\r' && bytes[line + 1] == '\n')) {
       int next = HttpBytes.endOfLine(bytes, line) + 1;
@@ -59,9 +61,14 @@ public final class HeaderFields {
     return expectsContinue;
   }
 
+  /** How many Host fields there are, each of which names a host, or nothing. */
+  public int hosts() {
+    return hosts;
+  }
+
   private void readLine(byte[] bytes, int from, int lineEnd) throws MalformedException {
     int colon = from;
-    while (colon < lineEnd && bytes[colon] > ' ' && bytes[colon] != ':') {
+    while (colon < lineEnd && HttpBytes.isToken(bytes[colon])) {
       colon++;
     }
     // A blank before the colon, or at the start, is how requests are smuggled past proxies.
@@ -76,6 +83,14 @@ public final class HeaderFields {
       }
     }
     switch (colon - from) {
+      case 4 -> {
+        if (HttpBytes.is(bytes, from, colon, "host")) {
+          if (!HttpBytes.isHost(bytes, valueFrom, valueTo)) {
+            throw new MalformedException("a Host that is none");
+          }
+          hosts++;
+        }
+      }
       case 6 -> {
         if (HttpBytes.is(bytes, from, colon, "expect")) {
           expectsContinue = HttpBytes.is(bytes, valueFrom, valueTo, "100-continue");
@@ -98,7 +113,7 @@ public final class HeaderFields {
       }
       case 17 -> {
         if (HttpBytes.is(bytes, from, colon, "transfer-encoding")) {
-          if (!HttpBytes.is(bytes, valueFrom, valueTo, "chunked")) {
+          if (chunked || !HttpBytes.is(bytes, valueFrom, valueTo, "chunked")) {
             throw new MalformedException("a transfer encoding nobody asked for");
           }
           chunked = true;

@@ -2,7 +2,58 @@ package lab.contract.http;
 
 /** Searches and compares the bytes of HTTP heads, so that nobody has to make text of them. */
 public final class HttpBytes {
+  /** For each ASCII character whether a token may have it (RFC 9110, 5.6.2). */
+  private static final boolean[] TOKEN = ascii("!#$%&'*+-.^_`|~");
+
+  /** For each ASCII character whether a host's name or address may (RFC 3986, 3.2.2). */
+  private static final boolean[] HOST = ascii("-._~%!$&'()*+,;=[]:");
+
   private HttpBytes() {}
+
+  /** Whether a method or a field's name may have this character. */
+  static boolean isToken(byte b) {
+    return b >= 0 && TOKEN[b];
+  }
+
+  /** Whether this is a host, with or without a port, or nothing: what a Host field may say. */
+  static boolean isHost(byte[] bytes, int from, int to) {
+    int port = to;
+    for (int i = from; i < to; i++) {
+      byte b = bytes[i];
+      if (b < 0 || !HOST[b]) {
+        return false;
+      }
+      if (b == ':') {
+        port = i + 1;
+      } else if (b == ']') {
+        // The colons so far were an address's own.
+        port = to;
+      }
+    }
+    for (int i = port; i < to; i++) {
+      if (bytes[i] < '0' || bytes[i] > '9') {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** As {@link #isHost(byte[], int, int)}, of all these bytes. */
+  public static boolean isHost(byte[] bytes) {
+    return isHost(bytes, 0, bytes.length);
+  }
+
+  private static boolean[] ascii(String besidesLettersAndDigits) {
+    boolean[] of = new boolean[128];
+    for (char c = 0; c < 128; c++) {
+      of[c] =
+          (c >= 'a' && c <= 'z')
+              || (c >= 'A' && c <= 'Z')
+              || (c >= '0' && c <= '9')
+              || besidesLettersAndDigits.indexOf(c) >= 0;
+    }
+    return of;
+  }
 
   /**
    * Returns the index after a head's blank line, or -1 when the blank line is not there yet. Lines

@@ -16,22 +16,20 @@ import org.jspecify.annotations.Nullable;
 
 /** The routes that do several things at once, as callbacks on one thread: no locks, no scopes. */
 final class Aggregates {
-  private final LoopServices loop;
   private final LineFile file;
   private final BranchMetrics branches;
 
-  Aggregates(ModelContext context, LoopServices loop) {
-    this.loop = loop;
+  Aggregates(ModelContext context) {
     this.file = context.file();
     this.branches = context.branches();
   }
 
   /** A wait and a file at once; takes as long as the slower. */
-  void aggregate(Route route, int waitMs, int lines, Consumer<Answer> to) {
+  void aggregate(Route route, int waitMs, int lines, Guard to) {
     FileAndWait both = new FileAndWait(route, to, reading -> Bodies.aggregate(waitMs, reading));
     both.read(lines);
     var _ =
-        loop.after(
+        to.after(
             waitMs,
             () -> {
               branches.ok(route);
@@ -40,11 +38,12 @@ final class Aggregates {
   }
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
-  void firstSuccess(int fastMs, int slowMs, Consumer<Answer> to) {
+  void firstSuccess(int fastMs, int slowMs, Guard to) {
     Route route = Route.FIRST_SUCCESS;
     branches.failed(route);
     Race race =
         new Race(
+            to,
             winner -> {
               branches.ok(route);
               branches.cancelled(route);
@@ -55,7 +54,7 @@ final class Aggregates {
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
-  void aggregateWithFallback(int waitMs, int timeoutMs, int lines, Consumer<Answer> to) {
+  void aggregateWithFallback(int waitMs, int timeoutMs, int lines, Guard to) {
     Route route = Route.AGGREGATE_WITH_FALLBACK;
     boolean[] inTime = new boolean[1];
     FileAndWait both =
@@ -63,6 +62,7 @@ final class Aggregates {
     both.read(lines);
     Race race =
         new Race(
+            to,
             winner -> {
               inTime[0] = winner.equals("wait");
               if (inTime[0]) {
@@ -77,11 +77,11 @@ final class Aggregates {
   }
 
   /** Many waits at once; takes as long as one. */
-  void multiAggregate(int count, int waitMs, Consumer<Answer> to) {
+  void multiAggregate(int count, int waitMs, Guard to) {
     int[] ended = new int[1];
     for (int i = 0; i < count; i++) {
       var _ =
-          loop.after(
+          to.after(
               waitMs,
               () -> {
                 branches.ok(Route.MULTI_AGGREGATE);
@@ -93,15 +93,17 @@ final class Aggregates {
   }
 
   /** Waits of which the first to end cancels the others. */
-  private final class Race {
+  private static final class Race {
     private final List<Pending> entered = new ArrayList<>(2);
+    private final LoopServices loop;
     private final Consumer<String> end;
     private boolean ended;
 
     /**
      * @param end takes the winner's name, once
      */
-    Race(Consumer<String> end) {
+    Race(LoopServices loop, Consumer<String> end) {
+      this.loop = loop;
       this.end = end;
     }
 
@@ -121,19 +123,19 @@ final class Aggregates {
   /** A reading and a wait; answers when both have ended, or at once when the reading failed. */
   private final class FileAndWait {
     private final Route route;
-    private final Consumer<Answer> to;
+    private final Guard to;
     private final Function<Reading, Answer> answer;
     private @Nullable Reading reading;
     private boolean waited;
 
-    FileAndWait(Route route, Consumer<Answer> to, Function<Reading, Answer> answer) {
+    FileAndWait(Route route, Guard to, Function<Reading, Answer> answer) {
       this.route = route;
       this.to = to;
       this.answer = answer;
     }
 
     void read(int lines) {
-      loop.handOver(() -> file.read(lines), this::readingEnded);
+      to.handOver(() -> file.read(lines), this::readingEnded);
     }
 
     void waitEnded() {

@@ -24,12 +24,12 @@ public final class NonBlockingRoutes {
   public NonBlockingRoutes(ModelContext context, LoopServices loop) {
     this.context = context;
     this.loop = loop;
-    this.aggregates = new Aggregates(context, loop);
+    this.aggregates = new Aggregates(context);
     this.up = Bodies.up(context.model());
   }
 
   /**
-   * Begins with a request.
+   * Begins with a request. Whatever of its work throws, now or later, it is answered.
    *
    * @param to takes the answer, once, on the loop's thread, perhaps before this has returned
    */
@@ -39,6 +39,11 @@ public final class NonBlockingRoutes {
       to.accept(refusal);
       return;
     }
+    Guard request = new Guard(loop, call, to);
+    request.run(() -> work(call, request));
+  }
+
+  private void work(RouteCall call, Guard to) {
     switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"), to);
       case DOWNSTREAM -> downstream(to);
@@ -61,15 +66,15 @@ public final class NonBlockingRoutes {
     }
   }
 
-  private void hello(int waitMs, Consumer<Answer> to) {
+  private void hello(int waitMs, Guard to) {
     var _ =
-        loop.after(
+        to.after(
             waitMs,
             () -> to.accept(Bodies.hello(context.model(), Thread.currentThread().getName())));
   }
 
-  private void downstream(Consumer<Answer> to) {
-    loop.callDownstream(
+  private static void downstream(Guard to) {
+    to.callDownstream(
         (outcome, body) ->
             to.accept(
                 outcome == DownstreamOutcome.OK
@@ -77,16 +82,16 @@ public final class NonBlockingRoutes {
                     : Answer.downstreamFailed(outcome)));
   }
 
-  private static void compute(int limit, Consumer<Answer> to) {
+  private static void compute(int limit, Guard to) {
     to.accept(Bodies.compute(limit, Primes.sumUpTo(limit)));
   }
 
-  private void block(int waitMs, Consumer<Answer> to) {
-    var _ = loop.after(waitMs, () -> to.accept(Bodies.block(waitMs)));
+  private static void block(int waitMs, Guard to) {
+    var _ = to.after(waitMs, () -> to.accept(Bodies.block(waitMs)));
   }
 
-  private void file(int lines, Consumer<Answer> to) {
-    loop.handOver(
+  private void file(int lines, Guard to) {
+    to.handOver(
         () -> context.file().read(lines),
         (reading, failure) ->
             to.accept(reading == null ? Answer.INTERNAL_ERROR : Bodies.file(reading)));

@@ -53,6 +53,9 @@ public final class KnownTargets {
       if (uri.getPath() == null) {
         throw new MalformedException("no path");
       }
+      if (uri.getRawFragment() != null) {
+        throw new MalformedException("a target has no fragment");
+      }
       return RouteCall.resolve(method, uri.getPath(), uri.getRawQuery());
     } catch (URISyntaxException e) {
       throw new MalformedException("no target");

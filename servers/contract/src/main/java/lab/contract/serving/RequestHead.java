@@ -38,11 +38,17 @@ public final class RequestHead {
       throw new MalformedException("no request line");
     }
     int versionEnd = HttpBytes.trimBlanks(bytes, targetEnd + 1, lineEnd);
-    http11 = HttpBytes.is(bytes, targetEnd + 1, versionEnd, "http/1.1");
-    if (!http11 && !HttpBytes.is(bytes, targetEnd + 1, versionEnd, "http/1.0")) {
+    http11 = isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.1");
+    if (!http11 && !isExactly(bytes, targetEnd + 1, versionEnd, "HTTP/1.0")) {
       throw new MalformedException("neither HTTP/1.1 nor HTTP/1.0");
     }
     fields.read(bytes, lineEnd + 1);
+    if (http11 ? fields.hosts() != 1 : fields.hosts() > 1) {
+      throw new MalformedException("not one Host");
+    }
+    if (!http11 && fields.chunked()) {
+      throw new MalformedException("HTTP/1.0 knows no chunks");
+    }
     keepAlive = http11 ? !fields.close() : fields.keepAlive() && !fields.close();
     boolean get = isExactly(bytes, from, methodEnd, "GET");
     answerHasBody = get || !isExactly(bytes, from, methodEnd, "HEAD");

@@ -96,23 +96,41 @@ class RequestHeadTest {
         "GET /\r\n\r\n",
         "GET  / HTTP/1.1\r\n\r\n",
         "GET / HTTP/2.0\r\n\r\n",
+        "GET / http/1.1\r\nHost: lab\r\n\r\n",
+        "GET /#a HTTP/1.1\r\nHost: lab\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: lab\r\nHost: lab\r\n\r\n",
+        "GET / HTTP/1.0\r\nHost: lab\r\nHost: lab\r\n\r\n",
+        "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: lab/\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: lab:80a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: lab\r\nna(me: a\r\n\r\n",
         "GET / HTTP/1.1 x\r\n\r\n",
         " GET / HTTP/1.1\r\n\r\n",
         "GET /[ HTTP/1.1\r\n\r\n",
         "GET mailto:lab HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\nno colon\r\n\r\n",
         "GET / HTTP/1.1\r\n: no name\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost : lab\r\n\r\n",
-        "GET / HTTP/1.1\r\n folded\r\n\r\n",
+        "GET / HTTP/1.1\r\nName : lab\r\n\r\n",
+        "GET / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\u0001b\r\n\r\n",
         "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         "GET / HTTP/1.1\r\nContent-Length: 9999999999999999999\r\n\r\n",
         "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
       })
   void malformedHeadsAreRefused(String text) {
     assertThatThrownBy(() -> read(text)).isInstanceOf(MalformedException.class);
+  }
+
+  @Test
+  void onlyTheOldProtocolNeedsNoHost() throws Exception {
+    readAsIs("GET / HTTP/1.0\r\n\r\n");
+    readAsIs("GET / HTTP/1.1\r\nHost:\r\n\r\n");
+    readAsIs("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n");
+    assertThatThrownBy(() -> readAsIs("GET / HTTP/1.1\r\n\r\n"))
+        .isInstanceOf(MalformedException.class);
   }
 
   @Test
@@ -124,7 +142,14 @@ class RequestHeadTest {
     assertThat(end("")).isEqualTo(-1);
   }
 
+  /** Reads a head, with a Host if it has to have one. */
   private void read(String text) throws MalformedException {
+    int lineEnd = text.indexOf('\n') + 1;
+    boolean add = text.contains("HTTP/1.1") && !text.contains("Host:");
+    readAsIs(add ? text.substring(0, lineEnd) + "Host: lab\n" + text.substring(lineEnd) : text);
+  }
+
+  private void readAsIs(String text) throws MalformedException {
     byte[] bytes = text.getBytes(ISO_8859_1);
     assertThat(end(text)).isEqualTo(bytes.length);
     head.read(bytes, 0);

@@ -1,0 +1,536 @@
+package lab.contract.test;
+
+import static java.util.Objects.requireNonNull;
+import static lab.contract.test.ContractTest.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.sun.management.UnixOperatingSystemMXBean;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Random;
+import javax.management.JMException;
+import javax.management.ObjectName;
+import lab.contract.BadValueException;
+import lab.contract.ModelContext;
+import lab.contract.ServerModel;
+import lab.contract.TrafficServer;
+import lab.contract.test.FakeDownstream.Behaviour;
+import lab.contract.test.RawClient.RawAnswer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * HTTP/1.1 as every model speaks it, by the sections of RFC 9112, and what becomes of a request
+ * whose client, downstream or work fails. A model that does otherwise says so in {@link
+ * Deviations}: the name of the test, what happens instead, and why; what is said there must happen.
+ *
+ * <p>All tests share one server with two event loops, where there are any, and a downstream that
+ * may hold its answers as long as it likes. After each of them nothing may be left of it.
+ */
+abstract class ProtocolTest {
+  private static final String GET = "GET /health HTTP/1.1\r\nHost: lab\r\n";
+
+  /** For requests made at random, the same for every model and every run. */
+  private static final long SEED = 9112;
+
+  private static final int OF_EACH_KIND = 30;
+
+  /** Descriptors that a JVM may open by itself meanwhile, for a class or a log. */
+  private static final int SPARE_DESCRIPTORS = 10;
+
+  private static @Nullable FakeDownstream sharedDownstream;
+  private static @Nullable RunningServer sharedServer;
+  private static @Nullable ModelContext context;
+  private static volatile boolean expositionFails;
+
+  private FakeDownstream downstream;
+  private RunningServer server;
+  private Deviations deviations;
+
+  abstract ServerModel model();
+
+  abstract Launcher launcher();
+
+  @BeforeEach
+  void useTheServer() throws IOException, BadValueException {
+    if (sharedServer == null) {
+      sharedDownstream = new FakeDownstream();
+      sharedServer =
+          breakable(launcher())
+              .start(
+                  Map.of(
+                      "LAB_HTTP_PORT", "0",
+                      "LAB_MANAGEMENT_PORT", "0",
+                      "LAB_DOWNSTREAM_URL", sharedDownstream.url(),
+                      "LAB_DOWNSTREAM_TIMEOUT_MS", ContractTest.HELD_MS,
+                      "LAB_LOOPS", "2"));
+    }
+    server = sharedServer;
+    downstream = requireNonNull(sharedDownstream);
+    downstream.behave(Behaviour.ANSWER);
+    deviations = Deviations.of(model().name());
+  }
+
+  @AfterEach
+  void nothingIsLeft() throws Exception {
+    expositionFails = false;
+    await(() -> inFlight() == 0 && leased() == 0);
+  }
+
+  @AfterAll
+  static void stopTheServer() throws IOException {
+    if (sharedServer != null) {
+      sharedServer.close();
+      requireNonNull(sharedDownstream).close();
+    }
+    sharedServer = null;
+    sharedDownstream = null;
+    context = null;
+  }
+
+  // --- requests as they may be ----------------------------------------------------------------
+
+  /** 2.2: servers should pass over blank lines before a request. */
+  @Test
+  void blankLinesBeforeARequestArePassedOver() throws Exception {
+    try (RawClient client = client()) {
+      client.send("\r\n\r\n" + GET + "Connection: close\r\n\r\n");
+      verify("blankLinesBeforeARequestArePassedOver", client.rest(), "200 closed");
+    }
+  }
+
+  /** 2.2: TCP keeps no borders. */
+  @Test
+  void aRequestMayComeByteByByte() throws Exception {
+    try (RawClient client = client()) {
+      for (char each : (GET + "Connection: close\r\n\r\n").toCharArray()) {
+        client.send(String.valueOf(each));
+      }
+      verify("aRequestMayComeByteByByte", client.rest(), "200 closed");
+    }
+  }
+
+  /** 3: whatever is too long is refused, and the client can read so. */
+  @Test
+  void aHeadThatIsTooLongIs431() throws Exception {
+    try (RawClient client = client()) {
+      String filler = ("Filler: " + "x".repeat(1_000) + "\r\n").repeat(100);
+      client.trySend(GET + filler + "Connection: close\r\n\r\n");
+      verify("aHeadThatIsTooLongIs431", client.rest(), "431 closed");
+    }
+  }
+
+  /** 3.2.2: a server must understand a target with scheme and host. */
+  @Test
+  void aTargetMayBeAbsolute() throws Exception {
+    try (RawClient client = client()) {
+      client.send(
+          "GET http://lab:8080/health HTTP/1.1\r\nHost: lab:8080\r\nConnection: close\r\n\r\n");
+      verify("aTargetMayBeAbsolute", client.rest(), "200 closed");
+    }
+  }
+
+  /** 6.2, 7.1: bodies that nobody wants are read up to the next request. */
+  @Test
+  void bodiesArePassedOver() throws Exception {
+    try (RawClient client = client()) {
+      client.trySend(GET + "Content-Length: 10000\r\n\r\n" + "x".repeat(10_000));
+      client.trySend(GET + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+      client.trySend(GET + "Connection: close\r\n\r\n");
+      verify("bodiesArePassedOver", client.rest(), "200 200 200 closed");
+    }
+  }
+
+  /** 7.1.1, 7.1.2: with what chunks may have besides: extensions, and fields after the last. */
+  @Test
+  void trailersArePassedOver() throws Exception {
+    try (RawClient client = client()) {
+      client.send(
+          GET
+              + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+              + "3;a=b\r\nabc\r\n0\r\nA: b\r\n\r\n");
+      verify("trailersArePassedOver", client.rest(), "200 closed");
+    }
+  }
+
+  /** 6.2: so are those that are longer than anybody's buffer, as long as they are no attack. */
+  @Test
+  void longBodiesArePassedOver() throws Exception {
+    try (RawClient client = client()) {
+      client.trySend(GET + "Content-Length: 200000\r\n\r\n" + "x".repeat(200_000));
+      client.trySend(GET + "Connection: close\r\n\r\n");
+      verify("longBodiesArePassedOver", client.rest(), "200 200 closed");
+    }
+  }
+
+  /** 6.3: the same length twice may be refused or taken for one. */
+  @Test
+  void theSameLengthTwiceIsOneLengthOrNone() throws Exception {
+    try (RawClient client = client()) {
+      String length = "Content-Length: 2\r\n";
+      client.send(GET + "Connection: close\r\n" + length + length + "\r\nok");
+      verify("theSameLengthTwiceIsOneLengthOrNone", client.rest(), "200 closed", "400 closed");
+    }
+  }
+
+  /** RFC 9110 9.3.2: the answer to HEAD has no body, but the length that the body would have. */
+  @Test
+  void theAnswerToHeadHasALengthAndNoBody() throws Exception {
+    try (RawClient client = client()) {
+      RawAnswer answer = client.request("HEAD", "/health").read("HEAD");
+      boolean hasLength = !answer.headers().getOrDefault("Content-Length", "0").equals("0");
+      client.send(GET + "Connection: close\r\n\r\n");
+      verify(
+          "theAnswerToHeadHasALengthAndNoBody",
+          answer.status() + (hasLength ? " with" : " without") + " length " + client.rest(),
+          "405 with length 200 closed");
+    }
+  }
+
+  /**
+   * RFC 9110 10.1.1: a client that waits is told to go on, or at once what it would be told then.
+   */
+  @Test
+  void aClientThatWaitsToBeToldToGoOnIsTold() throws Exception {
+    try (RawClient client = client()) {
+      String close = "Connection: close";
+      client.request("PUT", "/", "Content-Length: 2", "Expect: 100-continue", close);
+      String seen = client.next();
+      verify(
+          "aClientThatWaitsToBeToldToGoOnIsTold",
+          seen.equals("100") ? seen + " " + client.trySend("ok").rest() : seen,
+          "100 405 closed",
+          "405");
+    }
+  }
+
+  /** 9.3: what was asked first is answered first, {@code 100 Continue} included. */
+  @Test
+  void toldToGoOnIsWhoeverHasItsTurn() throws Exception {
+    try (RawClient client = client()) {
+      client.request("GET", "/?wait_ms=50");
+      String close = "Connection: close";
+      client.request("PUT", "/", "Content-Length: 2", "Expect: 100-continue", close);
+      String seen = client.next() + " " + client.next();
+      verify(
+          "toldToGoOnIsWhoeverHasItsTurn",
+          seen.equals("200 100") ? seen + " " + client.trySend("ok").rest() : seen,
+          "200 100 405 closed",
+          "200 405");
+    }
+  }
+
+  // --- connections ----------------------------------------------------------------------------
+
+  /** 9.3: in HTTP/1.0 a connection ends with its answer. */
+  @Test
+  void theOldProtocolCloses() throws Exception {
+    try (RawClient client = client()) {
+      client.send("GET /health HTTP/1.0\r\n\r\n");
+      verify("theOldProtocolCloses", client.rest(), "200 closed");
+    }
+  }
+
+  /** 9.3: unless the client asks to keep it, and is told that it is kept. */
+  @Test
+  void theOldProtocolStaysWhenAsked() throws Exception {
+    try (RawClient client = client()) {
+      client.send("GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+      RawAnswer answer = client.read();
+      String told = answer.headers().getOrDefault("Connection", "nothing");
+      client.trySend("GET /health HTTP/1.0\r\n\r\n");
+      verify(
+          "theOldProtocolStaysWhenAsked",
+          answer.status() + " " + told.toLowerCase(Locale.ROOT) + " " + client.rest(),
+          "200 keep-alive 200 closed");
+    }
+  }
+
+  /** 9.6: a client that has said all it has to say still gets its answers. */
+  @Test
+  void aHalfClosedClientGetsItsAnswers() throws Exception {
+    try (RawClient client = client()) {
+      client.request("GET", "/?wait_ms=20").send(GET + "\r\nGET /hea");
+      client.endOutput();
+      verify("aHalfClosedClientGetsItsAnswers", client.rest(), "200 200 closed");
+    }
+  }
+
+  /** 9.3.2: answers wait for a client that does not read; nobody else waits with it. */
+  @Test
+  void answersWaitForAClientThatDoesNotRead() throws Exception {
+    try (RawClient slow = new RawClient(server.httpPort(), 4096);
+        RawClient other = client()) {
+      // So many answers that the kernel does not hold them all: the server has to keep some back.
+      int requests = Math.ceilDiv(6_000_000, slow.get("/metrics").body().length());
+      Thread sender = Thread.ofVirtual().start(() -> askForMetrics(slow, requests));
+      for (int i = 0; i < 20; i++) {
+        assertThat(other.get("/health").status()).isEqualTo(200);
+      }
+      int answered = 0;
+      while (answered < requests && slow.read().status() == 200) {
+        answered++;
+      }
+      sender.join();
+      assertThat(answered).isEqualTo(requests);
+    }
+  }
+
+  /** 9.5: a client may leave at any time; its request ends, and with it the call made for it. */
+  @Test
+  void ofAClientThatLeavesNothingIsLeft() throws Exception {
+    downstream.behave(Behaviour.HOLD);
+    turn("{\"downstream_connections\": 2}");
+    List<RawClient> leaving = new ArrayList<>();
+    for (int i = 1; i <= 4; i++) {
+      RawClient client = client();
+      leaving.add(client.request("GET", "/downstream"));
+      int asked = i;
+      await(() -> leased() + pending() == asked);
+    }
+    // One closes and one resets of those that are called for, and of those that wait for a place.
+    leaving.get(0).close();
+    leaving.get(1).reset();
+    leaving.get(2).close();
+    leaving.get(3).reset();
+    turn("{\"downstream_connections\": 20000}");
+    downstream.answerHeld(4);
+    await(() -> inFlight() == 0 && leased() == 0 && pending() == 0);
+    // Whoever of them was not called for any more has left an answer over.
+    downstream.forgetHeld();
+    isWell();
+  }
+
+  // --- limits ---------------------------------------------------------------------------------
+
+  /** A place that comes free goes to whoever has waited longest, on whichever loop. */
+  @Test
+  void placesGoToWhoeverWaitedLongest() throws Exception {
+    downstream.behave(Behaviour.HOLD);
+    turn("{\"downstream_connections\": 1}");
+    List<RawClient> clients = new ArrayList<>();
+    try {
+      for (int i = 0; i < 6; i++) {
+        clients.add(client().request("GET", "/downstream"));
+        int waiting = i;
+        await(() -> leased() == 1 && pending() == waiting);
+      }
+      for (RawClient next : clients) {
+        downstream.answerHeld(1);
+        assertThat(next.read().status()).isEqualTo(200);
+      }
+    } finally {
+      for (RawClient each : clients) {
+        each.close();
+      }
+      turn("{\"downstream_connections\": 20000}");
+    }
+  }
+
+  /** Beyond the bound a request is refused at once, and the next one is welcome again. */
+  @Test
+  void beyondItsBoundTheQueueIs503() throws Exception {
+    String rule = "beyondItsBoundTheQueueIs503";
+    String settings = ContractTest.management(server).get("/settings");
+    if (settings.contains("\"queue_bound\":null")) {
+      verify(rule, "unbounded", "503, then 200");
+      return;
+    }
+    boolean pool = !settings.contains("\"pool_size\":null");
+    downstream.behave(Behaviour.HOLD);
+    turn(pool ? "{\"pool_size\": 1, \"queue_bound\": 1}" : "{\"queue_bound\": 2}");
+    try (RawClient first = client();
+        RawClient second = client();
+        RawClient third = client()) {
+      first.request("GET", "/downstream");
+      await(() -> leased() == 1);
+      second.request("GET", "/downstream");
+      await(() -> pool ? mbean("WorkerPool", "QueueDepth") == 1 : leased() == 2);
+      int refused = third.get("/health").status();
+      downstream.answerHeld(2);
+      assertThat(first.read().status()).isEqualTo(200);
+      assertThat(second.read().status()).isEqualTo(200);
+      await(() -> inFlight() == 0);
+      String then = third.trySend(GET + "\r\n").next();
+      verify(rule, refused + ", then " + then, "503, then 200");
+    } finally {
+      turn(pool ? "{\"pool_size\": 200, \"queue_bound\": 0}" : "{\"queue_bound\": 0}");
+    }
+  }
+
+  // --- work that fails ------------------------------------------------------------------------
+
+  /** A bug in the work is a 500 and nothing more. */
+  @Test
+  void workThatThrowsIs500() throws Exception {
+    assumeTrue(context != null, "bugs can be planted in this JVM only");
+    expositionFails = true;
+    assertThat(get("/metrics").status()).isEqualTo(500);
+    expositionFails = false;
+    isWell();
+  }
+
+  /** So it is when it happens later, on another thread. */
+  @Test
+  void workThatThrowsElsewhereIs500() throws Exception {
+    assumeTrue(context != null, "bugs can be planted in this JVM only");
+    // It is deleted; no other test here reads it.
+    requireNonNull(context).file().close();
+    for (String target : List.of("/file", "/aggregate?wait_ms=1", "/aggregate-with-fallback")) {
+      assertThat(get(target).status()).as(target).isEqualTo(500);
+    }
+    isWell();
+  }
+
+  // --- requests that are none -----------------------------------------------------------------
+
+  /** Each is refused, or its connection closed: never a 200, a 500, a crash or a leak. */
+  @ParameterizedTest
+  @EnumSource
+  void whatIsNoRequestIsRefused(Malformed kind) throws Exception {
+    // A new kind goes to the end: the others' requests stay the same.
+    Random random = new Random(SEED + List.of(Malformed.values()).indexOf(kind));
+    long before = descriptors();
+    Map<String, String> seen = new HashMap<>();
+    for (int i = 0; i < OF_EACH_KIND; i++) {
+      String request = kind.next(random);
+      try (RawClient client = client()) {
+        client.trySend(request);
+        if (kind == Malformed.INCOMPLETE) {
+          client.endOutput();
+        }
+        String outcome = client.rest().replaceFirst("^(4..|50[15]) .*", "refused");
+        seen.put(outcome.replaceFirst("^closed$", "refused"), request);
+      } catch (IOException e) {
+        throw new AssertionError(request, e);
+      }
+    }
+    List<String> outcomes = seen.keySet().stream().sorted().toList();
+    String outcome = outcomes.equals(List.of("refused")) ? "refused" : outcomes.toString();
+    String[] allowed =
+        kind == Malformed.FOLDED
+            ? new String[] {"refused", "[200 closed]"}
+            : new String[] {"refused"};
+    verify(kind.name(), outcome, allowed);
+    await(() -> descriptors() <= before + SPARE_DESCRIPTORS);
+    isWell();
+  }
+
+  // --- how ------------------------------------------------------------------------------------
+
+  private void verify(String rule, String happened, String... allowed) {
+    deviations.verify(rule, happened, allowed);
+  }
+
+  private RawClient client() throws IOException {
+    return new RawClient(server.httpPort());
+  }
+
+  private RawAnswer get(String target) throws IOException {
+    try (RawClient client = client()) {
+      return client.get(target);
+    }
+  }
+
+  private void isWell() throws IOException {
+    assertThat(get("/health").status()).isEqualTo(200);
+  }
+
+  private void turn(String knobs) {
+    assertThat(ContractTest.management(server).call("PATCH", "/settings", knobs).statusCode())
+        .isEqualTo(200);
+  }
+
+  private static void askForMetrics(RawClient client, int times) {
+    try {
+      for (int i = 0; i < times; i++) {
+        client.request("GET", "/metrics");
+      }
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Requests of all routes that are being worked on. */
+  private double inFlight() {
+    return ContractTest.management(server)
+        .get("/metrics")
+        .lines()
+        .filter(line -> line.startsWith("lab_http_requests_in_flight{"))
+        .mapToDouble(line -> Double.parseDouble(line.substring(line.indexOf("} ") + 2)))
+        .sum();
+  }
+
+  private int leased() {
+    return mbean("DownstreamConnections", "Leased");
+  }
+
+  private int pending() {
+    return mbean("DownstreamConnections", "Pending");
+  }
+
+  private int mbean(String type, String attribute) {
+    try {
+      return (int) server.mbeans().getAttribute(new ObjectName("lab", "type", type), attribute);
+    } catch (IOException | JMException e) {
+      throw new AssertionError(type + "." + attribute, e);
+    }
+  }
+
+  /** Files and sockets that the server's process has open. */
+  private long descriptors() {
+    try {
+      return ManagementFactory.getPlatformMXBean(server.mbeans(), UnixOperatingSystemMXBean.class)
+          .getOpenFileDescriptorCount();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The same model with bugs to be planted, where its parts can be reached. */
+  private static Launcher breakable(Launcher launcher) {
+    return launcher instanceof InThisJvm(ServerModel model)
+        ? new InThisJvm(new Breakable(model))
+        : launcher;
+  }
+
+  private record Breakable(ServerModel model) implements ServerModel {
+    @Override
+    public String name() {
+      return model.name();
+    }
+
+    @Override
+    public TrafficServer start(ModelContext real) throws IOException {
+      context =
+          new ModelContext(
+              real.model(),
+              real.settings(),
+              real.requests(),
+              real.downstream(),
+              real.branches(),
+              real.file(),
+              real.knobs(),
+              real.mbeans(),
+              real.registry(),
+              () -> {
+                if (expositionFails) {
+                  throw new IllegalStateException("planted by a test");
+                }
+                return real.exposition().get();
+              });
+      return model.start(context);
+    }
+  }
+}
