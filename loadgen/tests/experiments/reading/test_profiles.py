@@ -33,6 +33,7 @@ def home(tmp_path: Path) -> Path:
         ({}, ()),
         ({"SERVER": "fixed-pool,vertx"}, BOTH),
         ({"SERVER": "fixed-pool"}, ()),
+        ({"SERVER": "fixed-pool,thread-per-connection"}, ("more",)),
         ({"EXP": "frameworks"}, BOTH),
         ({"EXP": "sweep"}, ()),
         ({"EXP": "frameworks", "SERVER": "netty"}, ()),
@@ -68,4 +69,4 @@ def test_what_is_up_stays_up(home: Path) -> None:
 def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
     with pytest.raises(WordError) as refused:
         needed_profiles({}, (name,), (), home)
-    assert str(refused.value) == f"PROFILE={name} is not a profile; allowed: frameworks"
+    assert str(refused.value) == f"PROFILE={name} is not a profile; allowed: frameworks, more"

@@ -114,20 +114,23 @@ class ThreadPerConnectionTest extends ContractTest {
 
   @Test
   void aClientThatKeepsTheServerWaitingIsClosed() throws Exception {
-    RunningServer server = start("LAB_KEEP_ALIVE_TIMEOUT_S", "2");
-    try (Peer idle = new Peer(server);
-        Peer slow = new Peer(server);
-        Peer deaf = new Peer(server);
-        Peer working = new Peer(server)) {
-      working.send("GET /block?wait_ms=5000 HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
-      idle.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
-      slow.send("GET /health HTTP/1.1\r\nHost: lab\r\nContent-Length: 9\r\n\r\n");
-      // More answers than the sockets hold, of which none is read: sending them blocks in the end,
-      // and then sending requests does.
-      Thread sending = Thread.ofVirtual().start(deaf::sendUntilClosed);
-      assertThat(statuses(idle.readToEnd())).containsExactly("200");
-      assertThat(slow.readToEnd()).isEmpty();
-      sending.join();
+    downstream().behave(Behaviour.HOLD);
+    RunningServer server = startHolding("LAB_KEEP_ALIVE_TIMEOUT_S", "5");
+    try (Peer working = new Peer(server)) {
+      working.send("GET /downstream HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
+      awaitInFlight(server, 1);
+      try (Peer idle = new Peer(server);
+          Peer slow = new Peer(server)) {
+        idle.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
+        slow.send("GET /health HTTP/1.1\r\nHost: lab\r\nContent-Length: 9\r\n\r\n");
+        assertThat(statuses(idle.readToEnd())).containsExactly("200");
+        assertThat(slow.readToEnd()).isEmpty();
+      }
+      try (Peer deaf = new Peer(server)) {
+        // More answers than the sockets hold, of which none is read: in the end the server blocks.
+        deaf.sendUntilClosed();
+      }
+      downstream().answerHeld(1);
       assertThat(statuses(working.readToEnd())).containsExactly("200");
     }
   }

@@ -2,18 +2,18 @@ package lab.contract.blocking;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import lab.contract.downstream.AnswerReader;
+import lab.contract.downstream.DownstreamRequest;
 import lab.contract.http.HeaderFields;
 import lab.contract.http.MalformedException;
 
 /**
- * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Reads block;
- * all of them together keep one deadline.
+ * One kept-alive HTTP/1.1 connection to the downstream, used by one thread at a time. Connecting
+ * and reading block without a time limit of their own: at the deadline the watchdog closes the
+ * socket.
  *
  * <pre>
  *   idle --send--&gt; asked --first byte--&gt; answering --end--&gt; idle
@@ -21,7 +21,7 @@ import lab.contract.http.MalformedException;
  *                    '-- closed before the first byte: {@link StaleException} if it was used before
  * </pre>
  */
-final class DownstreamConnection implements AutoCloseable {
+final class DownstreamConnection extends Watchdog.Watched implements AutoCloseable {
   /** The peer had closed an idle connection: nothing was answered, so another one may be tried. */
   static final class StaleException extends IOException {
     private static final long serialVersionUID = 1;
@@ -33,58 +33,38 @@ final class DownstreamConnection implements AutoCloseable {
 
   private static final int BUFFER_BYTES = 1024;
 
+  private final Watchdog watchdog;
   private final Socket socket = new Socket();
-  private final InputStream in;
-  private final OutputStream out;
   private final byte[] buffer = new byte[BUFFER_BYTES];
   private final AnswerReader answer = new AnswerReader(new HeaderFields());
-  private long deadlineNanos;
   private boolean usedBefore;
   private boolean reusable;
   private long idleSinceNanos;
 
-  DownstreamConnection(InetSocketAddress address, long deadlineNanos) throws IOException {
-    this.deadlineNanos = deadlineNanos;
-    boolean connected = false;
-    try {
-      socket.setTcpNoDelay(true);
-      socket.connect(address, remainingMs());
-      in = socket.getInputStream();
-      out = socket.getOutputStream();
-      connected = true;
-    } finally {
-      if (!connected) {
-        socket.close();
-      }
-    }
+  /** A connection that connects when it is first used. */
+  DownstreamConnection(Watchdog watchdog) {
+    this.watchdog = watchdog;
   }
 
   /**
-   * Sends the request and returns the answer, read to its end.
+   * Sends the request and returns the answer, read to its end. The first time it connects before.
    *
    * @throws SocketTimeoutException at the deadline
    */
-  Reply exchange(byte[] request, long deadline) throws IOException {
-    deadlineNanos = deadline;
+  Reply exchange(DownstreamRequest request, long deadlineNanos) throws IOException {
     reusable = false;
-    int count;
+    watchdog.watch(this, deadlineNanos);
     try {
-      out.write(request);
-      count = read();
-      if (count < 0) {
-        throw new EOFException("closed by the downstream");
+      if (!usedBefore) {
+        socket.setTcpNoDelay(true);
+        socket.connect(new InetSocketAddress(request.host(), request.port()));
       }
-    } catch (SocketTimeoutException e) {
-      throw e;
+      return ask(request.bytes());
     } catch (IOException e) {
-      throw usedBefore ? new StaleException() : e;
+      throw watchdog.forget(this) ? new SocketTimeoutException("deadline") : e;
+    } finally {
+      reusable &= !watchdog.forget(this);
     }
-    readAnswer(count);
-    Reply reply = new Reply(answer.status(), answer.body());
-    reusable = answer.isConnectionReusable();
-    answer.forget();
-    usedBefore = true;
-    return reply;
   }
 
   /** Whether the last exchange left it fit for another. */
@@ -109,6 +89,25 @@ final class DownstreamConnection implements AutoCloseable {
     }
   }
 
+  private Reply ask(byte[] request) throws IOException {
+    int count;
+    try {
+      socket.getOutputStream().write(request);
+      count = read();
+      if (count < 0) {
+        throw new EOFException("closed by the downstream");
+      }
+    } catch (IOException e) {
+      throw usedBefore ? new StaleException() : e;
+    }
+    readAnswer(count);
+    Reply reply = new Reply(answer.status(), answer.body());
+    reusable = answer.isConnectionReusable();
+    answer.forget();
+    usedBefore = true;
+    return reply;
+  }
+
   /** Reads to the end of an answer, of which the first bytes are in the buffer. */
   private void readAnswer(int firstCount) throws IOException {
     try {
@@ -128,15 +127,11 @@ final class DownstreamConnection implements AutoCloseable {
   }
 
   private int read() throws IOException {
-    socket.setSoTimeout(remainingMs());
-    return in.read(buffer);
+    return socket.getInputStream().read(buffer);
   }
 
-  private int remainingMs() throws SocketTimeoutException {
-    long remaining = (deadlineNanos - System.nanoTime() + 999_999) / 1_000_000;
-    if (remaining <= 0) {
-      throw new SocketTimeoutException("deadline");
-    }
-    return (int) Math.min(remaining, Integer.MAX_VALUE);
+  @Override
+  void breakOff() {
+    close();
   }
 }

@@ -1,7 +1,6 @@
 package lab.contract.blocking;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import lab.contract.DownstreamOutcome;
@@ -10,7 +9,6 @@ import lab.contract.blocking.DownstreamConnection.Reply;
 import lab.contract.blocking.DownstreamConnection.StaleException;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.downstream.DownstreamRequest;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Asks the downstream over kept-alive connections, most recently used first. It is this small
@@ -22,6 +20,7 @@ final class SocketClient implements DownstreamClient {
 
   private final DownstreamRequest request;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
+  private final Watchdog watchdog = new Watchdog("downstream-deadlines");
   private final Thread pruner;
 
   SocketClient(ModelContext context) {
@@ -42,6 +41,7 @@ final class SocketClient implements DownstreamClient {
   @Override
   public void close() {
     pruner.interrupt();
+    watchdog.close();
     for (DownstreamConnection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
       each.close();
     }
@@ -56,22 +56,19 @@ final class SocketClient implements DownstreamClient {
         // The downstream closed it while it was idle: once more, on a new one.
       }
     }
-    InetSocketAddress address = new InetSocketAddress(request.host(), request.port());
-    return exchange(new DownstreamConnection(address, deadlineNanos), deadlineNanos);
+    return exchange(new DownstreamConnection(watchdog), deadlineNanos);
   }
 
   private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
-    Reply reply = null;
     try {
-      reply = connection.exchange(request.bytes(), deadlineNanos);
-      return reply;
+      return connection.exchange(request, deadlineNanos);
     } finally {
-      giveBack(connection, reply);
+      giveBack(connection);
     }
   }
 
-  private void giveBack(DownstreamConnection connection, @Nullable Reply reply) {
-    if (reply != null && connection.isReusable()) {
+  private void giveBack(DownstreamConnection connection) {
+    if (connection.isReusable()) {
       connection.markIdle();
       idle.addFirst(connection);
     } else {
