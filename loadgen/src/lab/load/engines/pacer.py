@@ -1,8 +1,8 @@
 """pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
 
 It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
-which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog` and
-`late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
+which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog`
+and `late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
 
 * Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
   timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
