@@ -342,6 +342,22 @@ func TestIdleConnectionsThatAreClosed(t *testing.T) {
 	}
 }
 
+// Heads and chunks may come in pieces.
+func TestAnswersInPieces(t *testing.T) {
+	t.Parallel()
+	address, _ := plain(t, "127.0.0.1:0", func(c *net.TCPConn, reader *bufio.Reader) {
+		for gets(reader) {
+			for _, piece := range []string{"HT", "TP/1.1 200 OK\r\nTransfer-Enco", "ding: chunked\r", "\n\r\n1", "0\r\n0123", "456789abcdef\r\n0", "\r\n", "\r\n"} {
+				_, _ = io.WriteString(c, piece)
+				time.Sleep(3 * time.Millisecond)
+			}
+		}
+	})
+	if o := ran(t, short("http://"+address, nil)); o.sum.Ok == 0 || len(o.sum.SocketErrors) > 0 || len(o.sum.ConnectFailed) > 0 {
+		t.Errorf("%+v", o.sum)
+	}
+}
+
 func TestNamesAndIPv6(t *testing.T) {
 	t.Parallel()
 	for listen, host := range map[string]string{"[::1]:0": "[::1]", "127.0.0.1:0": "localhost"} {
@@ -390,7 +406,12 @@ func TestLogsAreThoseOfTheLines(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
 	defer server.Close()
 	folder := t.TempDir()
-	o := ran(t, short(server.URL, map[string]any{"arrivals": poisson, "rate": 300, "connections": 20, "window_s": 2.5, "hlog": folder, "loops": 2}))
+	words := short(server.URL, map[string]any{"arrivals": poisson, "rate": 300, "connections": 20, "window_s": 2.5, "hlog": folder, "loops": 2})
+	o := ran(t, words)
+	// Both loops are in the lines.
+	if due := len(times(read(t, words), 0, 1, seconds(2.5))); o.sum.Due != due {
+		t.Error(o.sum.Due, "of", due, "are told")
+	}
 	for name, of := range map[string]func(line) told{
 		"raw": func(l line) told { return l.Raw }, "late": func(l line) told { return l.Late }, "corrected": func(l line) told { return *l.Corrected },
 	} {
@@ -511,18 +532,17 @@ func TestAServerThatIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopped := make(chan time.Duration, 1)
-	go func() {
-		time.Sleep(time.Second)
-		_ = server.Process.Signal(syscall.SIGSTOP)
-		from := time.Now()
-		time.Sleep(3 * time.Second)
-		lasted := time.Since(from)
-		_ = server.Process.Signal(syscall.SIGCONT)
-		stopped <- lasted
-	}()
-	o := ran(t, short("http://"+strings.TrimSpace(address), map[string]any{"arrivals": constant, "rate": 200, "connections": 10, "window_s": 8}))
-	lasted := <-stopped
+	command, output := startedOn(t, short("http://"+strings.TrimSpace(address), map[string]any{"arrivals": constant, "rate": 200, "connections": 10, "window_s": 600}), toFile(t))
+	_ = server.Process.Signal(syscall.SIGSTOP)
+	from := time.Now()
+	time.Sleep(3 * time.Second)
+	lasted := time.Since(from)
+	_ = server.Process.Signal(syscall.SIGCONT)
+	told := strings.Count(contents(output), "\n")
+	within(t, "2 more seconds are told", func() bool { return strings.Count(contents(output), "\n") > told+1 })
+	_ = command.Process.Signal(syscall.SIGINT)
+	_ = command.Wait()
+	o := understand(t, []byte(contents(output)))
 	for _, least := range []time.Duration{lasted / 4, lasted / 2, lasted * 9 / 10} {
 		seen := o.last.Unfinished
 		for _, l := range o.seconds {
@@ -539,16 +559,36 @@ func started(t *testing.T, wrap func(load, output string) *exec.Cmd) (*exec.Cmd,
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) }))
 	t.Cleanup(server.Close)
+	return startedOn(t, short(server.URL, map[string]any{"window_s": 600}), wrap)
+}
+
+func startedOn(t *testing.T, change map[string]any, wrap func(load, output string) *exec.Cmd) (*exec.Cmd, string) {
+	t.Helper()
 	load, output := filepath.Join(t.TempDir(), "load.json"), filepath.Join(t.TempDir(), "output")
-	if err := os.WriteFile(load, text(short(server.URL, map[string]any{"window_s": 600})), 0o600); err != nil {
+	if err := os.WriteFile(load, text(change), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := wrap(load, output)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = command.Process.Kill() })
 	within(t, "a second is told", func() bool { return strings.Count(contents(output), "\n") > 1 })
 	return command, output
+}
+
+// toFile has pacer write to the file itself.
+func toFile(t *testing.T) func(load, output string) *exec.Cmd {
+	return func(load, output string) *exec.Cmd {
+		file, err := os.Create(output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() })
+		command := itself("pacer", load)
+		command.Stdout = file
+		return command
+	}
 }
 
 func contents(name string) string {
@@ -568,16 +608,7 @@ func within(t *testing.T, what string, happened func() bool) {
 func TestSignalsEndIt(t *testing.T) {
 	t.Parallel()
 	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		command, output := started(t, func(load, output string) *exec.Cmd {
-			file, err := os.Create(output)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = file.Close() })
-			command := itself("pacer", load)
-			command.Stdout = file
-			return command
-		})
+		command, output := started(t, toFile(t))
 		_ = command.Process.Signal(signal)
 		_ = command.Wait()
 		o := understand(t, []byte(contents(output)))
