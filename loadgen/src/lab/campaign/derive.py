@@ -61,7 +61,8 @@ class Derived:
 
     `files` are the derived files by name (and the folder of figures), `changed` those that were
     not there with these very bytes, `kept` the older ones that were set aside, as
-    `<name>.<n>.old`. `unfinished` are raw folders of trials that never ended.
+    `<name>.<n>.old`. `answers` come first on the console. `unfinished` are raw folders of trials
+    that never ended.
     """
 
     rows: tuple[Row, ...]
@@ -73,6 +74,7 @@ class Derived:
     changed: tuple[str, ...]
     kept: tuple[str, ...]
     said: tuple[Said, ...] = ()
+    answers: tuple[tuple[str, ...], ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -191,6 +193,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         changes_lab=kind.changes_lab,
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
+        answers=kind.answers(experiment, findings) if kind.answers else (),
     )
     texts = {
         csv.NAME: csv.text(rows),
@@ -223,6 +226,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         changed=tuple(changed),
         kept=tuple(kept),
         said=content.said,
+        answers=content.answers,
     )
 
 
