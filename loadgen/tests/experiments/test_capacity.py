@@ -317,6 +317,19 @@ def test_an_invalid_trial_is_neither_held_nor_broken() -> None:
     assert answer.value == 1646
 
 
+@pytest.mark.parametrize("end", [1646, 1682])
+def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
+    times = list[int]()
+
+    def third(rate: int) -> bool:
+        times.append(rate)
+        return rate == end and times.count(end) > 2
+
+    rows, answer, _ = alone(untold(third, server(1650)))
+    assert sum(one.offered_rps == end for one in rows) == 4
+    assert (answer.low, answer.high) == (1646, 1682)
+
+
 @pytest.mark.parametrize(
     ("changes", "outcome", "why"),
     [

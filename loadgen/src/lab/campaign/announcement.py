@@ -35,12 +35,12 @@ def announcement(
         count = f"{trials} trials"
     jvms = len(experiment.servers) * max(1, experiment.launches) * max(1, len(experiment.arms))
     took = duration(load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S)
-    limit = "at most " if design.total is None else ""
+    limit = "at most about " if design.total is None else "about "
     scale = ""
     if experiment.scale != 1:
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
     return (
-        f"{count} of {each_s:.0f} s and warm-up, about {limit}{took} in all, with "
+        f"{count} of {each_s:.0f} s and warm-up, {limit}{took} in all, with "
         f"{', '.join(chosen.engines)}, {_load(experiment)}{scale}"
     )
 

@@ -250,8 +250,9 @@ class Searches(Design):
             ]
             if waiting:
                 _, server, rate = min(waiting, key=lambda one: one[0])
-                own = [row for row in done if (row.server, row.offered_rps) == (server, rate)]
-                plan = lengthened(self._plan(server, rate, launch), own)
+                rung = found[server][launch].of(rate) or Rung(rate)
+                plan = self._plan(server, rate, launch)
+                plan = lengthened(plan, [row for row, _ in rung.untold])
                 return self.planner.named(plan, next_number(done), digits=3)
         return None
 

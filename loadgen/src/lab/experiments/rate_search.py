@@ -100,13 +100,14 @@ class Way:
         return max(top - gap, top // 2, 1)
 
     def _end(self, tried: Sequence[Tried], top: Tried | None) -> int | None:
-        """The next trial that the ends of the interval need: each must be agreed on."""
+        """The next trial that the ends of the interval need: each must be agreed on, unless trials of
+        it say nothing any more."""
         step = 1 + self.resolution
         low, high = ends(tried)
         if low is None:
             least = tried[0].rate
             return min(math.floor(least / step), least - 1) if least > 1 else None
-        if low.held < self.agree:
+        if low.held < self.agree and low.untold < TRIES:
             return low.rate
         if top is None or top.broke < TRIES:
             return None
@@ -114,7 +115,8 @@ class Way:
             most = tried[-1].rate
             over = max(math.ceil(most * step), most + 1)
             return over if over <= self.most and not tried[-1].untold else None
-        return high.rate if high.broke < self.agree else None
+        more = high.broke < self.agree and high.untold < TRIES
+        return high.rate if more else None
 
     def left(self, tried: Sequence[Tried]) -> int:
         """The most trials that are left, give or take one, while none disagrees with another."""
