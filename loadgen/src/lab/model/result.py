@@ -74,6 +74,7 @@ class Reading:
     sent. `lag_ms` is how late the generator itself was on average, where anything tells it.
     `late` is that of every request, exactly, and `due` is how many requests were due in the window
     (open only), where the engine keeps account of both (pacer).
+    `threads` is how many CPUs it can use at a time, where that may be less than it has.
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
     count of a window may be off by that much of its rate. With arrivals at random it is what chance
     does to that count.
@@ -94,6 +95,7 @@ class Reading:
     lag_ms: float | None = None
     late: Latency | None = None
     due: int | None = None
+    threads: int | None = None
     pause_s: float = 0.0
     seconds: tuple[Second, ...] = ()
     problems: tuple[str, ...] = ()

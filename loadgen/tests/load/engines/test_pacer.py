@@ -1,5 +1,6 @@
 """pacer: exact figures of every second, from its lines."""
 
+import dataclasses
 import gzip
 import json
 from collections.abc import Callable
@@ -241,21 +242,22 @@ def test_the_load_is_written_as_the_plan_says(opened: TrialPlan, tmp_path: Path)
     assert (load["connections"], load["arrivals"], load["rate"]) == (10, "constant", 10)
     assert (load["warmup_s"], load["window_s"], load["timeout_s"]) == (2, 2, 30)
     assert [one["url"] for one in load["requests"]] == [opened.url]
+    assert load["hlog"] == str(tmp_path)
 
 
 def test_a_closed_load_has_no_rate_and_poisson_is_said(plan: Plan) -> None:
-    closed = load_of(plan(10, None, engine="pacer"), 10)
+    closed = load_of(plan(10, None, engine="pacer"), 10, Path())
     assert closed["arrivals"] == "closed"
     assert "rate" not in closed
     at_random = plan(10, 100, engine="pacer", arrivals="poisson")
-    assert load_of(at_random, 10)["arrivals"] == "poisson"
+    assert load_of(at_random, 10, Path())["arrivals"] == "poisson"
 
 
 def test_connections_open_in_half_of_the_warm_up_at_most_2000_a_second_and_a_crowd_at_once(
     plan: Plan,
 ) -> None:
     def pace(connections: int, warm_up_s: float) -> int:
-        return int(load_of(plan(connections, None), warm_up_s)["connect_per_s"])
+        return int(load_of(plan(connections, None), warm_up_s, Path())["connect_per_s"])
 
     assert pace(500, 10) == 500
     assert pace(6000, 10) == 2000
@@ -264,8 +266,21 @@ def test_connections_open_in_half_of_the_warm_up_at_most_2000_a_second_and_a_cro
     assert pace(500, 0) == 0
 
 
+def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
+    plan: Plan, opened: TrialPlan, tmp_path: Path
+) -> None:
+    def loops(connections: int, cores: int) -> int:
+        return int(load_of(plan(connections, None, cores=cores), 10, Path())["loops"])
+
+    assert [loops(100, cores) for cores in (1, 2, 4, 8, 16)] == [1, 1, 1, 2, 4]
+    assert loops(3, 64) == 3
+    assert read_back(tmp_path, opened, even()).threads == 1
+    secure = dataclasses.replace(opened, url="https://a/")
+    assert Pacer().read(secure, tmp_path).threads == 2
+
+
 def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
-    assert load_of(plan(), 10)["seed"] == load_of(plan(), 10)["seed"]
+    assert load_of(plan(), 10, Path())["seed"] == load_of(plan(), 10, Path())["seed"]
 
 
 def test_chance_moves_answers_over_an_edge_only_where_arrivals_are_at_random(

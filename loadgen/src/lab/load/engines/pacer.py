@@ -1,7 +1,8 @@
 """pacer, the lab's own engine: exact, on any machine, open and closed load (loadgen/pacer).
 
 It is told the load by a file (`load.json`), and writes a line of JSON a second (`pacer.jsonl`),
-which is condensed with gzip. The lines cover the whole run, warm-up included:
+which is condensed with gzip. For HdrHistogram's own tools it leaves `raw.hlog`, `corrected.hlog` and
+`late.hlog`, which the lab does not read. The lines cover the whole run, warm-up included:
 
 * Every request is accounted for: due (open) or sent (closed) = ok + HTTP errors + socket errors +
   timeouts + unfinished. Here `sent` are those that were sent, and `unfinished` those in flight at
@@ -49,6 +50,8 @@ FORMAT = 1
 # that sets 4,000 up at once makes some of them wait for seconds.
 CONNECT_PER_S = 2000
 LEAST_OPENING_S = 1.0
+# One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
+CPUS_PER_LOOP = 4
 # Of each request at most three buckets of about so many characters, before they are condensed.
 BUCKET_BYTES = 14
 
@@ -74,7 +77,7 @@ class Pacer:
             run_s=warm_up_s + plan.duration_s,
             window_offset_s=warm_up_s,
             window_s=plan.duration_s,
-            files={LOAD: json_text(load_of(plan, warm_up_s))},
+            files={LOAD: json_text(load_of(plan, warm_up_s, raw))},
             streams=True,
         )
 
@@ -118,6 +121,7 @@ class Pacer:
             lag_ms=late.sum_us / late.count / 1000 if late.count else None,
             late=late.latency(),
             due=sum(line.due for line in window) if is_open else None,
+            threads=loops_for(plan) + plan.url.startswith("https:"),
             pause_s=chance_s(plan, uncorrected),
             seconds=tuple(_each_second(window, plan.mode)),
             notes=tuple(_notes(told, window)),
@@ -147,12 +151,17 @@ class Pacer:
         )
 
 
-def load_of(plan: TrialPlan, warm_up_s: float) -> dict[str, Any]:
-    """What pacer is told, by its keys (loadgen/pacer/README.md)."""
+def loops_for(plan: TrialPlan) -> int:
+    """In how many event loops it runs, each a thread. What speaks TLS runs beside them."""
+    return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
+
+
+def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
+    """What pacer is told, by its keys (loadgen/pacer/load.go)."""
     opening_s = min(warm_up_s / 2, max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S))
     load: dict[str, Any] = {
         "connections": plan.concurrency,
-        "loops": 0,
+        "loops": loops_for(plan),
         "warmup_s": warm_up_s,
         "window_s": plan.duration_s,
         "arrivals": plan.arrivals if plan.mode == "open" else "closed",
@@ -164,7 +173,7 @@ def load_of(plan: TrialPlan, warm_up_s: float) -> dict[str, Any]:
         "requests": [{"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}],
         # Nothing secret is sent.
         "insecure": True,
-        "hlog": None,
+        "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
 
