@@ -100,8 +100,8 @@ class Way:
         return max(top - gap, top // 2, 1)
 
     def _end(self, tried: Sequence[Tried], top: Tried | None) -> int | None:
-        """The next trial that the ends of the interval need: each must be agreed on, unless trials of
-        it say nothing any more."""
+        """The next trial that the ends of the interval need: each must be agreed on, unless trials
+        of it say nothing any more."""
         step = 1 + self.resolution
         low, high = ends(tried)
         if low is None:
