@@ -378,6 +378,12 @@ def test_the_same_rows_lead_to_the_same_trial_and_damaged_ones_are_measured_agai
     assert (again.repeats, again.offered_rps) == (rows[3].trial, rows[3].offered_rps)
 
 
+def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:
+    plain = server(1650)
+    _, _, detail = alone(lambda plan: {**plain(plan), "p99_ms": None})
+    assert detail.text.startswith("held 1,646 req/s (max 210 ms; 3 of 3 trials), whether it holds")
+
+
 def test_rows_of_another_search_end_it() -> None:
     of = searched()
     rows = run(of, {"a": server(1650)})

@@ -176,7 +176,8 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     findings = (*_findings(kind, Outcome(experiment, rows, run_dir)), *not_back(rows))
-    comparisons = () if kind.changes_lab else lanes(rows)
+    # Servers that are searched have few loads in common: the answers compare them.
+    comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(
         manifest=measured,
         experiment=experiment,

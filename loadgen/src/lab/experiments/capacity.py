@@ -445,8 +445,11 @@ def _count(rung: Rung) -> int:
 
 
 def _figures(objective: Objective, row: Row) -> str:
-    shown = ((name, latency_ms(row, name)) for name, _ in objective.limits)
-    return ", ".join(f"{name} {value:,.0f} ms" for name, value in shown if value is not None)
+    """The latencies that the objective limits; the longest one for those of which there are too few
+    answers."""
+    known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
+    shown = known if len(known) == len(objective.limits) else [*known, "max"]
+    return ", ".join(f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown))
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
