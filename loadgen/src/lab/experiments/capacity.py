@@ -449,7 +449,9 @@ def _figures(objective: Objective, row: Row) -> str:
     answers."""
     known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
     shown = known if len(known) == len(objective.limits) else [*known, "max"]
-    return ", ".join(f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown))
+    return ", ".join(
+        f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+    )
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
