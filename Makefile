@@ -26,7 +26,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run explain sweep compare report density executors toxics toxic toxics-reset doctor test truth dashboards lock
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare report density executors toxics toxic toxics-reset doctor test truth dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,10 @@ bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n A
 run: ## An experiment of experiments/: EXP=sweep [LAUNCHES=6 SCALE=0.1 SERVER= CONC= CASE= …], or RESUME=<run>
 	@LAB_VERB=run $(MAKE) up
 	@$(DRIVER) run
+
+capacity: ## The highest rate that is held: [SERVER= ROUTE= OBJECTIVE="p99<500ms,errors<1%" LAUNCHES=6 ARRIVALS=constant|poisson DURATION=15s] or TARGET=http://…
+	@LAB_VERB=capacity $(MAKE) up
+	@$(DRIVER) capacity
 
 explain: ## Prove what limits: CONC=5000 [SERVER= ROUTE= MODE=closed DURATION=5s PAIRS=6 STEPS=4 SUSPECT="worker pool"]
 	@LAB_VERB=explain $(MAKE) up

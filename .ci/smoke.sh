@@ -97,6 +97,15 @@ resumed() {
   grep 'nothing is left' "$logs/resumed-again.log"
 }
 
+# The trials of a search, and how long it takes at most: said, and not measured.
+planned() {
+  local before
+  before=$(ls "$LAB_RESULTS_DIR")
+  make capacity SERVER=fixed-pool OBJECTIVE="p95 < 0.3 s, errors<2%" PLAN=yes >"$logs/planned.log" || return 1
+  grep 'at most about' "$logs/planned.log" && grep '^001-fixed-pool-open-c180: .* 500 req/s' "$logs/planned.log" &&
+    [[ $(ls "$LAB_RESULTS_DIR") == "$before" ]]
+}
+
 # judged_again NAME: from raw data, without the lab: the same bytes.
 judged_again() {
   local run before
@@ -182,6 +191,8 @@ part_core() {
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
   step smoke-words-wrong one refuses 'CONC' make bench CONC=many
+  step smoke-objective-wrong one refuses 'OBJECTIVE=fast' make capacity OBJECTIVE=fast
+  step smoke-plan one planned
   step smoke-exp-wrong one refuses 'sweep' make run EXP=nosuch
   step smoke-toxic-wrong one refuses 'latency' make toxic TYPE=lateny LATENCY=300
   step smoke-toxic one make toxic TYPE=latency LATENCY=300

@@ -392,7 +392,7 @@ is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running lo
 start_changes() {
   local parent
   changes="" changes_folder=""
-  case $1 in run | bench | explain) ;; *) return 0 ;; esac
+  case $1 in run | bench | capacity | explain) ;; *) return 0 ;; esac
   parent=$(results_folder)/.host-changes
   # Containers can write beside it: a link there would lead elsewhere.
   if [[ -L $parent ]]; then fail "$parent is a link; remove it"; fi

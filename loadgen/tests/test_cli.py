@@ -52,6 +52,7 @@ def test_wrong_words_of_bench_are_one_line_and_exit_2(
         ["up"],
         ["bench", "CONC=10", "SERVER=fixed-pool"],
         ["explain", "CONC=10", "SUSPECT=worker pool"],
+        ["capacity", "OBJECTIVE=p99 < 1 s, errors<1%", "PLAN=yes"],
         ["executors", "TASKS=100"],
     ],
 )
@@ -60,6 +61,22 @@ def test_a_plan_takes_good_words(
 ) -> None:
     assert do(["plan", *argv], home) == 0
     assert capsys.readouterr().out.startswith("profiles \n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bench", "CONC=10", "PLAN=no"], "PLAN=no is not allowed; allowed: yes"),
+        (["plan", "capacity", "PLAN=1"], "PLAN=1 is not allowed; allowed: yes"),
+        (["density", "PLAN=yes"], "PLAN=yes is not allowed with density"),
+        (["run", "RESUME=x", "PLAN=yes"], "PLAN with RESUME is not allowed"),
+        (["report", "PLAN=yes"], "unknown word PLAN"),
+    ],
+)
+def test_plan_is_yes_and_only_where_trials_follow(
+    argv: list[str], said: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(argv, home, capsys)
 
 
 @pytest.mark.parametrize("verb", ["up", "executors", "density", "report", "compare", "explain"])

@@ -81,26 +81,41 @@ def _measure(verb: str) -> Verb:
     """A verb that measures what its words ask for."""
 
     def do(argv: Sequence[str], environ: Environ) -> int:
-        return _start(of_verb(verb, read_words(argv, environ), _here(environ)), environ)
+        words, only_plan = _only_plan(read_words(argv, environ))
+        return _start(of_verb(verb, words, _here(environ)), environ, only_plan)
 
     return do
 
 
 def _run(argv: Sequence[str], environ: Environ) -> int:
-    words = read_words(argv, environ)
+    words, only_plan = _only_plan(read_words(argv, environ))
     if "RESUME" not in words:
-        return _start(_of_file(words, environ), environ)
+        return _start(_of_file(words, environ), environ, only_plan)
+    if only_plan:
+        raise WordError(
+            "run: PLAN with RESUME is not allowed: what is left follows from what was found"
+        )
     run_dir = _resumed(words, environ)
     go_on = resume if manifest.is_of_trials(run_dir) else resume_density
     return _in_lab(environ, partial(go_on, run_dir))
 
 
-def _start(found: ToMeasure, environ: Environ) -> int:
-    """Measure what was asked for: trials, or density, which has none."""
+def _only_plan(words: Words) -> tuple[Words, bool]:
+    """The words without PLAN, and whether only the trials are to be said. Raises WordError."""
+    given = words.get("PLAN")
+    if given not in (None, "yes"):
+        raise WordError(f"PLAN={given} is not allowed; allowed: yes")
+    return {word: text for word, text in words.items() if word != "PLAN"}, given is not None
+
+
+def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
+    """Measure what was asked for: trials, or density, which has none. Or say which trials."""
     plan, notes = found
     if isinstance(plan, DensityPlan):
+        if only_plan:
+            raise WordError("PLAN=yes is not allowed with density, which has no trials")
         return _in_lab(environ, partial(density, plan))
-    return _in_lab(environ, partial(run, plan, notes=notes))
+    return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
 
 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
@@ -160,6 +175,8 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
 
 def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
+    if verb in verbs() or verb == "run":
+        words, _ = _only_plan(words)
     if verb in verbs():
         of_verb(verb, words, _here(environ))
     elif verb == "run":

@@ -92,7 +92,9 @@ def test_the_settings_of_a_kind_lie_under_its_name_in_the_manifest(tmp_path: Pat
 def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path, experiment=experiment(kind="quick"))
     (run_dir / "raw").mkdir()
-    with pytest.raises(LabError, match="x is of kind quick; known are: endurance, explain"):
+    with pytest.raises(
+        LabError, match="x is of kind quick; known are: capacity, endurance, explain"
+    ):
         derive(run_dir, [Jittery()])
     with pytest.raises(LabError, match="is of kind density"):
         kind_of(experiment(kind="density"))
@@ -116,7 +118,9 @@ def test_the_example_reads_its_file_and_words(files: Files) -> None:
     loads = text.replace('kind = "drift"', "").partition("[drift]")[0]
     assert "ROUNDS does not apply to" in files.refusal(loads, ROUNDS="4")
     assert "drift.rounds is not a key of kind loads" in files.refusal(loads + "[drift]\nrounds=5")
-    assert "allowed: density, drift, endurance" in files.refusal(text.replace('"drift"', '"?"'))
+    assert "allowed: capacity, density, drift, endurance" in files.refusal(
+        text.replace('"drift"', '"?"')
+    )
 
 
 @pytest.mark.usefixtures("with_example")

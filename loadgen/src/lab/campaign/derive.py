@@ -61,7 +61,8 @@ class Derived:
 
     `files` are the derived files by name (and the folder of figures), `changed` those that were
     not there with these very bytes, `kept` the older ones that were set aside, as
-    `<name>.<n>.old`. `unfinished` are raw folders of trials that never ended.
+    `<name>.<n>.old`. `answers` come first on the console. `unfinished` are raw folders of trials
+    that never ended.
     """
 
     rows: tuple[Row, ...]
@@ -73,6 +74,7 @@ class Derived:
     changed: tuple[str, ...]
     kept: tuple[str, ...]
     said: tuple[Said, ...] = ()
+    answers: tuple[tuple[str, ...], ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -174,7 +176,8 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
     findings = (*_findings(kind, Outcome(experiment, rows, run_dir)), *not_back(rows))
-    comparisons = () if kind.changes_lab else lanes(rows)
+    # Servers that are searched have few loads in common: the answers compare them.
+    comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(
         manifest=measured,
         experiment=experiment,
@@ -191,6 +194,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         changes_lab=kind.changes_lab,
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
+        answers=kind.answers(experiment, findings) if kind.answers else (),
     )
     texts = {
         csv.NAME: csv.text(rows),
@@ -223,6 +227,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         changed=tuple(changed),
         kept=tuple(kept),
         said=content.said,
+        answers=content.answers,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from lab.campaign.announcement import announcement
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
@@ -19,13 +20,12 @@ from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
-from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
 from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
-from lab.report import comparison, fairness, markdown, page, table, verdicts
+from lab.report import answers, comparison, fairness, markdown, page, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
@@ -112,24 +112,8 @@ class Loop:
 
     def _announce(self, first: TrialPlan, progress: Trials) -> None:
         """What is about to happen, and for how long."""
-        engine, total = self.tools.chosen.engines[first.engine], self.order.total
-        seconds = engine.schedule(first, Path()).total_s
-        count = f"{total} trials"
-        if total is None:
-            count = f"at most {self.order.left([])} trials (invalid ones once more), each"
-        rate = "closed load"
-        if kind_of(self.record.experiment).changes_lab:
-            rate = "each in a condition of its own"
-        elif any(mode == "open" for mode in self.record.experiment.modes):
-            offered = self.record.experiment.rate_rps
-            rate = f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"
-        scale = ""
-        if self.record.experiment.scale != 1:
-            scale = f", durations × {self.record.experiment.scale:g} (a quick look, not a result)"
-        progress.say(
-            f"{count} of {seconds:.0f} s and warm-up, with {', '.join(self.tools.chosen.engines)}, "
-            f"{rate}{scale}, to results/{self.run_dir.name}"
-        )
+        said = announcement(self.record.experiment, self.order, self.tools.chosen, first)
+        progress.say(f"{said}, to results/{self.run_dir.name}")
 
     def _trial(
         self, plan: TrialPlan, preparation: Preparation, runner: Runner, progress: Trials
@@ -227,6 +211,7 @@ class Loop:
         except LabError:
             table.render(console, rows, (), foreign=foreign)
             raise
+        answers.render(console, derived.answers)
         table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
         verdicts.render(console, derived.said)
         fairness.render(console, record.fairness)

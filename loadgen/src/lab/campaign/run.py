@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
+from lab.campaign.announcement import planned
 from lab.campaign.engine_choice import choose_engines
 from lab.campaign.loop import Loop
 from lab.campaign.run_record import begin
@@ -36,8 +37,11 @@ def run(
     notes: Sequence[str] = (),
     engines: Sequence[Engine] = ENGINES,
     stages: Stages | None = None,
+    *,
+    only_plan: bool = False,
 ) -> int:
     """Run the experiment. Returns the exit code: 0, or 1 where a trial gave no figures.
+    `only_plan`: say which trials it has, and measure nothing.
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
@@ -46,6 +50,12 @@ def run(
     check_space(place.results)
     snapshots = read_servers(experiment, stack)
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
+    if only_plan:
+        for line in (*chosen.notes, *notes, *order.notes):
+            lab.console.print(line, highlight=False)
+        for line in planned(experiment, order, chosen):
+            lab.console.print(line, highlight=False)
+        return 0
     notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, snapshots, stack))
     common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):

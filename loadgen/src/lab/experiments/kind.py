@@ -126,6 +126,9 @@ class TrialKind(Kind):
     * `changes_lab`: the lab is changed from trial to trial on purpose, so neither servers nor
       runs can be compared
     * `load_name`: what a trial's load is called where trials of one load differ in conditions
+    * `load_said`: what its load is, for people, where the settings of [load] do not say it
+    * `answers`: the lines that come first on the console and in the reports, from the findings: the
+      cells of each, or a note in one cell
     * `exact`: why its trials need the engine that is exact to the second, where they do
     * `most_to_warm`: with how many connections at most a JVM is warmed up that starts under a
       condition of its trial; None: as many as any JVM
@@ -138,6 +141,8 @@ class TrialKind(Kind):
     findings: Callable[[Outcome], tuple[Finding, ...]]
     changes_lab: bool = False
     load_name: Callable[[Row], str] | None = None
+    load_said: str | None = None
+    answers: Callable[[Experiment, Sequence[Finding]], tuple[tuple[str, ...], ...]] | None = None
     exact: str | None = None
     most_to_warm: int | None = None
 

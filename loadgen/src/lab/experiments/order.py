@@ -45,6 +45,11 @@ class Design(Protocol):
         return None
 
     @property
+    def known(self) -> tuple[TrialPlan, ...]:
+        """The trials that are known before the first one; none where they follow from findings."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """For the user: what the design leaves out."""
         return ()
@@ -84,6 +89,11 @@ class Listed:
     def total(self) -> int:
         """The number of all trials, if none is repeated."""
         return len(self.plans)
+
+    @property
+    def known(self) -> tuple[TrialPlan, ...]:
+        """All of them."""
+        return self.plans
 
     def left(self, done: Sequence[Row]) -> int:
         """The number of trials without a row."""

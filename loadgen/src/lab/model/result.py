@@ -240,7 +240,8 @@ class Row:
 class Finding:
     """An answer of an experiment that follows from several trials: a breaking point, a recovery
     time, a growth. `value` None: not found, and `text` says why. `low` and `high` are its 95 %
-    interval, where it has one. `text` is the sentence for people, complete with units."""
+    interval, where it has one; of a search on few JVMs, the ends of what it left open. `text` is
+    the sentence for people, complete with units."""
 
     name: str
     server: str

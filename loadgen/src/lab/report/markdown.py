@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
+from lab.report import answers, fairness, settings, verdicts, words
 from lab.report import comparison as texts
-from lab.report import fairness, settings, verdicts, words
 from lab.report.words import Content
 
 NAME = "REPORT.md"
@@ -33,7 +33,8 @@ def text(of: Content) -> str:
         ("Notes", [f"- {note}" for note in words.notes(of)]),
         ("Again", _again(of)),
     )
-    return document(f"{of.experiment.name}: {of.manifest.run}", _notices(of), asked, sections)
+    above = [*_answers(of), *_notices(of)]
+    return document(f"{of.experiment.name}: {of.manifest.run}", above, asked, sections)
 
 
 def document(
@@ -53,6 +54,12 @@ def document(
         if body:
             lines += [f"## {name}", "", *body, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _answers(of: Content) -> Iterator[str]:
+    lines, notes = answers.lines(of.answers), answers.notes(of.answers)
+    if lines:
+        yield from ("```", *lines, "```", "", *notes, *([""] if notes else []))
 
 
 def _notices(of: Content) -> Iterator[str]:

@@ -122,7 +122,7 @@ class Trials:
             return ""
         else:
             trial_s = left_s + self._monotonic() - self._since_s
-        left = _time(max(0.0, left_s) + max(0, self._trials_left - 1) * trial_s)
+        left = duration(max(0.0, left_s) + max(0, self._trials_left - 1) * trial_s)
         if self._total is not None:
             return f"{left} left"
         trials = "trial" if self._trials_left == 1 else "trials"
@@ -150,7 +150,8 @@ def _ended(row: Row) -> str:
     return f"{lane(row)} {row.mode} CONC={row.concurrency}: {rates}, {p95}, {end}"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A duration for people."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600}h{whole % 3600 // 60:02d}m"

@@ -32,8 +32,8 @@ LOADS_LEGEND = (
 class Content:
     """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
     `unfinished` are raw folders of trials that never ended or cannot be read. `title`, `asks`,
-    `jvms`, `changes_lab` and `load_name` are those of `lab.experiments.kind.TrialKind`; `verb`
-    measures the kind without a file."""
+    `jvms`, `changes_lab`, `load_name` and `answers` are those of
+    `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
 
     manifest: Manifest
     experiment: Experiment
@@ -50,6 +50,7 @@ class Content:
     changes_lab: bool = False
     verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
+    answers: tuple[tuple[str, ...], ...] = ()
 
     @property
     def said(self) -> tuple[Said, ...]:

@@ -320,8 +320,11 @@ def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, s
         (HEAD.replace("why?", " "), "question is missing or empty"),
         ('question = "why?"\n', "hypothesis is missing or empty"),
         ("question = 5\n", "question=5 is not allowed; allowed: a text"),
-        ('kind = "load"\n' + LOADS, "kind='load' is not allowed; allowed: density, endurance"),
-        ("kind = 1\n" + LOADS, "kind=1 is not allowed; allowed: density"),
+        (
+            'kind = "load"\n' + LOADS,
+            "kind='load' is not allowed; allowed: capacity, density, endurance",
+        ),
+        ("kind = 1\n" + LOADS, "kind=1 is not allowed; allowed: capacity"),
         ("load = 5\n" + HEAD, "load=5 is not allowed; allowed: a table"),
         (HEAD, "load.concurrency is missing"),
         (HEAD + "[load]\nconcurrency = 5\n", "load.concurrency=5 is not allowed; allowed: a list"),

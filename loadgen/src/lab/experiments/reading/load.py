@@ -72,9 +72,11 @@ def read_load(
     single: tuple[str, ...] = (),
     *,
     with_connections: bool = True,
+    searched: bool = False,
 ) -> Load:
     """The load; `modes` where none are given, `single` are settings of which the kind takes one,
-    `with_connections` whether there must be load.concurrency.
+    `with_connections` whether there must be load.concurrency, `searched` whether the kind finds the
+    rate itself.
 
     A target is the only server; what is held is then what the generator holds, and an open load is
     only where a rate was given. Connections beyond what the machine holds are refused in a word of
@@ -87,7 +89,8 @@ def read_load(
     servers, target = tuple(asked.here.servers), given_target(settings)
     if target is not None:
         calls, servers, routes = (foreign(target.route),), (target.server,), (target.route,)
-        modes = BOTH if settings.get("load.rate") else ("closed",)
+        if not searched:
+            modes = BOTH if settings.get("load.rate") else ("closed",)
     tightest = min(
         (call.route for call in calls), key=lambda r: rules.max_concurrency(r, file_limit)
     )
@@ -117,7 +120,7 @@ def read_load(
         notes=notes,
     )
     _check_single(load, single)
-    return _possible(settings, load)
+    return _possible(settings, load, searched=searched)
 
 
 def check_exact(load: Load) -> None:
@@ -173,7 +176,7 @@ def _modes(settings: Settings) -> tuple[Mode, ...]:
     return tuple(mode for mode in BOTH if mode in given or "both" in given)
 
 
-def _possible(settings: Settings, load: Load) -> Load:
+def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
     """The load, where its settings go together. Raises WordError."""
     engines, rate, modes = (settings.get(f"load.{key}") for key in ("engines", "rate", "modes"))
     if engines is not None and load.engines == (CLOSED_ONLY,) and "open" in load.modes:
@@ -193,6 +196,6 @@ def _possible(settings: Settings, load: Load) -> Load:
                 f"{arrivals.text} with {engines.text} is not allowed; allowed: ENGINE={EXACT}"
             )
     waits = any(call.wait_ms != 0 for call in load.calls)
-    if load.modes == ("open",) and load.rate_rps is None and not waits:
+    if load.modes == ("open",) and load.rate_rps is None and not waits and not searched:
         raise no_auto_rate(load.routes[0])
     return load

@@ -76,8 +76,7 @@ def refuse_beside(words: Mapping[str, str], verb: str) -> None:
         if word in words:
             raise WordError(
                 f"{verb}: {word} with {WORD} is not allowed: {WORD} is the whole address of a "
-                f"service that is not the lab's; allowed beside it: CONC, MODE, RATE, ARRIVALS, "
-                "DURATION, WARMUP, ENGINE, NAME"
+                f"service that is not the lab's; allowed beside it: all other words of make {verb}"
             )
     rate, mode = words.get("RATE"), words.get("MODE", "closed")
     if rate == "auto" or (rate is None and mode in ("open", "both")):
@@ -91,4 +90,4 @@ def refuse_beside(words: Mapping[str, str], verb: str) -> None:
 def refuse(words: Mapping[str, str], verb: str) -> None:
     """Raises WordError where TARGET is given: it is not a word of this verb."""
     if WORD in words:
-        raise WordError(f"{verb}: {WORD} is not allowed; allowed: make bench {WORD}=…")
+        raise WordError(f"{verb}: {WORD} is not allowed; allowed: make bench and make capacity")

@@ -10,6 +10,7 @@ from lab.judge.compare import Answer, Comparison
 from lab.judge.gates.generator import KEPT_UP
 from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
+from lab.report import answers as first_lines
 from lab.report import comparison as texts
 from lab.report import verdicts, words
 from lab.report.page.by_load import FigureGroup
@@ -25,6 +26,15 @@ HINT = (
 )
 _MARKS = {"faster": "good", "slower": "bad"}
 _ORDER: tuple[Answer, ...] = get_args(Answer)
+
+
+def first(of: Content) -> str:
+    """The answer, where the kind has one."""
+    if not of.answers:
+        return ""
+    lines = "\n".join(map(inline, first_lines.lines(of.answers)))
+    notes = "".join(f'<p class="soft">{inline(one)}</p>' for one in first_lines.notes(of.answers))
+    return f'<pre class="answer">{lines}</pre>{notes}'
 
 
 def notices(of: Content) -> str:

@@ -45,7 +45,8 @@ def html(
     return (
         f"{head(f'{name}: {run}', _style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
-        f'<p class="meta">{inline(_about(of))}</p>{answers.notices(of)}</header>\n'
+        f'<p class="meta">{inline(_about(of))}</p>'
+        f"{answers.first(of)}{answers.notices(of)}</header>\n"
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "

@@ -1,0 +1,76 @@
+"""What a run says before its first trial: its trials, their load, and how long they will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.campaign.engine_choice import Chosen
+from lab.experiments.order import Design
+from lab.experiments.registry import kind_of
+from lab.model import Experiment, TrialPlan
+from lab.report.progress import duration
+
+# Between the window of a trial and the load of the next one on the same JVM, and for a JVM that is
+# new or not yet proven warm, as measured on 2 cores. A busy machine takes twice as long.
+BETWEEN_S = 4.0
+WARM_UP_S = 22.0
+
+
+def announcement(
+    experiment: Experiment, design: Design, chosen: Chosen, first: TrialPlan | None = None
+) -> str:
+    """The trials of a run that has none yet, in a line. `first` is its first trial, where that is
+    known already. Raises LabError as `Design.next`."""
+    first = first or design.next([])
+    if first is None:
+        return "no trial"
+    trials = design.left([])
+    each_s = _takes_s(first, chosen)
+    if design.total is None:
+        load_s = each_s * trials
+        count = f"at most {trials} trials (invalid ones once more), each"
+    else:
+        load_s = sum(_takes_s(plan, chosen) for plan in design.known)
+        count = f"{trials} trials"
+    jvms = len(experiment.servers) * max(1, experiment.launches) * max(1, len(experiment.arms))
+    took = duration(load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S)
+    limit = "at most about " if design.total is None else "about "
+    scale = ""
+    if experiment.scale != 1:
+        scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
+    return (
+        f"{count} of {each_s:.0f} s and warm-up, {limit}{took} in all, with "
+        f"{', '.join(chosen.engines)}, {_load(experiment)}{scale}"
+    )
+
+
+def planned(experiment: Experiment, design: Design, chosen: Chosen) -> Iterator[str]:
+    """The trials that are known before the run, a line each, after the announcement."""
+    first = design.next([])
+    yield announcement(experiment, design, chosen, first)
+    known = design.known
+    for plan in known or ([first] if first else []):
+        rate = "" if plan.offered_rps is None else f", {plan.offered_rps} req/s"
+        yield (
+            f"{plan.trial}: {plan.route} {plan.mode}, {plan.concurrency} connections{rate}, "
+            f"{_takes_s(plan, chosen):.0f} s"
+        )
+    if not known and first:
+        yield "the others follow from what each finds"
+
+
+def _takes_s(plan: TrialPlan, chosen: Chosen) -> float:
+    return chosen.engines[plan.engine].schedule(plan, Path()).total_s
+
+
+def _load(experiment: Experiment) -> str:
+    kind = kind_of(experiment)
+    if kind.load_said is not None:
+        return kind.load_said
+    if kind.changes_lab:
+        return "each in a condition of its own"
+    if "open" not in experiment.modes:
+        return "closed load"
+    offered = experiment.rate_rps
+    return f"open load of {offered} req/s" if offered else "open load of 90 % of the bound"

@@ -1,0 +1,499 @@
+"""Capacity: the highest rate that a server holds under an objective, and what gave way above it.
+
+The rate is searched: doubled until it is not held, then bisected. Connections follow from the rate,
+so they are never the limit by accident. Every decision is made from rows alone, so the same rows
+lead to the same next rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.errors import LabError
+from lab.experiments.kind import Outcome, ToMeasure, TrialKind, Verb, settings_of
+from lab.experiments.objective import RULE, Objective, judged, latency_ms, parse
+from lab.experiments.order import (
+    LONGEST_S,
+    STRAYED,
+    Design,
+    Planner,
+    after_damaged,
+    counted,
+    launches,
+    lengthened,
+    next_number,
+    turned,
+)
+from lab.experiments.rate_search import AGREE_LATER, TRIES, Bracket, Tried, Way, bracket, ends
+from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
+from lab.experiments.reading.load import EXACT
+from lab.judge.gates import needed_window_s
+from lab.judge.intervals import LEAST_VALUES, median_of
+from lab.judge.predict import predict
+from lab.model import NONE, STRONG, UNKNOWN, Experiment, Finding, Row, TrialPlan
+
+NAME = "capacity"
+SEARCH = "search"
+UNIT = "req/s"
+DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
+# At the objective's latency a rate keeps rate × latency connections busy (Little's law). With so
+# many more of them requests wait in the server, and not for a connection.
+SPARE = 1.2
+LEAST_CONNECTIONS = 10
+# Windows are made longer for percentiles up to so many seconds.
+MOST_WINDOW_S = 2 * LONGEST_S
+KEYS = {
+    "objective": Key(RULE, parse(DEFAULT_OBJECTIVE)),
+    "first": Key(rules.number(1, rules.MAX_RATE_RPS), 500),
+    "most": Key(rules.number(1, rules.MAX_RATE_RPS), 100_000),
+    "resolution": Key(rules.decimal(0.001, 0.5), 0.03),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What to search. The first rate is `first`, or half of the bound that the settings predict
+    where that is less; none is above `most`. It ends where the highest rate that was held and the
+    lowest that was not differ by at most the share `resolution`. `connections` is how many this
+    machine holds."""
+
+    objective: Objective
+    first: int
+    most: int
+    resolution: float
+    connections: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.most or self.connections < 1:
+            raise ValueError("1 <= first <= most, and at least a connection")
+        if not 0 < self.resolution < 1:
+            raise ValueError("resolution is a share between 0 and 1")
+
+    def wanted(self, rate: int) -> int:
+        """The connections that this rate takes, so that they do not limit it."""
+        return max(LEAST_CONNECTIONS, math.ceil(SPARE * rate * self.objective.longest_s))
+
+    def given(self, rate: int) -> int:
+        """The connections that this rate gets."""
+        return min(self.wanted(rate), self.connections)
+
+
+def read(asked: Asked) -> ToMeasure:
+    """The search that the words or a file describe. Raises WordError."""
+    load = read_load(asked, ("open",), ("routes",), with_connections=False, searched=True)
+    given = asked.settings.table(NAME, KEYS)
+    most = asked.settings.get(f"{NAME}.most")
+    if most is not None and given["first"] > given["most"]:
+        raise most.refuse(f"{most.text} is less than {NAME}.first={given['first']}")
+    held = min(load.most, asked.here.ports or load.most)
+    capacity = Capacity(**given, connections=held)
+    of = target.given_target(asked.settings)
+    experiment = load.experiment(
+        NAME,
+        capacity,
+        concurrencies=(capacity.given(capacity.first),),
+        engines=(EXACT,),
+        target=of.url if of else None,
+    )
+    if not experiment.question:
+        does = "does" if len(experiment.servers) == 1 else "does each of"
+        names = ", ".join(experiment.servers)
+        text = f"How many requests per second {does} {names} hold at {capacity.objective.text}?"
+        experiment = dataclasses.replace(experiment, question=text)
+    return experiment, (*load.notes, *((of.note,) if of and of.note else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """The trials of one rate: which held it, which did not and why, and which say nothing."""
+
+    rate: int
+    held: tuple[Row, ...] = ()
+    broke: tuple[tuple[Row, str], ...] = ()
+    untold: tuple[tuple[Row, str], ...] = ()
+
+    @property
+    def tried(self) -> Tried:
+        """How often each was the case."""
+        return Tried(self.rate, len(self.held), len(self.broke), len(self.untold))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
+    `rate` is the next one (None: it is over). `strayed` names the first row that is not the trial
+    that was next; nothing after it counts."""
+
+    rungs: tuple[Rung, ...]
+    rate: int | None
+    way: Way
+    strayed: str = ""
+
+    @property
+    def tried(self) -> list[Tried]:
+        """The outcomes."""
+        return [rung.tried for rung in self.rungs]
+
+    @property
+    def left(self) -> int:
+        """As `Way.left`."""
+        return 0 if self.strayed else self.way.left(self.tried)
+
+    @property
+    def bracket(self) -> Bracket | None:
+        """The highest rate that was held and the lowest that was not; None where none was held."""
+        low, top = bracket(self.tried)
+        return (low.rate, top.rate if top else None) if low else None
+
+    @property
+    def interval(self) -> tuple[int, int | None] | None:
+        """The rates between which the capacity is, as far as trials agree; None where no rate was
+        held, or no end was found."""
+        low, high = ends(self.tried)
+        found = self.bracket
+        if found is None or low is None:
+            return None
+        over = next((one for one in self.tried if one.rate == found[1]), None)
+        known = high is not None and over is not None and over.broke >= TRIES
+        return low.rate, high.rate if high is not None and known else None
+
+    def of(self, rate: int | None) -> Rung | None:
+        """The trials of a rate."""
+        return next((rung for rung in self.rungs if rung.rate == rate), None)
+
+
+def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
+    """Where a search stands after these rows of one server and launch, in the order of time. It
+    ends at the first row that is not its own: another version of the lab may judge a trial
+    otherwise, and ask for another next rate."""
+    rungs: dict[int, Rung] = {}
+    strayed = ""
+    rate = way.next([])
+    for row in rows:
+        if row.offered_rps != rate or rate is None:
+            wanted = "it had ended" if rate is None else f"{rate} req/s were next"
+            strayed = f"{row.trial} is not of this search: {wanted}"
+            break
+        rung = rungs.get(rate, Rung(rate))
+        outcome, why = judged(objective, row, after_break=bool(rung.broke))
+        if outcome == "held":
+            rung = dataclasses.replace(rung, held=(*rung.held, row))
+        elif outcome == "broke":
+            rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
+        else:
+            rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
+        rungs[rate] = rung
+        rate = way.next([rungs[at].tried for at in sorted(rungs)])
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed)
+
+
+def searches(
+    experiment: Experiment, rows: Sequence[Row], start: int | None = None
+) -> dict[int, Search]:
+    """The searches of one server by launch, from its rows. The first launch searches, from `start`
+    (None: from the rate of its first row). The others confirm what it found; where it found
+    nothing that is held there are none. Without rows and `start` there are none either."""
+    capacity = settings_of(Capacity, experiment)
+    first, *later = launches(experiment)
+    own = [row for row in rows if row.launch == first]
+    begun = own[0].offered_rps if own else start
+    if begun is None:
+        return {}
+    most, resolution, objective = capacity.most, capacity.resolution, capacity.objective
+    found = {first: search(Way(begun, most, resolution), objective, own)}
+    around = found[first].bracket
+    if found[first].rate is None and around is not None and not found[first].strayed:
+        way = Way(around[0], most, resolution, AGREE_LATER, around)
+        for launch in later:
+            found[launch] = search(way, objective, [row for row in rows if row.launch == launch])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Searches(Design):
+    """One search per launch and server. Within a launch the server with the fewest rows is next, so
+    that a drift of the machine falls on all servers alike."""
+
+    planner: Planner
+
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design; not counting trials that run once more because others disagree."""
+        done, count = counted(done), 0
+        for server in self.planner.experiment.servers:
+            found = self._searches(server, done)
+            missing = len(launches(self.planner.experiment)) - len(found)
+            if any(one.rate is not None for one in found.values()):
+                count += missing * 2 * AGREE_LATER
+            count += sum(one.left for one in found.values())
+        return count
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next rate of the server that had the fewest trials; first what was damaged. Raises
+        LabError for rows that are not of its search."""
+        return after_damaged(done, self._next)
+
+    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
+        experiment = self.planner.experiment
+        found = {server: self._searches(server, done) for server in experiment.servers}
+        strayed = [one.strayed for of in found.values() for one in of.values() if one.strayed]
+        if strayed:
+            raise LabError(strayed[0])
+        for launch in launches(experiment):
+            waiting = [
+                (sum(row.server == server and row.launch == launch for row in done), server, rate)
+                for server in turned(experiment.servers, launch)
+                if launch in found[server] and (rate := found[server][launch].rate) is not None
+            ]
+            if waiting:
+                _, server, rate = min(waiting, key=lambda one: one[0])
+                rung = found[server][launch].of(rate) or Rung(rate)
+                plan = self._plan(server, rate, launch)
+                plan = lengthened(plan, [row for row, _ in rung.untold])
+                return self.planner.named(plan, next_number(done), digits=3)
+        return None
+
+    def _plan(self, server: str, rate: int, launch: int) -> TrialPlan:
+        experiment = self.planner.experiment
+        capacity = settings_of(Capacity, experiment)
+        duration_s = experiment.duration_s
+        if experiment.longer:
+            objective = capacity.objective
+            wanted_s = max(needed_window_s(objective.longest_s), 1.1 * objective.samples / rate)
+            duration_s = max(duration_s, min(math.ceil(wanted_s), MOST_WINDOW_S))
+        return self.planner.plan(
+            server,
+            self.planner.engine_for("open"),
+            "open",
+            capacity.given(rate),
+            rate,
+            duration_s=duration_s,
+            launch=launch,
+        )
+
+    def _searches(self, server: str, done: Sequence[Row]) -> dict[int, Search]:
+        own = [row for row in done if row.server == server]
+        return searches(self.planner.experiment, own, self._start(server))
+
+    def _start(self, server: str) -> int:
+        """The first rate: half of what the settings allow, where that is less."""
+        experiment = self.planner.experiment
+        capacity = settings_of(Capacity, experiment)
+        snapshot = self.planner.snapshots[server]
+        bound = predict(experiment.routes[0], capacity.connections, None, snapshot).rps
+        return capacity.first if bound is None else max(1, min(capacity.first, int(bound / 2)))
+
+
+def design(planner: Planner) -> Design:
+    """The searches of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    found = Searches(planner)
+    found.next([])
+    return found
+
+
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The capacity of each server first, then how each of its launches was searched."""
+    experiment, rows = outcome.experiment, counted(outcome.rows)
+    capacity = settings_of(Capacity, experiment)
+    found = {
+        server: searches(experiment, [row for row in rows if row.server == server])
+        for server in experiment.servers
+    }
+    answers = [_answer(capacity, server, of) for server, of in found.items() if of]
+    details = [
+        _detail(capacity, server, launch, one)
+        for server, of in found.items()
+        for launch, one in of.items()
+        if one.rungs
+    ]
+    return (*_in_order(answers, ranked=experiment.launches >= LEAST_VALUES), *details)
+
+
+def _in_order(answers: Sequence[Finding], *, ranked: bool) -> Iterator[Finding]:
+    """Servers whose interval is surely above that of another one come before it; others stay in
+    the order that was given."""
+    waiting = list(answers)
+    while waiting:
+        first = next(
+            (
+                one
+                for one in waiting
+                if not ranked or not any(_above(other, one) for other in waiting)
+            ),
+            waiting[0],
+        )
+        waiting.remove(first)
+        yield first
+
+
+def _above(one: Finding, other: Finding) -> bool:
+    return one.low is not None and other.high is not None and one.low > other.high
+
+
+def _answer(capacity: Capacity, server: str, of: Mapping[int, Search]) -> Finding:
+    """What a server holds, and what gave way, in a line."""
+    begun = [one for one in of.values() if one.rungs]
+    known = [one for one in begun if one.bracket is not None]
+    strayed = [one.strayed for one in begun if one.strayed]
+    value = low = high = None
+    objective = capacity.objective.text
+    if strayed:
+        text = f"{STRAYED}: {strayed[0]}"
+    elif not known:
+        text = _nothing(next(iter(of.values())), objective)
+    else:
+        value, low, high, text = _held(known, objective)
+        if any(one.rate is not None for one in begun):
+            text += ", not finished"
+        if len(known) < len(begun):
+            text += f", in {len(known)} of {len(begun)} launches"
+    then = _then(begun)
+    whole = f"{text}{SEPARATOR}{then}" if then else text
+    return Finding(NAME, server, 0, value, UNIT, low, high, whole)
+
+
+# Between the two halves of an answer.
+SEPARATOR = "; then: "
+
+
+def _nothing(of: Search, objective: str) -> str:
+    if not of.rungs:
+        return "not measured"
+    least = of.rungs[0]
+    if not least.tried.is_over:
+        return f"not finished, {of.rate:,} req/s are next"
+    if least.tried.untold >= TRIES:
+        return f"cannot be told: {least.untold[-1][1]}"
+    return f"does not hold {least.rate:,} req/s at {objective}"
+
+
+def _held(known: Sequence[Search], objective: str) -> tuple[float, float | None, float | None, str]:
+    """The capacity over launches, its interval, and the text."""
+    rates = [one.bracket[0] for one in known if one.bracket]
+    value = float(math.floor(median_of(rates).median))
+    lows = [one.interval[0] if one.interval else 0 for one in known]
+    tops = [one.interval[1] if one.interval and one.interval[1] else math.inf for one in known]
+    low, high = float(min(lows)), float(max(tops))
+    if len(known) >= LEAST_VALUES and math.isfinite(high):
+        of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
+        if of_lows is not None and of_tops is not None:
+            # The interval of the median, and the bracket that was searched first.
+            low, high = min(of_lows.low, lows[0]), max(of_tops.high, tops[0])
+    if math.isinf(high):
+        return value, low, None, f"holds at least {value:,.0f} req/s at {objective}"
+    return value, low, high, f"holds {value:,.0f} req/s at {objective} [{low:,.0f}, {high:,.0f}]"
+
+
+def _then(of: Sequence[Search]) -> str:
+    """What gave way first: the verdict of the lowest rate that broke, in most of its trials. Just
+    above its capacity a server may show nothing yet: then that of the next rate that names
+    something, with the rate."""
+    rungs: dict[int, list[Row]] = {}
+    for one in of:
+        for rung in one.rungs:
+            if rung.tried.broke >= TRIES:
+                rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
+    for at, rate in enumerate(sorted(rungs)):
+        named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
+        if named:
+            counts = Counter(row.bottleneck for row in named)
+            name = counts.most_common(1)[0][0]
+            strong = sum(row.bottleneck == name and row.strength == STRONG for row in named)
+            sure = "strong" if 2 * strong >= counts[name] else "weak"
+            return f"{name} ({sure}{f', at {rate:,} req/s' if at else ''})"
+    return UNKNOWN if rungs else ""
+
+
+def _detail(capacity: Capacity, server: str, launch: int, of: Search) -> Finding:
+    """How one search ended: with the figures of the highest rate that was held, and why the lowest
+    above it was not."""
+    found = of.bracket
+    low = of.of(found[0]) if found else None
+    top = next((rung for rung in of.rungs if rung.tried.is_over), None)
+    parts = ["no rate was held"]
+    if low is not None:
+        figures = _figures(capacity.objective, low.held[-1])
+        parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {_count(low)} trials)"]
+    if top is not None and top.tried.broke >= TRIES:
+        whys = "; ".join(dict.fromkeys(why for _, why in top.broke))
+        parts.append(f"broke {top.rate:,} ({len(top.broke)} of {_count(top)} trials): {whys}")
+    elif top is not None:
+        parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
+    elif low is not None and low.rate >= capacity.most:
+        parts.append("the most that was tried")
+    short = [one.rate for one in of.rungs if capacity.wanted(one.rate) > capacity.connections]
+    if short:
+        parts.append(
+            f"from {short[0]:,} req/s on with {capacity.connections:,} connections, the most that "
+            f"this machine holds, where {capacity.wanted(short[0]):,} are wanted: they may limit"
+        )
+    if of.strayed:
+        parts.append(f"{STRAYED}: {of.strayed}")
+    elif of.rate is not None:
+        parts.append(f"not finished, {of.rate:,} req/s are next")
+    value, ends_at = found[0] if found else None, of.interval or (None, None)
+    known = [None if one is None else float(one) for one in (value, *ends_at)]
+    return Finding(SEARCH, server, launch, known[0], UNIT, known[1], known[2], ", ".join(parts))
+
+
+def _count(rung: Rung) -> int:
+    return len(rung.held) + len(rung.broke) + len(rung.untold)
+
+
+def _figures(objective: Objective, row: Row) -> str:
+    """The latencies that the objective limits; the longest one for those of which there are too few
+    answers."""
+    known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
+    shown = known if len(known) == len(objective.limits) else [*known, "max"]
+    return ", ".join(
+        f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+    )
+
+
+def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """What a reader wants first: for each server its name, what it holds and what gave way; then
+    what these lines do not say."""
+    of = [one for one in found if one.name == NAME]
+    lines = ((one.server, *one.text.split(SEPARATOR)) for one in of)
+    notes = ((note,) for note in _notes(experiment, of)) if of else ()
+    return (*lines, *notes)
+
+
+def _notes(experiment: Experiment, of: Sequence[Finding]) -> Iterator[str]:
+    if experiment.launches < LEAST_VALUES:
+        jvms = "one JVM" if experiment.launches < 2 else f"{experiment.launches} JVMs"
+        more = "" if experiment.target else f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
+        rank = ", and ranks nothing" if len(of) > 1 else ""
+        yield f"[from, to]: where trials of {jvms} agree, held to broke{rank}{more}."
+        return
+    yield "[from, to]: at least 95 %, over launches."
+    alike = [
+        f"{one.server} and {other.server}"
+        for at, one in enumerate(of)
+        for other in of[at + 1 :]
+        if not _above(one, other)
+    ]
+    if alike:
+        yield f"Not told apart: {'; '.join(alike)}."
+
+
+KIND = TrialKind(
+    name=NAME,
+    title="the search for the highest rate that is held",
+    uses=(
+        *("load.servers", "load.routes", "load.arrivals", "load.duration", "load.warmup"),
+        "repeat.launches",
+    ),
+    keys=KEYS,
+    words={"OBJECTIVE": Word(f"{NAME}.objective")},
+    verb=Verb(NAME, words={target.WORD: Word(target.KEY)}),
+    load_said="open load, at a rate that is searched",
+    answers=answers,
+    read=read,
+    design=design,
+    findings=findings,
+)

@@ -1,0 +1,152 @@
+"""A service level objective as people write it (p99<500ms,errors<1%), and if it was kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.experiments.reading.rules import TEXT, Rule
+from lab.experiments.stress import gave_way
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
+from lab.model import Row, error_share, goodput, needed_samples
+from lab.store.csv import REASON_SEPARATOR
+
+# The latencies that an objective may limit, and the share of the answers that each leaves above it.
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
+DEFAULT_ERRORS = 0.01
+ALLOWED = (
+    "p50, p95, p99 or max < N ms or s, and errors < N %, separated by commas, with at least one "
+    "latency"
+)
+_PART = re.compile(
+    r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
+    r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
+)
+Outcome = Literal["held", "broke", "untold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What a load must keep to count as held: latencies in ms (None: not limited), counted from
+    when a request was due, and the share of HTTP errors, socket errors and timeouts among all
+    requests that ended."""
+
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+    error_share: float = DEFAULT_ERRORS
+
+    def __post_init__(self) -> None:
+        limits = [limit for _, limit in self.limits]
+        if not limits or min(limits) <= 0 or not 0 <= self.error_share < 1:
+            raise ValueError("a latency above 0, and error_share from 0 to below 1")
+
+    @property
+    def limits(self) -> tuple[tuple[str, float], ...]:
+        """The latencies that are limited, by name, in ms."""
+        every = ((name, getattr(self, f"{name}_ms")) for name in PERCENTILES)
+        return tuple((name, limit) for name, limit in every if limit is not None)
+
+    @property
+    def longest_s(self) -> float:
+        """The longest latency that it allows."""
+        return max(limit for _, limit in self.limits) / 1000
+
+    @property
+    def samples(self) -> int:
+        """How many answers tell all its percentiles."""
+        shares = (PERCENTILES[name] for name, _ in self.limits)
+        return max(needed_samples(share or 0.95) for share in shares)
+
+    @property
+    def text(self) -> str:
+        """For people. The errors that are allowed by default go without saying."""
+        parts = [f"{name} ≤ {limit:g} ms" for name, limit in self.limits]
+        if self.error_share != DEFAULT_ERRORS:
+            parts.append(f"errors ≤ {100 * self.error_share:g} %")
+        return ", ".join(parts)
+
+
+def parse(text: str) -> Objective:
+    """The rule of the word. Raises ValueError as the rules of `rules` do."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        word = _PART.fullmatch(part.strip())
+        if word is None:
+            raise ValueError(f"{text}: '{part.strip()}' is not allowed; allowed: {ALLOWED}")
+        if word["errors"] is not None:
+            name, value = "error_share", float(word["errors"]) / 100
+        else:
+            name = f"{word['latency']}_ms"
+            value = float(word["time"]) * (1000 if word["unit"] == "s" else 1)
+        if name in found:
+            raise ValueError(f"{text} limits the same twice; allowed: {ALLOWED}")
+        found[name] = value
+    try:
+        return Objective(**found)
+    except ValueError:
+        raise ValueError(f"{text} limits no latency above 0; allowed: {ALLOWED}") from None
+
+
+RULE = Rule(TEXT, parse)
+
+
+def judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
+    """Whether a trial kept the objective, and why not, with the numbers.
+
+    An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
+    shows that the server gave way, or that a backlog grew in its window. `after_break`: as of
+    `gave_way`.
+    """
+    if not row.valid:
+        why = gave_way(row, after_miss=after_break) or _backlog(objective, row)
+        return ("broke", why) if why else ("untold", row.invalid_reasons)
+    problems = list(_problems(objective, row))
+    if problems:
+        return "broke", " and ".join(problems)
+    unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
+    if unknown:
+        return "untold", f"too few answers for {', '.join(unknown)}"
+    return "held", ""
+
+
+def latency_ms(row: Row, name: str) -> float | None:
+    """A latency of the row by its name, from when a request was due."""
+    value: float | None = getattr(row, f"{name}_ms")
+    return value
+
+
+def _problems(objective: Objective, row: Row) -> Iterator[str]:
+    if row.overloaded:
+        yield f"overloaded, {goodput(row) or 0:,.0f} of {row.offered_rps or 0:,} req/s"
+    yield from _too_slow(objective, row)
+    share = error_share(row, row.offered_rps)
+    if share > objective.error_share:
+        yield f"{share:.2%} errors, above {objective.error_share:.2%}"
+
+
+def _too_slow(objective: Objective, row: Row) -> Iterator[str]:
+    for name, limit in objective.limits:
+        value = latency_ms(row, name)
+        if value is not None and value > limit:
+            yield f"{name} {value:,.0f} ms"
+
+
+def _unknown(row: Row, name: str, limit: float) -> bool:
+    """Whether nobody knows that latency: there were too few answers, and not all were in time."""
+    most = row.max_ms
+    return latency_ms(row, name) is None and (most is None or most > limit)
+
+
+def _backlog(objective: Objective, row: Row) -> str | None:
+    """The sign that requests queued more and more in a trial that is invalid for nothing else: in
+    an open load, latency that rises or goodput that falls within the window, or latencies above
+    the objective that are too long for the window. Else None."""
+    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
+    if not all(one.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for one in reasons):
+        return None
+    rose = [one for one in reasons if not one.startswith(TOO_SHORT)]
+    return " and ".join(rose or _too_slow(objective, row)) or None

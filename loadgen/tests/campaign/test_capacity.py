@@ -1,0 +1,110 @@
+"""Whole searches for a capacity on a fake lab: what the user is told first, and what goes on."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lab.campaign.run import run
+from lab.experiments.capacity import Capacity
+from lab.experiments.objective import Objective
+from lab.report import answers
+from lab.store.records import to_json
+from support.bench import EXPERIMENT, Bench
+
+SEARCH: dict[str, object] = {
+    "kind": "capacity",
+    "own": to_json(Capacity(Objective(p99_ms=500.0), 100, 400, 0.03, 10_000)),
+    "modes": ("open",),
+    "servers": ("b",),
+}
+HOLDS = "b  holds at least 400 req/s at p99 ≤ 500 ms"
+
+
+def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench) -> None:
+    assert ready.run(**SEARCH) == 0
+    # Doubled until the most, which is tried three times.
+    assert ready.column("offered_rps") == ["100", "200", "400", "400", "400"]
+    text = ready.text.getvalue()
+    assert text.index(HOLDS) < text.index("engine: wrk2")
+    report = (ready.run_dir / "REPORT.md").read_text().splitlines()
+    assert report[2:4] == ["```", HOLDS]
+    page = (ready.run_dir / "report.html").read_text()
+    assert page.index(f'<pre class="answer">{HOLDS}</pre>') < page.index("<nav")
+
+
+def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
+    ready.run(**SEARCH)
+    # 100, 200, 400 broken and the middles, at worst; 4 s between trials, 22 s to warm up a JVM.
+    left = (
+        "at most 17 trials (invalid ones once more), each of 25 s and warm-up, at most about 8m35s"
+    )
+    assert f"{left} in all, with wrk2, open load, at a rate that is searched" in ready.said
+    ready.text.truncate(0)
+    ready.run(servers=("a", "b"), modes=("closed",), duration_s=30)
+    assert "2 trials of 40 s and warm-up, about 2m12s in all, with wrk2, closed load" in ready.said
+
+
+def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
+    def planned(**changes: object) -> str:
+        experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+        where, engines = ready.where, [ready.lab.engine]
+        assert run(experiment, where, (), engines, ready.stages, only_plan=True) == 0
+        return ready.text.getvalue()
+
+    text = planned(servers=("a",))
+    assert "2 trials of 25 s and warm-up, about 1m20s in all" in text
+    assert "01-a-open-c200: /downstream open, 200 connections, 900 req/s, 25 s" in text
+    assert "02-a-closed-c200: /downstream closed, 200 connections, 25 s" in text
+    text = planned(**SEARCH)
+    assert "001-b-open-c200: /downstream open, 60 connections, 100 req/s, 25 s" in text.replace(
+        "c60", "c200"
+    )
+    assert "the others follow from what each finds" in text
+    assert list(Path(ready.place.results).glob("*-bench")) == []
+    assert ready.warmed == []
+
+
+def test_an_interrupted_search_goes_on_with_the_same_trials(ready: Bench) -> None:
+    ready.interrupt(60.0, **SEARCH)
+    done = len(ready.rows)
+    assert 0 < done < 5
+    assert ready.resume() == 0
+    assert ready.column("offered_rps") == ["100", "200", "400", "400", "400"]
+    assert HOLDS in ready.text.getvalue()
+
+
+LINES = (
+    ("virtual-threads", "holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]", "host CPU (strong)"),
+    ("fixed-pool", "holds 970 req/s at p99 ≤ 500 ms [950, 985]", "worker pool (strong)"),
+    ("Not told apart: x.",),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (
+            120,
+            (
+                "virtual-threads  holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]   "
+                "then: host CPU (strong)",
+                "fixed-pool       holds 970 req/s at p99 ≤ 500 ms [950, 985]         "
+                "then: worker pool (strong)",
+            ),
+        ),
+        (
+            80,
+            (
+                "virtual-threads  holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]",
+                "                 then: host CPU (strong)",
+                "fixed-pool       holds 970 req/s at p99 ≤ 500 ms [950, 985]",
+                "                 then: worker pool (strong)",
+            ),
+        ),
+    ],
+)
+def test_answers_fit_the_width(width: int, lines: tuple[str, ...]) -> None:
+    assert answers.lines(LINES, width) == lines
+    assert answers.notes(LINES) == ("Not told apart: x.",)
+    assert answers.lines((), width) == ()

@@ -1,0 +1,484 @@
+"""The search for the highest rate that is held, on servers whose capacity was planted."""
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.errors import LabError, WordError
+from lab.experiments import capacity
+from lab.experiments.capacity import Capacity, answers, findings
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.objective import Objective, judged, parse
+from lab.experiments.order import Design
+from lab.experiments.plans import of_verb
+from lab.experiments.reading import Here
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, NO_ANSWER, TOO_SHORT
+from lab.model import NOT_BACK, Experiment, Finding, Row, TrialPlan
+from support.fakes import snapshot
+from support.planned import experiment, planner, row, with_damaged
+
+CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
+UNBOUND = snapshot(settings={})
+LATE_GENERATOR = "the generator was the limit"
+HERE = Here(("fixed-pool", "event-loop"), 200_000)
+Server = Callable[[TrialPlan], dict[str, Any]]
+
+
+def searched(**changes: Any) -> Experiment:
+    return experiment(
+        **{"kind": "capacity", "modes": ("open",), "own": CAPACITY, "servers": ("a",), **changes}
+    )
+
+
+def order_of(of: Experiment) -> Design:
+    return capacity.design(planner(of, snapshots=dict.fromkeys(of.servers, UNBOUND)))
+
+
+def server(most: float, scatter: float = 0.0, seed: int = 0, name: str = "host CPU") -> Server:
+    """Holds up to `most` req/s. Its capacity scatters by this share from trial to trial (standard
+    deviation of the logarithm)."""
+    random_ = random.Random(seed)
+
+    def answer(plan: TrialPlan) -> dict[str, Any]:
+        rate = plan.offered_rps or 0
+        holds = rate <= most * math.exp(random_.gauss(0, scatter))
+        p99_ms = 210.0 if holds else 900.0
+        return {
+            "achieved_rps": float(rate),
+            "p99_ms": p99_ms,
+            "max_ms": p99_ms,
+            "bottleneck": "none" if holds else name,
+            "strength": "" if holds else "strong",
+        }
+
+    return answer
+
+
+def run(of: Experiment, servers: Mapping[str, Server], most_trials: int = 500) -> list[Row]:
+    order, done = order_of(of), list[Row]()
+    while (plan := order.next(done)) is not None:
+        assert len(done) < most_trials
+        done.append(row(plan, **servers[plan.server](plan)))
+    return done
+
+
+def found(of: Experiment, rows: list[Row]) -> tuple[Finding, ...]:
+    return findings(Outcome(of, rows, Path()))
+
+
+def alone(answer: Server, **changes: Any) -> tuple[list[Row], Finding, Finding]:
+    """The search on one server: its rows, the answer, and how it was searched."""
+    of = searched(**changes)
+    rows = run(of, {"a": answer})
+    told = found(of, rows)
+    return rows, told[0], told[1]
+
+
+def untold(when: Callable[[int], bool], answer: Server, reason: str = LATE_GENERATOR) -> Server:
+    """The same server, with invalid trials at some rates."""
+
+    def wrong(plan: TrialPlan) -> dict[str, Any]:
+        bad = {"valid": False, "invalid_reasons": reason}
+        return answer(plan) | (bad if when(plan.offered_rps or 0) else {})
+
+    return wrong
+
+
+@pytest.mark.parametrize("most", [1, 7, 97, 499, 500, 501, 1000, 4310, 6223, 99_999])
+def test_the_planted_capacity_is_found_to_three_percent(most: int) -> None:
+    rows, answer, _ = alone(server(most))
+    assert answer.value is not None
+    assert answer.low == answer.value
+    assert answer.high is not None
+    assert answer.low <= most < answer.high
+    assert answer.high - answer.low <= max(1, 0.03 * answer.low)
+    # Low end and high end were tried three times each, and all agreed.
+    for end in (answer.low, answer.high):
+        assert sum(one.offered_rps == end for one in rows) == 3
+
+
+def test_ramp_then_bisection_hand_derived() -> None:
+    rows, answer, detail = alone(server(1650))
+    # Geometric middles of 1000 and 2000; what breaks is tried twice, then the ends three times.
+    assert [one.offered_rps for one in rows] == [
+        500, 1000, 2000, 2000, 1414, 1682, 1682, 1542, 1610, 1646, 1646, 1646, 1682,
+    ]  # fmt: skip
+    assert (
+        answer.text == "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682]; then: host CPU (strong)"
+    )
+    assert detail.text == (
+        "held 1,646 req/s (p99 210 ms; 3 of 3 trials), broke 1,682 (3 of 3 trials): p99 900 ms"
+    )
+
+
+def test_connections_follow_from_the_rate_and_the_objective() -> None:
+    rows, *_ = alone(server(1650))
+    # 1.2 × rate × 0.5 s.
+    assert {(one.offered_rps, one.concurrency) for one in rows} >= {(500, 300), (1646, 988)}
+    assert rows[0].trial == "001-a-open-c300"
+
+
+def test_connections_that_do_not_suffice_are_said() -> None:
+    few = dataclasses.replace(CAPACITY, connections=700)
+    rows, _, detail = alone(server(1650), own=few)
+    assert max(one.concurrency for one in rows) == 700
+    assert detail.text.endswith(
+        "from 1,414 req/s on with 700 connections, the most that this machine holds, where 849 are "
+        "wanted: they may limit"
+    )
+
+
+def test_a_bound_of_the_settings_lowers_the_first_rate() -> None:
+    of = searched()
+    slow = snapshot(settings={"pool_size": 20})
+    plan = capacity.design(planner(of, snapshots={"a": slow})).next([])
+    # 20 / 0.2 s = 100 req/s.
+    assert plan is not None
+    assert plan.offered_rps == 50
+
+
+def test_a_server_that_holds_all_has_no_upper_end() -> None:
+    rows, answer, detail = alone(server(1e9))
+    assert [one.offered_rps for one in rows][-4:] == [64_000, 100_000, 100_000, 100_000]
+    assert answer.text == "holds at least 100,000 req/s at p99 ≤ 500 ms"
+    assert (answer.value, answer.high) == (100_000, None)
+    assert detail.text.endswith("the most that was tried")
+
+
+def test_a_server_that_holds_nothing() -> None:
+    rows, answer, _ = alone(server(0))
+    assert [one.offered_rps for one in rows[::2]] == [500, 250, 125, 62, 31, 15, 7, 3, 1]
+    assert answer.value is None
+    assert answer.text == "does not hold 1 req/s at p99 ≤ 500 ms; then: host CPU (strong)"
+
+
+@pytest.mark.parametrize("at", [500, 1000, 2000, 1646])
+def test_one_noisy_break_is_outvoted(at: int) -> None:
+    most, times = server(1650), list[int]()
+
+    def noisy(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.offered_rps or 0)
+        once = plan.offered_rps == at and times.count(at) == 1
+        return most(plan) | ({"p99_ms": 900.0, "max_ms": 900.0} if once else {})
+
+    _, answer, _ = alone(noisy)
+    assert answer.value == 1646
+    # What disagreed is inside the interval, and so is the truth.
+    assert answer.low is not None
+    assert answer.low <= min(at if at <= 1650 else 1646, 1646)
+
+
+def test_one_lucky_trial_does_not_raise_the_capacity() -> None:
+    most, times = server(1650), list[int]()
+
+    def lucky(plan: TrialPlan) -> dict[str, Any]:
+        times.append(plan.offered_rps or 0)
+        once = plan.offered_rps == 2000 and times.count(2000) == 2
+        return most(plan) | ({"p99_ms": 210.0, "max_ms": 210.0} if once else {})
+
+    _, answer, _ = alone(lucky)
+    assert answer.value == 1646
+    # 2,000 was held once: the high end is above it.
+    assert answer.high == 2060
+
+
+# Measured by these very simulations: the share of intervals that hold the truth, of 200 servers
+# with fixed seeds whose capacity scatters by that share from trial to trial, and their mean width.
+@pytest.mark.parametrize(
+    ("scatter", "least", "widest"), [(0.0, 1.0, 0.03), (0.005, 0.97, 0.05), (0.01, 0.95, 0.08),
+                                     (0.02, 0.91, 0.12)]
+)  # fmt: skip
+def test_the_interval_holds_the_truth_in_nearly_all_of_200_simulations(
+    scatter: float, least: float, widest: float
+) -> None:
+    hits, widths, trials = 0, list[float](), list[int]()
+    for seed in range(200):
+        truth = random.Random(1000 + seed).uniform(100, 9000)
+        rows, answer, _ = alone(server(truth, scatter, seed))
+        assert answer.low is not None
+        assert answer.high is not None
+        hits += answer.low <= truth <= answer.high
+        widths.append((answer.high - answer.low) / truth)
+        trials.append(len(rows))
+    assert hits >= 200 * least
+    assert sum(widths) / 200 <= widest
+    assert max(trials) <= 60
+
+
+def test_a_server_that_never_agrees_with_itself_ends() -> None:
+    rows, *_ = alone(server(2000, scatter=1.0, seed=3))
+    assert len(rows) <= 60
+
+
+def test_launches_confirm_around_the_first_bracket() -> None:
+    of = searched(launches=3)
+    rows = run(of, {"a": server(1650)})
+    assert [one.offered_rps for one in rows if one.launch > 1] == 2 * [1646, 1682, 1682, 1646]
+    answer, *details = found(of, rows)
+    assert (answer.value, answer.low, answer.high) == (1646, 1646, 1682)
+    assert [one.launch for one in details] == [1, 2, 3]
+
+
+def test_the_interval_over_launches_contains_the_first_bracket() -> None:
+    of = searched(launches=6)
+    # The first JVM is slower than all others.
+    most = {1: 1650.0, 2: 1800.0, 3: 1850.0, 4: 1900.0, 5: 1950.0, 6: 2300.0}
+    rows = run(of, {"a": lambda plan: server(most[plan.launch])(plan)})
+    answer, *details = found(of, rows)
+    assert answer.low == 1646
+    assert answer.value is not None
+    assert answer.high is not None
+    assert 1800 <= answer.value <= 1900
+    assert answer.high > 2300
+    for detail in details:
+        assert detail.low is not None
+        assert detail.high is not None
+        assert detail.low <= most[detail.launch] < detail.high
+
+
+def test_a_launch_that_holds_far_less_is_found_too() -> None:
+    of = searched(launches=2)
+    rows = run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 400)(plan)})
+    _, _, second = found(of, rows)
+    assert second.value is not None
+    assert 400 * 0.97 <= second.value <= 400
+
+
+def test_servers_are_ordered_only_where_intervals_separate() -> None:
+    most = {"a": 1000.0, "b": 1650.0, "c": 1645.0}
+    servers = {name: server(rate) for name, rate in most.items()}
+    six = searched(servers=tuple(most), launches=6)
+    told = found(six, run(six, servers))
+    assert [one.server for one in told[:3]] == ["b", "c", "a"]
+    lines = answers(six, told)
+    assert lines[-1] == ("Not told apart: b and c.",)
+    # Fewer launches rank nothing.
+    one = searched(servers=tuple(most))
+    told = found(one, run(one, servers))
+    assert [finding.server for finding in told[:3]] == ["a", "b", "c"]
+    assert answers(one, told)[-1] == (
+        "[from, to]: where trials of one JVM agree, held to broke, and ranks nothing; LAUNCHES=6 "
+        "gives a 95 % interval.",
+    )
+
+
+def test_servers_take_turns_until_each_is_done() -> None:
+    of = searched(servers=("a", "b"))
+    rows = run(of, {"a": server(100), "b": server(50_000)})
+    assert [one.server for one in rows[:6]] == ["a", "b", "a", "b", "a", "b"]
+
+
+def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something() -> None:
+    plain = server(1650)
+
+    def shy(plan: TrialPlan) -> dict[str, Any]:
+        quiet = {"bottleneck": "unknown", "strength": ""}
+        return plain(plan) | (quiet if (plan.offered_rps or 0) < 1700 else {})
+
+    _, answer, _ = alone(shy)
+    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 2,000 req/s)")
+    _, answer, _ = alone(lambda plan: plain(plan) | {"bottleneck": "unknown", "strength": ""})
+    assert answer.text.endswith("then: unknown")
+
+
+def test_a_rate_that_nobody_can_tell_limits_the_search_and_is_said() -> None:
+    _, answer, detail = alone(untold(lambda rate: rate >= 2000, server(9999)))
+    assert answer.value is not None
+    assert 1900 < answer.value < 2000
+    assert answer.high is None
+    assert answer.text.startswith("holds at least 1,9")
+    assert detail.text.endswith(f"whether it holds 2,000 cannot be told: {LATE_GENERATOR}")
+
+
+def test_a_server_that_is_away_costs_its_own_rows() -> None:
+    of = searched(servers=("a", "b"))
+    away = untold(lambda _: True, server(1), f"{NOT_BACK}: a: refused")
+    rows = run(of, {"a": away, "b": server(1650)})
+    assert sum(one.server == "a" for one in rows) == 2
+    first, second, *_ = found(of, rows)
+    assert first.text.startswith("cannot be told: ")
+    assert second.value == 1646
+
+
+def test_an_invalid_trial_is_neither_held_nor_broken() -> None:
+    times = list[int]()
+
+    def once(rate: int) -> bool:
+        times.append(rate)
+        return rate == 1000 and times.count(1000) == 1
+
+    rows, answer, _ = alone(untold(once, server(1650)))
+    assert [one.offered_rps for one in rows][:4] == [500, 1000, 1000, 2000]
+    assert answer.value == 1646
+
+
+@pytest.mark.parametrize("end", [1646, 1682])
+def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
+    times = list[int]()
+
+    def third(rate: int) -> bool:
+        times.append(rate)
+        return rate == end and times.count(end) > 2
+
+    rows, answer, _ = alone(untold(third, server(1650)))
+    assert sum(one.offered_rps == end for one in rows) == 4
+    assert (answer.low, answer.high) == (1646, 1682)
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "why"),
+    [
+        ({}, "held", ""),
+        ({"p99_ms": 501.0}, "broke", "p99 501 ms"),
+        ({"overloaded": True, "achieved_rps": 950.0}, "broke", "overloaded, 950 of 1,000 req/s"),
+        ({"window_ok": 950, "window_http_errors": 50}, "broke", "5.00% errors, above 1.00%"),
+        # Too few answers for p99, and all of them in time, or not.
+        ({"p99_ms": None}, "held", ""),
+        ({"p99_ms": None, "max_ms": 600.0}, "untold", "too few answers for p99"),
+        ({"valid": False, "invalid_reasons": LATE_GENERATOR}, "untold", LATE_GENERATOR),
+        ({"valid": False, "invalid_reasons": NO_ANSWER}, "broke", NO_ANSWER),
+        # A backlog that grows.
+        (
+            {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"},
+            "broke",
+            f"{LATENCY_ROSE} from 210 to 300 ms",
+        ),
+        (
+            {"valid": False, "invalid_reasons": f"{GOODPUT_FELL}; {LATE_GENERATOR}"},
+            "untold",
+            f"{GOODPUT_FELL}; {LATE_GENERATOR}",
+        ),
+        ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
+        ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
+    ],
+)
+def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> None:
+    plan = order_of(searched()).next([])
+    assert plan is not None
+    whole = {"achieved_rps": 1000.0, "p99_ms": 210.0, "max_ms": 250.0, **changes}
+    one = row(dataclasses.replace(plan, offered_rps=1000), **whole)
+    assert judged(CAPACITY.objective, one, after_break=False) == (outcome, why)
+
+
+def test_the_same_rows_lead_to_the_same_trial_and_damaged_ones_are_measured_again() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650)})
+    order = order_of(of)
+    for at, one in enumerate(rows):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert plan.trial == one.trial
+    again = order.next(with_damaged(rows, 3))
+    assert again is not None
+    assert (again.repeats, again.offered_rps) == (rows[3].trial, rows[3].offered_rps)
+
+
+def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:
+    plain = server(1650)
+    _, _, detail = alone(lambda plan: {**plain(plan), "p99_ms": None})
+    assert detail.text.startswith("held 1,646 req/s (max 210 ms; 3 of 3 trials), whether it holds")
+
+
+def test_rows_of_another_search_end_it() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650)})
+    other = [rows[0], dataclasses.replace(rows[1], offered_rps=777)]
+    with pytest.raises(LabError, match="not of this search: 1000 req/s were next"):
+        order_of(of).next(other)
+    assert "not to be told" in found(of, other)[0].text
+
+
+def test_an_interrupted_search_says_so() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650)})[:5]
+    answer, detail = found(of, rows)
+    assert answer.text == (
+        "holds 1,414 req/s at p99 ≤ 500 ms [1,414, 2,000], not finished; then: host CPU (strong)"
+    )
+    assert detail.text.endswith("not finished, 1,682 req/s are next")
+    assert found(of, rows[:0]) == ()
+
+
+def test_as_many_trials_as_are_left_at_most_are_enough() -> None:
+    for most in (60, 640, 1650, 50_000):
+        of = searched(launches=2)
+        rows, order = run(of, {"a": server(most)}), order_of(of)
+        for at in range(len(rows)):
+            assert order.left(rows[:at]) >= len(rows) - at - 1
+        assert order.left(rows) == 0
+
+
+def test_windows_are_long_enough_for_the_percentile() -> None:
+    of = searched(longer=True)
+    rows = run(of, {"a": server(20)})
+    # 1,000 answers and a tenth more tell p99, in at most two minutes.
+    lengths = {one.offered_rps: one.duration_s for one in rows}
+    assert (lengths[500], lengths[31], lengths[15]) == (15, 36, 74)
+    assert {one.duration_s for one in run(searched(), {"a": server(20)})} == {15}
+
+
+@pytest.mark.parametrize(
+    ("text", "objective", "said"),
+    [
+        ("p99<500ms,errors<1%", Objective(p99_ms=500), "p99 ≤ 500 ms"),
+        ("p95 < 0.2 s", Objective(p95_ms=200), "p95 ≤ 200 ms"),
+        (
+            "p50<100ms,max<2s,errors<0.1%",
+            Objective(p50_ms=100, max_ms=2000, error_share=0.001),
+            "p50 ≤ 100 ms, max ≤ 2000 ms, errors ≤ 0.1 %",
+        ),
+    ],
+)
+def test_an_objective_is_read_as_people_write_it(
+    text: str, objective: Objective, said: str
+) -> None:
+    assert parse(text) == objective
+    assert objective.text == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "p99", "p98<500ms", "p99<500", "p99>500ms", "errors<1%", "p99<0ms", "p99<1s,p99<2s"),
+        *("p99<500ms,", "errors<1", "p99<500ms;max<1s"),
+    ],
+)
+def test_a_wrong_objective_gets_one_line(text: str) -> None:
+    with pytest.raises(WordError) as refused:
+        of_verb("capacity", {"OBJECTIVE": text}, HERE)
+    said = str(refused.value)
+    assert said.startswith(f"capacity: OBJECTIVE={text}")
+    assert "allowed: p50, p95, p99 or max < N ms or s" in said
+    assert "\n" not in said
+
+
+def test_the_verb_needs_no_word_and_always_takes_the_exact_engine() -> None:
+    of, notes = of_verb("capacity", {}, HERE)
+    assert isinstance(of, Experiment)
+    assert (of.kind, of.modes, of.engines, of.launches) == ("capacity", ("open",), ("pacer",), 0)
+    own = settings_of(Capacity, of)
+    # Half of the open files that the machine has to spare.
+    assert own == Capacity(Objective(p99_ms=500), 500, 100_000, 0.03, 99_500)
+    assert of.question.endswith("fixed-pool, event-loop hold at p99 ≤ 500 ms?")
+    assert notes == ()
+    for word in ("ENGINE", "RATE", "CONC", "MODE"):
+        with pytest.raises(WordError, match=f"unknown word {word}"):
+            of_verb("capacity", {word: "1"}, HERE)
+
+
+def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched() -> None:
+    target = {"TARGET": "http://shop:8080/x", "ARRIVALS": "poisson"}
+    of, _ = of_verb("capacity", target, dataclasses.replace(HERE, ports=28_000))
+    assert isinstance(of, Experiment)
+    assert (of.target, of.modes, of.arrivals) == ("http://shop:8080", ("open",), "poisson")
+    assert settings_of(Capacity, of).connections == 28_000
+    of, _ = of_verb("capacity", {"ROUTE": "/compute"}, HERE)
+    assert isinstance(of, Experiment)
+    assert of.routes == ("/compute",)
+    with pytest.raises(WordError, match="LAUNCHES with TARGET is not allowed"):
+        of_verb("capacity", {**target, "LAUNCHES": "6"}, HERE)
