@@ -3,6 +3,7 @@ package service
 import (
 	"container/heap"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -21,9 +22,11 @@ const (
 	// turn is how many due answers, or new connections, are handled before the next kind gets its turn,
 	// and how many events are taken at once.
 	turn = 128
-	// longestNap is how long a loop with waiting requests sleeps at most. After 10 ms Go takes the
-	// loop's processor for others, and its watcher (sysmon) then looks 50,000 times a second for more.
-	longestNap = 9 * time.Millisecond
+	// longestNap is how long a loop with waiting requests sleeps at most, and yieldEvery after how long it
+	// lets Go's scheduler have its turn. Were it not scheduled anew for 10 ms, Go's watcher (sysmon) would take
+	// its processor away, and then look 50,000 times a second for more.
+	longestNap = 5 * time.Millisecond
+	yieldEvery = 4 * time.Millisecond
 	// readBytes is the most that is read at once.
 	readBytes = 64 << 10
 	// never is a time that does not come.
@@ -47,6 +50,8 @@ type loop struct {
 	waiting     waiting
 	// woke is when the round began. What it reads counts as there since then.
 	woke time.Duration
+	// yielded is when Go's scheduler last had its turn.
+	yielded time.Duration
 	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
 	sweepAt, acceptAt time.Duration
 }
@@ -111,6 +116,10 @@ func (l *loop) run() {
 
 // round sleeps until there is something to do, and does it. It is true if a request waits.
 func (l *loop) round() bool {
+	if now := l.traffic.clock(); now-l.yielded >= yieldEvery {
+		runtime.Gosched()
+		l.yielded = now
+	}
 	told := l.sleep()
 	l.mu.Lock()
 	defer l.mu.Unlock()

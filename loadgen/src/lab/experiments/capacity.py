@@ -31,7 +31,6 @@ from lab.experiments.order import (
 from lab.experiments.rate_search import AGREE_LATER, TRIES, Bracket, Tried, Way, bracket, ends
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.experiments.reading.load import EXACT
-from lab.judge.gates import needed_window_s
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.judge.predict import predict
 from lab.model import NONE, STRONG, UNKNOWN, Experiment, Finding, Row, TrialPlan
@@ -262,7 +261,9 @@ class Searches(Design):
         duration_s = experiment.duration_s
         if experiment.longer:
             objective = capacity.objective
-            wanted_s = max(needed_window_s(objective.longest_s), 1.1 * objective.samples / rate)
+            route = experiment.routes[0]
+            needed_s = self.planner.needed_s([server], route, objective.longest_s)
+            wanted_s = max(needed_s, 1.1 * objective.samples / rate)
             duration_s = max(duration_s, min(math.ceil(wanted_s), MOST_WINDOW_S))
         return self.planner.plan(
             server,
