@@ -17,13 +17,15 @@ from lab.experiments.objective import Objective, judged, parse
 from lab.experiments.order import Design
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
-from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, NO_ANSWER, TOO_SHORT
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, NO_ANSWER, TOO_SHORT, UNSTEADY
+from lab.judge.gates.figures import BACKLOG
 from lab.model import NOT_BACK, Experiment, Finding, Row, TrialPlan
 from support.fakes import snapshot
 from support.planned import experiment, planner, row, with_damaged
 
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
 UNBOUND = snapshot(settings={})
+FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 LATE_GENERATOR = "the generator was the limit"
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
 Server = Callable[[TrialPlan], dict[str, Any]]
@@ -353,6 +355,11 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
             "untold",
             f"{GOODPUT_FELL}; {LATE_GENERATOR}",
         ),
+        # A backlog of the warm-up that drains: the latencies are too high, if anything.
+        ({"valid": False, "invalid_reasons": FELL}, "held", ""),
+        ({"valid": False, "invalid_reasons": f"{BACKLOG}: x", "p99_ms": 400.0}, "held", ""),
+        ({"valid": False, "invalid_reasons": FELL, "p99_ms": 501.0}, "untold", FELL),
+        ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
         ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
         ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
     ],

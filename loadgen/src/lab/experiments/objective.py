@@ -9,7 +9,8 @@ from typing import Literal
 
 from lab.experiments.reading.rules import TEXT, Rule
 from lab.experiments.stress import gave_way
-from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT, UNSTEADY
+from lab.judge.gates.figures import BACKLOG
 from lab.model import Row, error_share, goodput, needed_samples
 from lab.store.csv import REASON_SEPARATOR
 
@@ -98,12 +99,14 @@ def judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcom
     """Whether a trial kept the objective, and why not, with the numbers.
 
     An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
-    shows that the server gave way, or that a backlog grew in its window. `after_break`: as of
-    `gave_way`.
+    shows that the server gave way, that a backlog grew in its window, or that the objective was
+    kept though one from the warm-up drained in it. `after_break`: as of `gave_way`.
     """
     if not row.valid:
         why = gave_way(row, after_miss=after_break) or _backlog(objective, row)
-        return ("broke", why) if why else ("untold", row.invalid_reasons)
+        if why:
+            return "broke", why
+        return ("held", "") if _drained(objective, row) else ("untold", row.invalid_reasons)
     problems = list(_problems(objective, row))
     if problems:
         return "broke", " and ".join(problems)
@@ -150,3 +153,14 @@ def _backlog(objective: Objective, row: Row) -> str | None:
         return None
     rose = [one for one in reasons if not one.startswith(TOO_SHORT)]
     return " and ".join(rose or _too_slow(objective, row)) or None
+
+
+def _drained(objective: Objective, row: Row) -> bool:
+    """Whether a trial kept the objective that is invalid only because requests of its warm-up still
+    waited when its window began: its latencies are too high, if anything."""
+    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
+    drained = all(
+        one.startswith((f"{UNSTEADY}: the mean latency fell", BACKLOG)) for one in reasons
+    )
+    limits = [latency_ms(row, name) for name, _ in objective.limits]
+    return drained and None not in limits and not list(_problems(objective, row))
