@@ -116,9 +116,9 @@ func (l *loop) run() {
 
 // round sleeps until there is something to do, and does it. It is true if a request waits.
 func (l *loop) round() bool {
-	if now := l.traffic.clock(); now-l.yielded >= yieldEvery {
+	if l.woke-l.yielded >= yieldEvery {
 		runtime.Gosched()
-		l.yielded = now
+		l.yielded = l.woke
 	}
 	told := l.sleep()
 	l.mu.Lock()
