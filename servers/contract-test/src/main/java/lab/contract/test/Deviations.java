@@ -58,9 +58,10 @@ record Deviations(String model, Map<String, String> byRule) {
     } else {
       List<String> instead = Arrays.asList(declared.split(" or "));
       assertThat(happened).as("%s by %s, as declared", rule, model).isIn(instead);
-      assertThat(allowed)
+      // Of several outcomes one may be allowed: another version of the server does as demanded.
+      assertThat(List.of(allowed).containsAll(instead))
           .as("%s by %s is declared, but no deviation", rule, model)
-          .doesNotContainAnyElementsOf(instead);
+          .isFalse();
     }
   }
 }
