@@ -243,7 +243,7 @@ part_faults() {
   step smoke-faults-caught pytest inside test_faults.py
 }
 part_own() {
-  step smoke-target-wrong one refuses 'TARGET=https://x/ is not allowed' make bench TARGET=https://x/ CONC=5
+  step smoke-target-wrong one refuses 'is not an address; allowed: http' make bench TARGET=ftp://x/ CONC=5
   step smoke-tomcat one tomcat
   step smoke-nginx one outside
   step smoke-own-service pytest inside test_own_service.py

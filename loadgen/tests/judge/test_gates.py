@@ -176,6 +176,18 @@ def test_littles_law_holds_within_its_tolerance(rps: float, holds: bool) -> None
         assert "Little's law does not hold" in invalid(*closed(rps, 200))
 
 
+@pytest.mark.parametrize(("late_ms", "holds"), [(0.1, False), (0.45, True), (2.0, False)])
+def test_littles_law_counts_what_a_connection_waits_for_the_generator(
+    late_ms: float, holds: bool
+) -> None:
+    # 20 connections, 1 ms an answer, 13,800 req/s: 13.8 of them have a request.
+    late = Latency(late_ms, late_ms, late_ms, late_ms, late_ms)
+    of = record(plan("closed", concurrency=20, predicted_rps=None))
+    said = reading(13_800.0, corrected=None, raw=latency(1), lag_ms=late_ms, late=late)
+    reasons = [one for one in judge(measurement(of, said)).reasons if one.startswith("Little")]
+    assert (reasons == []) == holds
+
+
 @pytest.mark.parametrize(("rps", "bursts"), [(545.5, 6), (637.0, 7)])
 def test_a_bound_leaves_room_for_one_burst_of_all_connections(rps: float, bursts: int) -> None:
     # 1,000 connections that began at once and wait 2 s: 5 or 6 bursts in 11 s, 500 req/s in all.

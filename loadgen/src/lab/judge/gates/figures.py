@@ -112,16 +112,18 @@ def few(reading: Reading) -> Iterator[str]:
 
 
 def littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """N = X·R in a closed load (Little 1961), where every connection is always busy. Not asked of
-    a window that is too short to tell."""
+    """N = X·R in a closed load (Little 1961), where every connection is always busy: with a request,
+    or until the generator has sent the next (`late`, where it tells that). Not asked of a window
+    that is too short to tell."""
     if record.plan.mode != "closed" or reading.raw is None or _is_too_short(record, reading):
         return
     latency_s = reading.raw.mean_ms / 1000
-    busy = reading.achieved_rps * latency_s
+    each_s = latency_s + (reading.late.mean_ms / 1000 if reading.late else 0.0)
+    busy = reading.achieved_rps * each_s
     tolerance = LITTLE_TOLERANCE + _crossing_s(record, latency_s) / reading.window_s
     if abs(busy / record.plan.concurrency - 1) > tolerance:
         yield (
-            f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {latency_s:.3f} s "
+            f"Little's law does not hold: {reading.achieved_rps:.0f} req/s × {each_s:.3f} s "
             f"= {busy:.0f} busy connections, and {record.plan.concurrency} were planned "
             f"(tolerance {tolerance:.0%})"
         )
