@@ -112,9 +112,9 @@ def few(reading: Reading) -> Iterator[str]:
 
 
 def littles_law(record: TrialRecord, reading: Reading) -> Iterator[str]:
-    """N = X·R in a closed load (Little 1961), where every connection is always busy: with a request,
-    or until the generator has sent the next (`late`, where it tells that). Not asked of a window
-    that is too short to tell."""
+    """N = X·R in a closed load (Little 1961), where every connection is always busy: with a
+    request, or until the generator has sent the next (`late`, where it tells that). Not asked of a
+    window that is too short to tell."""
     if record.plan.mode != "closed" or reading.raw is None or _is_too_short(record, reading):
         return
     latency_s = reading.raw.mean_ms / 1000
