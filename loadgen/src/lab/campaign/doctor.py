@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from lab.campaign.engine_choice import EXACT, HOW
+from lab.campaign.engine_choice import HOW
 from lab.errors import LabError, LabUnreachable
 from lab.experiments.reading import max_concurrency
+from lab.experiments.reading.load import EXACT
 from lab.load.engines import ENGINES, Engine
 from lab.model.routes import ROUTES
 from lab.system.prometheus import Target

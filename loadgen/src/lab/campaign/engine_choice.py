@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.errors import EngineError
+from lab.experiments.reading.load import EXACT
 from lab.experiments.registry import kind_of
 from lab.load.engines import ENGINES, Engine
 from lab.load.engines.wrk2 import BURSTS_FROM
 from lab.model import Experiment
 
-# Any machine has it, and its load is even whatever it is.
-EXACT = "pacer"
 # How to get an engine that is not there unless somebody wants it.
 HOW = {
     "oha": "it is built where make is given OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0",

@@ -28,6 +28,7 @@ from lab.experiments.order import (
     counted,
     lengthened,
     next_number,
+    without_number,
 )
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf
@@ -274,6 +275,5 @@ KIND = TrialKind(
     design=design,
     findings=findings,
     changes_lab=True,
-    # The trial's name without its number.
-    load_name=lambda row: row.trial.partition("-")[2] or row.trial,
+    load_name=without_number,
 )

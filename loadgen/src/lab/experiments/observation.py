@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lab.experiments.answers import goodput_ratio, p95_ratio
 from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
-from lab.experiments.order import Design, Listed, Planner
+from lab.experiments.order import Design, Listed, Planner, without_number
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf, ratio_of_pairs
 from lab.load.measure import RECORD
@@ -61,12 +61,12 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     """Observed / unobserved of each server: goodput, p95, and the CPU time of the whole machine per
     answer."""
 
-    def machine_s(row: Row) -> float | None:
+    def machine_cpu(row: Row) -> float | None:
         busy = read_json(outcome.raw(row) / RECORD, TrialRecord).usage.host_busy
         return busy / row.achieved_rps if busy and row.achieved_rps else None
 
     def cpu_ratio(without: Sequence[Row], observed: Sequence[Row]) -> RatioOf | None:
-        a, b = ([one for one in map(machine_s, side) if one] for side in (without, observed))
+        a, b = ([one for one in map(machine_cpu, side) if one] for side in (without, observed))
         return ratio_of_pairs(a, b) if a and len(a) == len(b) == len(without) else None
 
     asked: dict[str, Ratio] = {
@@ -132,5 +132,5 @@ KIND = TrialKind(
     design=design,
     findings=findings,
     changes_lab=True,
-    load_name=lambda row: row.trial.partition("-")[2] or row.trial,
+    load_name=without_number,
 )

@@ -224,6 +224,11 @@ def _is_damaged(row: Row) -> bool:
     return not row.trial.endswith(AGAIN) and any(one.startswith(DAMAGED) for one in reasons)
 
 
+def without_number(row: Row) -> str:
+    """The trial's name without its number: what trials of the same load and condition share."""
+    return row.trial.partition("-")[2] or row.trial
+
+
 def _number(row: Row) -> int:
     return int(row.trial.partition("-")[0])
 
