@@ -1,11 +1,10 @@
-"""The resources behind the server: its connections, its deadline, Toxiproxy, the downstream."""
+"""The resources behind the server, but the proxy: its connections, its deadline, the downstream."""
 
 from __future__ import annotations
 
 from lab.judge.gates.generator import overloaded
 from lab.judge.gates.parts import LEAST_LATE_MS, PART_CPU, cpus_metric
 from lab.judge.verdict.evidence import (
-    EXCESS,
     EXPLAINED,
     FULL,
     WAITING_SHARE,
@@ -93,44 +92,6 @@ def timeout(seen: SeenTrial) -> Standing | None:
     )
 
 
-def toxiproxy(seen: SeenTrial) -> Standing | None:
-    """The proxy: its CPU, and toxics whose effect no bound covers. Its descriptors are part of
-    `server_limits.file_descriptors`."""
-    if not seen.call.route.calls_downstream or seen.record.before.direct:
-        return None
-    mine = {"server": seen.server}
-    taken = seen.mean_time(
-        "mean downstream call", "lab_downstream_call_seconds", phase="call", **mine
-    )
-    failed = _failed(seen)
-    used = _cpu(seen, "toxiproxy")
-    toxics = seen.record.before.toxics.unpredicted
-    cpu = value(used)
-    score = 0.9 if cpu is not None and cpu >= PART_CPU else 0.4 * (cpu or 0.0)
-    sentence = "Toxiproxy: " + (
-        f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
-    )
-    if toxics:
-        names = "; ".join(toxics)
-        share = value(failed) or 0.0
-        excess = taken.value / seen.r0_s - 1 if taken and seen.r0_s else 0.0
-        if share >= FELT:
-            score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
-        elif taken is not None and excess >= EXCESS:
-            # On a full machine every call takes longer, with or without a toxic.
-            score = 0.7 if seen.crowded else 0.93
-            sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
-            sentence += f" under {names}"
-    return Standing(
-        "Toxiproxy",
-        utilisation=cpu,
-        errors=value(failed),
-        score=min(1.0, score),
-        sentence=sentence,
-        evidence=kept(taken, failed, used),
-    )
-
-
 def downstream(seen: SeenTrial) -> Standing | None:
     """The service behind the server: how slow toxics make it, how late it is, and how it fails."""
     if not seen.call.route.calls_downstream:
@@ -144,7 +105,7 @@ def downstream(seen: SeenTrial) -> Standing | None:
         query = f"histogram_quantile(0.95, sum by (le) (increase({span})))"
         late = Evidence("late at p95", late_s, "s", query)
     toxic = Evidence("latency added by toxics", added_s, "s", _BEFORE) if added_s else None
-    used, failed = _cpu(seen, "downstream"), _failed(seen)
+    used, failed = cpu_of(seen, "downstream"), failed_calls(seen)
     cpu, score = value(used), 0.0
     sentence = f"the downstream: answers after {own_s:g} s"
     sentence += "" if before.spread is None else " on average"
@@ -178,7 +139,7 @@ def downstream(seen: SeenTrial) -> Standing | None:
     )
 
 
-def _failed(seen: SeenTrial) -> Evidence | None:
+def failed_calls(seen: SeenTrial) -> Evidence | None:
     """The share of the downstream calls that were refused or broken off."""
     name, mine = "lab_downstream_calls_total", {"server": seen.server}
     every = seen.observation.increase(name, **mine)
@@ -195,7 +156,7 @@ def _failed(seen: SeenTrial) -> Evidence | None:
     )
 
 
-def _cpu(seen: SeenTrial, job: str) -> Evidence | None:
+def cpu_of(seen: SeenTrial, job: str) -> Evidence | None:
     """The share of its CPUs that a Go process used."""
     used = seen.observation.increase("process_cpu_seconds_total", job=job)
     metric = cpus_metric(seen.observation, job)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from lab.judge.gates import parts
 from lab.judge.gates.figures import RATE_ERROR, rate_error_of
-from lab.judge.verdict import downstream, foreign, load, machine, server_limits, set_up, threads
+from lab.judge.verdict import downstream, foreign, load, machine, proxy, server_limits, threads
 from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import (
     NONE,
@@ -36,8 +36,8 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     downstream.timeout,
     server_limits.file_descriptors,
     server_limits.ports,
-    set_up.connection_set_up,
-    downstream.toxiproxy,
+    proxy.connection_set_up,
+    proxy.toxiproxy,
     downstream.downstream,
     downstream.connections,
     server_limits.garbage_collection,

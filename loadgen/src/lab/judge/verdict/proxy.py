@@ -1,4 +1,4 @@
-"""Connection set-up: what waits until the proxy, and the downstream behind it, accept it.
+"""The proxy: its CPU and its toxics, and the connections that wait until it accepts them.
 
 Toxiproxy sets connections up one after another: it accepts one, connects it to the downstream, and
 only then accepts the next. Meanwhile the kernel holds the others in its accept queue, and the calls
@@ -7,19 +7,19 @@ on them wait.
 
 from __future__ import annotations
 
-from lab.judge.verdict.downstream import past_deadline
-from lab.judge.verdict.evidence import SeenTrial, kept, value
+from lab.judge.gates.parts import PART_CPU
+from lab.judge.verdict.downstream import FELT, cpu_of, failed_calls, past_deadline
+from lab.judge.verdict.evidence import EXCESS, SeenTrial, kept, value
 from lab.model import Standing
 
-NAME = "connection set-up"
 # What the downstream tells of the network namespace that it shares with the proxy
 # (downstream/service/accept_queues.go).
 _QUEUE = "lab_path_accept_queue_"
 _LISTENERS = {"toxiproxy": "Toxiproxy's", "downstream": "the downstream's"}
 # The queues are felt when this share of the load's connections stands in them, and they limit when
-# that is this share of what the load lost against N / R0 (or the rate offered).
-FELT = 0.05
-MOST_OF_LOSS = 0.5
+# that is most of what the load lost against N / R0 (or the rate offered).
+_STANDING = 0.05
+_MOST = 0.5
 
 
 def connection_set_up(seen: SeenTrial) -> Standing | None:
@@ -58,13 +58,13 @@ def connection_set_up(seen: SeenTrial) -> Standing | None:
     if waiting and made and made.value:
         # Little's law: a queue's mean length over the rate at which it is left.
         sentence += f", {waiting / made.value:.2g} s each; {made.value:,.0f} a second were set up"
-    if share >= FELT:
+    if share >= _STANDING:
         lost = 1 - min(1.0, seen.at_load_bound)
         # Nobody measured the answers of a peak's own connections.
-        sure = plan.spike is None and share >= MOST_OF_LOSS * lost
+        sure = plan.spike is None and share >= _MOST * lost
         score = 0.93 if sure else 0.6
     return Standing(
-        NAME,
+        "connection set-up",
         utilisation=max((min(1.0, one.value) for one in kept(*busy.values())), default=None),
         saturation=waiting,
         waiting="connections",
@@ -73,3 +73,55 @@ def connection_set_up(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=kept(*lengths.values(), *longest.values(), *busy.values(), made, late),
     )
+
+
+def toxiproxy(seen: SeenTrial) -> Standing | None:
+    """The proxy: its CPU, and toxics whose effect no bound covers. Its descriptors are part of
+    `server_limits.file_descriptors`."""
+    if not seen.call.route.calls_downstream or seen.record.before.direct:
+        return None
+    mine = {"server": seen.server}
+    taken = seen.mean_time(
+        "mean downstream call", "lab_downstream_call_seconds", phase="call", **mine
+    )
+    failed = failed_calls(seen)
+    used = cpu_of(seen, "toxiproxy")
+    toxics = seen.record.before.toxics.unpredicted
+    cpu = value(used)
+    score = 0.9 if cpu is not None and cpu >= PART_CPU else 0.4 * (cpu or 0.0)
+    sentence = "Toxiproxy: " + (
+        f"{cpu:.0%} of its CPUs" if cpu is not None else "its CPU is not known"
+    )
+    if toxics:
+        names = "; ".join(toxics)
+        share = value(failed) or 0.0
+        excess_s = taken.value - seen.r0_s if taken and seen.r0_s else 0.0
+        if share >= FELT:
+            score, sentence = 0.93, f"Toxiproxy: {share:.0%} of the calls failed under {names}"
+        elif (
+            taken is not None
+            and excess_s > 0
+            and excess_s >= EXCESS * seen.r0_s
+            # Else the connections that the toxic costs are the cause: `connection_set_up`.
+            and _accept_wait_s(seen) < _MOST * excess_s
+        ):
+            # On a full machine every call takes longer, with or without a toxic.
+            score = 0.7 if seen.crowded else 0.93
+            sentence = f"Toxiproxy: a call takes {taken.value:.2f} s instead of {seen.r0_s:g} s"
+            sentence += f" under {names}"
+    return Standing(
+        "Toxiproxy",
+        utilisation=cpu,
+        errors=value(failed),
+        score=min(1.0, score),
+        sentence=sentence,
+        evidence=kept(taken, failed, used),
+    )
+
+
+def _accept_wait_s(seen: SeenTrial) -> float:
+    """How long a downstream call waits in the accept queues, on average over all calls, in seconds
+    (Little's law: their mean length over the rate of calls). 0 where nobody knows."""
+    waited = seen.observation.increase(f"{_QUEUE}connection_seconds_total")
+    calls = seen.observation.increase("lab_downstream_calls_total", server=seen.server)
+    return waited / calls if waited and calls else 0.0
