@@ -10,6 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 logs=.lab/test/mutations
 rm -rf "$logs" && mkdir -p "$logs"
 copy=$(mktemp -d)
+# The tests' image has a user of its own, who reads it.
+chmod 755 "$copy"
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 : "${TEST_IMAGE:=concurrency-lab/loadgen-test:local}"
@@ -43,7 +45,7 @@ passes() {
   esac
 }
 # who LOG: the first test in it that failed. Without one the tests did not run, which catches nothing.
-who() { grep -m 1 -oE '^FAILED: .*|^FAILED [^ ]+|--- FAIL: [A-Za-z]+|\[ERROR\] +[A-Za-z]+Test\.[A-Za-z]+|FAILED:.*|COMPILATION ERROR' "$1"; }
+who() { grep -m 1 -oE '^FAILED: .*|^FAILED [^ ]+|--- FAIL: [A-Za-z]+|\[ERROR\] +[A-Za-z$]+Test[A-Za-z$>]*\.[a-z][A-Za-z]+|FAILED:.*|COMPILATION ERROR' "$1"; }
 
 caught=0 missed=0 number=0
 while :; do
