@@ -17,8 +17,9 @@ git ls-files -z | xargs -0 cp --parents -t "$copy"
 : "${TEST_IMAGE:=concurrency-lab/loadgen-test:local}"
 
 setting() { sed -n "s/^$1=//p" .env; }
+# The image holds the lab as it is; the mutated code must be found first.
 in_copy() {
-  docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp -e LAB_REPO=/lab/repo \
+  docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp -e LAB_REPO=/lab/repo -e PYTHONPATH=/lab/repo/loadgen/src \
     -v "$copy:/lab/repo:ro" -w "/lab/repo/$1" "$TEST_IMAGE" "${@:2}"
 }
 applied() {
