@@ -35,7 +35,7 @@ passes() {
   local rules tests
   case $1 in
     # Those of the mutated room first: they are the likely ones.
-    python) in_copy loadgen pytest -p no:cacheprovider -q -n 2 -x "tests/$(sed -n 's|^loadgen/src/lab/\([a-z]*\)/.*|\1|p' <<<"$file")" tests ;;
+    python) in_copy loadgen pytest -p no:cacheprovider -q -x "tests/$(sed -n 's|^loadgen/src/lab/\([a-z]*\)/.*|\1|p' <<<"$file")" tests ;;
     java) built servers --build-arg PROFILE=none --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)" ;;
     go) built downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)" ;;
     host) (cd "$copy" && host/test.sh) ;;
