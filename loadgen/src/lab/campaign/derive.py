@@ -168,9 +168,11 @@ def derive(
     """Measure and judge every trial that ended, and write what follows of them all.
 
     `told` hears what came of them before the page and its figures are drawn, which takes seconds,
-    and before any file is written. Without `pages` these are not drawn. A derived file that says something else than before is replaced, and the older one kept
-    beside it; not where it was only shorter, nor when `live`, where the run that wrote it is
-    still this one. Raises LabError; nothing is written then.
+    and before any file is written. Without `pages` these are not drawn.
+
+    A derived file that says something else than before is replaced, and the older one kept beside
+    it; not where it was only shorter, nor when `live`, where the run that wrote it is still this
+    one. Raises LabError; nothing is written then.
     """
     record = manifest.read(run_dir)
     experiment = record.experiment

@@ -200,8 +200,8 @@ class Loop:
         return cores if isinstance(cores, int) else None
 
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
-        """What a reader wants first, then the derived files, whose figures take seconds to draw: the
-        table also where nothing can be written."""
+        """What a reader wants first, then the derived files, whose figures take seconds to draw.
+        The table also where nothing can be written."""
         if not rows:
             return
         console, told = self.tools.console, False

@@ -26,7 +26,7 @@ def packed(text: str, name: str = "") -> str:
     return f'<script type="application/gzip"{key}>{data}</script>'
 
 
-# The driver's image has it ready (loadgen/Dockerfile): bundling takes seconds, for every page alike.
+# The driver's image has it ready (loadgen/Dockerfile): bundling takes seconds, for every page.
 READY = Path(vl_convert.__file__).with_name("vega.js")
 
 
