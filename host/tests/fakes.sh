@@ -49,6 +49,7 @@ case "$1 ${2-}" in
       silent) exec sleep 60 ;;
     esac ;;
   "build "*)
+    [[ $* == *--tag* ]] || exit 0
     while [[ $1 != --tag ]]; do shift; done
     if [[ $FAKE_BUILD == meet && $2 == *[jp]r[eo]* ]]; then
       mkdir -p "$lab/met" && touch "$(sed 's|/there/|/met/|' <<<"$(file "$2")")"

@@ -42,18 +42,23 @@ check "no registry: the base comes from the mirrors this machine uses" \
   '[[ $(count "mmdebstrap .* trixie .*deb http://mirror.test/debian/ trixie main deb http://mirror.test/debian/ trixie-updates main deb http://mirror.test/security/ trixie-security main") == 1 ]]'
 check "no registry: one line each says what is missing and what is used instead" \
   '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "pacer is used instead" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*pacer is used instead" <<<"$out") == 1 ]]'
+check "first run: what takes long in the lab's own images is built beside them, each stage after its base" \
+  '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--target ([^ ]*).* /\1 /" | sort | paste -sd, -) == "build downstream,build servers,installed loadgen,pacer-build loadgen" \
+    && $(grep -n -m 1 -- "--target build .* downstream" "$calls" | cut -d: -f1) -gt $(grep -n -m 1 -- "--tag golang" "$calls" | cut -d: -f1) ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"
 run "$lab/images/present.sh"
 check "the next run waits for no registry and builds nothing" \
   '[[ $status == 0 && $(count "^docker pull") == 0 && -z $(built) && $out == "images: 7 of 9 there"* ]]'
 : >"$calls"
+there concurrency-lab/loadgen:local
 run "$lab/images/present.sh" grafana
 check "naming an image asks its registry again" '[[ $status == 0 && $(count "^docker pull grafana") == 1 ]]'
 printf '%s docker.io\n%s ghcr.io\n' "$(($(date +%s) - 4000))" "$(($(date +%s) - 4000))" >"$lab/.lab/unreachable-registries"
 : >"$calls"
 run "$lab/images/present.sh"
 check "a registry is asked again after an hour" '[[ $(count "^docker pull") == 1 ]]'
+check "the lab's own images are only begun where they are not there" '[[ $(count "--target") == 0 ]]'
 
 fresh; debian_host; export FAKE_PULL=silent PULL_DEADLINE_S=1
 run "$lab/images/present.sh" debian

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.stress import Objective, Stress
 from lab.model import Row, TrialPlan, Warmth
+from lab.report import page
 from lab.store.records import to_json
 from support.bench import RUN, WARM, Bench
 from support.fakes import START, FakeLab, toxic
@@ -282,6 +284,24 @@ def test_a_toxic_left_in_force_is_said_wherever_people_look(ready: Bench) -> Non
     assert said in str(ready.manifest["notes"])
     for report in ("REPORT.md", "report.html"):
         assert said in (ready.run_dir / report).read_text()
+
+
+def test_the_table_is_said_before_the_figures_are_drawn(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, said = page.build, []
+
+    def build(*args: Any) -> Any:
+        said.append(ready.said)
+        return draw(*args)
+
+    monkeypatch.setattr(page, "build", build)
+    ready.run_one()
+    [before] = said
+    assert "raw95" in before
+    assert "equal for all:" in before
+    assert "report.html" not in before
+    assert ready.said.count("raw95") == 1
 
 
 def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -> None:

@@ -45,7 +45,7 @@ from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.markup import long_table, table
 from lab.report.page.over_time import over_time
-from lab.report.page.script import scripts, vega
+from lab.report.page.script import bundled, scripts, vega
 from lab.report.page.trials import Shown, trials
 from lab.report.words import Content
 from lab.store import manifest, panels
@@ -143,7 +143,7 @@ def test_its_policy_allows_this_script_and_this_style_only(run_dir: Path) -> Non
     [own] = re.findall("<script>(.*?)</script>", text, re.DOTALL)
     [packed] = re.findall('id="vega">(.*?)</script>', text)
     [style] = re.findall("<style>(.*?)</style>", text, re.DOTALL)
-    assert gzip.decompress(base64.b64decode(packed)).decode() == vega()
+    assert gzip.decompress(base64.b64decode(packed)).decode() == vega() == bundled()
     assert allowed["script-src"] == f"{digest(own)} {digest(vega())}"
     assert allowed["style-src"] == digest(style)
     assert allowed["default-src"] == "'none'"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,31 @@ def test_it_waits_until_prometheus_has_seen_the_end(lab: FakeLab, tmp_path: Path
     assert lab.system.elapsed_s == pytest.approx(4, abs=1)
 
 
+def test_a_container_that_was_read_before_the_end_is_waited_for(
+    lab: FakeLab, tmp_path: Path
+) -> None:
+    def read(until: float) -> Callable[[float], float]:
+        return lambda at: at if at <= until else float("nan")
+
+    used = {"__name__": "container_cpu_usage_seconds_total", "job": "cadvisor"}
+    lab.scraped += [({**used, "service": "a"}, read(1e9)), ({**used, "service": "b"}, read(25.0))]
+    # One that is gone has no sample near the end.
+    lab.scraped.append(({**used, "service": "c"}, read(20.0)))
+    # The first scrape after the window, at 26 s, has no newer one of b; at 28 s it must have one.
+    lab.scraped_until = 26.0
+    lab.system.at(3.0, lambda: setattr(lab, "scraped_until", 28.0))
+    assert observed(lab, tmp_path) is None
+    assert lab.system.elapsed_s == pytest.approx(3, abs=0.5)
+
+
+def test_it_does_not_wait_for_more_than_a_sample_after_the_end(
+    lab: FakeLab, tmp_path: Path
+) -> None:
+    lab.scraped_until = 26.0
+    assert observed(lab, tmp_path) is None
+    assert lab.system.elapsed_s == 0
+
+
 def test_a_prometheus_that_fell_behind_is_said_and_what_there_is_is_kept(
     lab: FakeLab, tmp_path: Path
 ) -> None:
@@ -93,7 +119,11 @@ def test_without_prometheus_nothing_is_stored(lab: FakeLab, tmp_path: Path) -> N
 def test_a_long_window_is_thinned(lab: FakeLab, tmp_path: Path) -> None:
     # 1801 s: every 4 s, and twice that on both sides.
     observe(record(plan(duration_s=1801)), 1801.0, tmp_path, lab.stack, lab.system)
-    assert all(query.endswith("[1817s:4s]") for query in lab.queries if "up{" not in query)
+    assert all(
+        query.endswith("[1817s:4s]")
+        for query in lab.queries
+        if "[60" not in query and "[1m" not in query
+    )
 
 
 def test_only_the_trials_own_route_keeps_its_histogram() -> None:

@@ -7,7 +7,7 @@ bytes every time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,9 +70,9 @@ class Derived:
     findings: tuple[Finding, ...]
     comparisons: tuple[Comparison, ...]
     unfinished: tuple[str, ...]
-    files: tuple[str, ...]
-    changed: tuple[str, ...]
-    kept: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     said: tuple[Said, ...] = ()
     answers: tuple[tuple[str, ...], ...] = ()
 
@@ -157,12 +157,22 @@ def with_panels(raw: Path, trial: Trial) -> tuple[Panels | None, Trial]:
         return None, replace(trial, judgement=replace(trial.judgement, notes=notes))
 
 
-def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> Derived:
+def derive(
+    run_dir: Path,
+    engines: Sequence[Engine],
+    *,
+    live: bool = False,
+    pages: bool = True,
+    told: Callable[[Derived], None] = lambda _: None,
+) -> Derived:
     """Measure and judge every trial that ended, and write what follows of them all.
 
-    A derived file that says something else than before is replaced, and the older one kept
-    beside it; not where it was only shorter, nor when `live`, where the run that wrote it is
-    still this one. Raises LabError; nothing is written then.
+    `told` hears what came of them before the page and its figures are drawn, which takes seconds,
+    and before any file is written. Without `pages` these are not drawn.
+
+    A derived file that says something else than before is replaced, and the older one kept beside
+    it; not where it was only shorter, nor when `live`, where the run that wrote it is still this
+    one. Raises LabError; nothing is written then.
     """
     record = manifest.read(run_dir)
     experiment = record.experiment
@@ -206,8 +216,20 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
     }
-    shown = [_shown(trial, raw, engines, seen) for raw, seen, trial in drawn]
-    texts[page.NAME], figures = page.build(content, shown)
+    derived = Derived(
+        rows=rows,
+        notes=notes,
+        findings=findings,
+        comparisons=comparisons,
+        unfinished=unfinished,
+        said=content.said,
+        answers=content.answers,
+    )
+    told(derived)
+    figures: Mapping[str, str] = {}
+    if pages:
+        shown = [_shown(trial, raw, engines, seen) for raw, seen, trial in drawn]
+        texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
     for name, text in texts.items():
         is_new, old = write_derived(run_dir / name, text, keep=not live)
@@ -215,20 +237,9 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
             changed.append(name)
         if old is not None:
             kept.append(old)
-    if _draw(run_dir / page.FIGURES, figures):
+    if pages and _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
-    return Derived(
-        rows=rows,
-        notes=notes,
-        findings=findings,
-        comparisons=comparisons,
-        unfinished=unfinished,
-        files=(*texts, page.FIGURES),
-        changed=tuple(changed),
-        kept=tuple(kept),
-        said=content.said,
-        answers=content.answers,
-    )
+    return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed), kept=tuple(kept))
 
 
 def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lab.campaign.announcement import announcement
 from lab.campaign.as_measured import as_measured
-from lab.campaign.derive import derive, read_trial
+from lab.campaign.derive import Derived, derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation, Prepared
 from lab.campaign.run_record import ending, warn
@@ -29,7 +29,6 @@ from lab.report import answers, comparison, fairness, markdown, page, table, ver
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
-from lab.system.attention import attend
 
 # A part that all servers need (Toxiproxy, the downstream) may be away for so many trials in a row,
 # each of which waits for it. Then the run ends, and RESUME goes on.
@@ -71,7 +70,8 @@ class Loop:
                 self._observe(raw, progress)
             if _without_series(self.run_dir) != missing:
                 # What is next follows from verdicts, and these from the series.
-                rows[:] = derive(self.run_dir, tools.all_engines, live=True).rows
+                again = derive(self.run_dir, tools.all_engines, live=True, pages=False)
+                rows[:] = again.rows
             while (plan := order.next(rows)) is not None:
                 if not rows:
                     self._announce(plan, progress)
@@ -86,7 +86,7 @@ class Loop:
 
     def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
         tools = self.tools
-        attend(tools.stack)
+        tools.attention.turn()
         for problem in tools.conditions.restore():
             warn(tools.console, problem)
         common = self.preparation.common if self.preparation else None
@@ -131,7 +131,7 @@ class Loop:
             self._load(plan, prepared, runner, raw)
             tools.conditions.free_generator()
             # Prometheus takes some seconds to turn to another server.
-            attend(tools.stack, plan.server, self.order.then(plan))
+            tools.attention.turn(plan.server, self.order.then(plan))
             self._observe(raw, progress)
         return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
 
@@ -200,25 +200,31 @@ class Loop:
         return cores if isinstance(cores, int) else None
 
     def _show(self, rows: Sequence[Row], record: manifest.Manifest) -> None:
-        """The derived files of what there is, and what a reader wants first: the table also where
-        nothing can be written."""
+        """What a reader wants first, then the derived files, whose figures take seconds to draw.
+        The table also where nothing can be written."""
         if not rows:
             return
-        console = self.tools.console
+        console, told = self.tools.console, False
         foreign = self.record.experiment.target is not None
+
+        def tell(derived: Derived) -> None:
+            nonlocal told
+            told = True
+            answers.render(console, derived.answers)
+            table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
+            verdicts.render(console, derived.said)
+            fairness.render(console, record.fairness)
+            for line in derived.lines:
+                console.print(line, highlight=False)
+            if any(row.launch for row in rows):
+                comparison.render(console, derived.comparisons)
+
         try:
-            derived = derive(self.run_dir, self.tools.all_engines, live=True)
+            derive(self.run_dir, self.tools.all_engines, live=True, told=tell)
         except LabError:
-            table.render(console, rows, (), foreign=foreign)
+            if not told:
+                table.render(console, rows, (), foreign=foreign)
             raise
-        answers.render(console, derived.answers)
-        table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
-        verdicts.render(console, derived.said)
-        fairness.render(console, record.fairness)
-        for line in derived.lines:
-            console.print(line, highlight=False)
-        if any(row.launch for row in rows):
-            comparison.render(console, derived.comparisons)
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
         if record.status != "complete":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
 from lab.campaign.tools import Tools
@@ -14,7 +15,6 @@ from lab.judge.predict import Prediction, predict
 from lab.load.trial import RESTART_S, Runner
 from lab.model import AS_IT_IS, Condition, Demand, Experiment, Fairness, Snapshot, TrialPlan, Warmth
 from lab.report.progress import Trials
-from lab.system.attention import attend, await_close_look
 from lab.system.conditions import at_start
 from lab.system.proxy_reset import clear_proxy
 
@@ -53,7 +53,7 @@ class Preparation:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
         depends on does not answer, and LabError."""
         engine = self.tools.chosen.engines[plan.engine]
-        attend(self.tools.stack, plan.server, unobserved=plan.condition.unobserved)
+        self.tools.attention.turn(plan.server, unobserved=plan.condition.unobserved)
         self._clear(plan)
         for tries_left in (1, 0):
             self._start_condition(plan)
@@ -70,9 +70,12 @@ class Preparation:
             if tries_left:
                 self.progress.warn(f"{plan.server}: {ANOTHER_JVM}: warming up again")
         if not before.foreign:
-            unobserved = plan.condition.unobserved
-            stack, system = self.tools.stack, self.tools.system
-            await_close_look(plan.server, stack, system, unobserved=unobserved)
+            schedule = engine.schedule(plan, Path())
+            self.tools.attention.await_close_look(
+                plan.server,
+                schedule.warm_up_s + schedule.window_offset_s,
+                unobserved=plan.condition.unobserved,
+            )
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
     def _clear(self, plan: TrialPlan) -> None:

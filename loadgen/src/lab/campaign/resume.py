@@ -46,7 +46,7 @@ def resume(
     for line in (unknown := tuple(unsure(record, snapshots))):
         console.print(line, highlight=False)
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
-    rows = list(derive(run_dir, engines, live=True).rows)
+    rows = list(derive(run_dir, engines, live=True, pages=False).rows)
     order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
     console.print(
         f"results/{run_dir.name}: {len(rows)} trials are there, going on", highlight=False

@@ -13,6 +13,7 @@ from lab.load.demand import demand_of_foreign, measure_demand
 from lab.load.engines import Engine
 from lab.load.warm import prove_warm, warm_foreign
 from lab.model import Demand, Json, Warmth
+from lab.system.attention import Attention
 from lab.system.conditions import Conditions
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
@@ -86,6 +87,7 @@ class Tools:
         self.chosen = chosen
         self.all_engines = all_engines
         self.stages = stages
+        self.attention = Attention(lab.stack, lab.system)
         self.undo_log = UndoLog(lab.place.undo_log)
         host_changes = HostChanges(lab.place.host_changes)
         self.conditions = Conditions(lab.stack, host_changes, lab.system, undo_log=self.undo_log)

@@ -116,7 +116,13 @@ KIND = TrialKind(
     name="loads",
     title="fixed loads",
     uses=tuple(SHARED),
-    verb=Verb("bench", connections=2000, words={target.WORD: Word(target.KEY)}),
+    # A first look: enough for p95, and for a p99 from 1,000 answers on.
+    verb=Verb(
+        "bench",
+        connections=2000,
+        defaults={"load.duration": "10s"},
+        words={target.WORD: Word(target.KEY)},
+    ),
     read=read,
     design=design,
     findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),

@@ -16,32 +16,48 @@ from lab.system.stack import Stack
 # So many scrapes in so many seconds are a close look: one per second, and one may be lost.
 SCRAPES = 3
 LOOK_S = 4
-# Twice what Prometheus takes at most to heed a change.
+# What Prometheus takes at most to heed a change, and to scrape once after that: it asks every
+# second, passes on what changed every five, and reloads every second (compose.yaml).
+HEEDED_S = 8.0
+# Twice that. It is not counted on.
 WAIT_S = 15.0
-POLL_S = 0.5
+POLL_S = 0.25
 
 
-def attend(stack: Stack, *servers: str, unobserved: bool = False) -> None:
-    """From now on these are the servers that are measured; none: nothing is. `unobserved`:
-    Prometheus has no server to scrape. Without an agent Prometheus goes on as it did; what it did
-    not see of a trial is told of that trial."""
-    with suppress(LabUnreachable):
-        stack.agent.attend(*servers, unobserved=unobserved)
+class Attention:
+    """What Prometheus was told to look at, for the trials of one run."""
 
+    def __init__(self, stack: Stack, system: System) -> None:
+        self._stack = stack
+        self._system = system
+        # When a server was told, by its name.
+        self._since_s: dict[str, float] = {}
 
-def await_close_look(
-    server: str, stack: Stack, system: System, *, unobserved: bool = False
-) -> None:
-    """Wait until Prometheus looks closely at one of the lab's servers, or no longer does
-    (`unobserved`); at most WAIT_S, and not at all where Prometheus does not answer. Raises
-    Interrupted."""
-    until = system.monotonic() + WAIT_S
-    asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
-    with suppress(LabUnreachable):
-        while system.monotonic() < until:
-            found = stack.prometheus.series(asked, system.now().timestamp())
-            if unobserved and not found:
-                return
-            if not unobserved and any(len(one.times) >= SCRAPES for one in found):
-                return
-            system.sleep(POLL_S)
+    def turn(self, *servers: str, unobserved: bool = False) -> None:
+        """From now on these are the servers that are measured; none: nothing is. `unobserved`:
+        Prometheus has no server to scrape. Without an agent Prometheus goes on as it did; what it
+        did not see of a trial is told of that trial."""
+        now = self._system.monotonic()
+        before, self._since_s = self._since_s, {}
+        with suppress(LabUnreachable):
+            self._stack.agent.attend(*servers, unobserved=unobserved)
+            if not unobserved:
+                self._since_s = {one: before.get(one, now) for one in servers}
+
+    def await_close_look(self, server: str, warm_up_s: float, *, unobserved: bool = False) -> None:
+        """Wait until Prometheus looks closely at one of the lab's servers, or surely will before a
+        warm-up of `warm_up_s` is over; or until it no longer does (`unobserved`). At most WAIT_S,
+        and not at all where Prometheus does not answer. Raises Interrupted."""
+        now = self._system.monotonic()
+        until = now + WAIT_S
+        if server in self._since_s:
+            until = min(until, self._since_s[server] + HEEDED_S - warm_up_s)
+        asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
+        with suppress(LabUnreachable):
+            while self._system.monotonic() < until:
+                found = self._stack.prometheus.series(asked, self._system.now().timestamp())
+                if unobserved and not found:
+                    return
+                if not unobserved and any(len(one.times) >= SCRAPES for one in found):
+                    return
+                self._system.sleep(POLL_S)

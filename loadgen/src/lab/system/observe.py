@@ -18,15 +18,19 @@ from lab.system.host import System
 from lab.system.stack import Stack
 
 MARGIN_S = 5.0
-# A scrape interval, and cAdvisor's samples are up to a second older than their scrape.
-AFTER_S = 2.0
+# cAdvisor reads a container every one to two seconds, so its newest sample is at most so much older
+# than a scrape.
+OLDER_S = 2.0
 WAIT_S = 15.0
-POLL_S = 0.5
+POLL_S = 0.25
 # A window so long is thinned to at most MOST_SAMPLES of each series.
 MOST_SAMPLES = 600
 # The machine's CPUs and memory, of which a window often holds no scraped sample: as the rules say
 # (prometheus/rules/containers.yml).
 MACHINE = '{__name__=~"machine:machine_.+"}'
+
+# When each container was read, with its samples' own times.
+CONTAINERS = 'container_cpu_usage_seconds_total{job="cadvisor"}'
 
 
 def selectors(server: str, route: str, *, foreign: bool = False) -> tuple[str, ...]:
@@ -63,9 +67,9 @@ def observe(
 ) -> str | None:
     """Keep the series of a trial's window, `window_s` long, in its raw folder.
 
-    Waits until Prometheus has scraped past the window, at most WAIT_S; not where it is not to
-    scrape. Returns what is wrong
-    with what it kept, or why it kept nothing; None when all is well. Raises Interrupted.
+    Waits until Prometheus has samples from after the window, at most WAIT_S; not where it is not to
+    scrape. Returns what is wrong with what it kept, or why it kept nothing; None when all is well.
+    Raises Interrupted.
     """
     opens, closes = (moment.timestamp() for moment in record.window(window_s))
     asked = selectors(record.plan.server, record.plan.route, foreign=record.before.foreign)
@@ -73,7 +77,7 @@ def observe(
         jobs = (*parts.jobs(record), "loadgen")
         late: tuple[str, ...] = ()
         if not record.plan.condition.unobserved:
-            late = _wait(record.plan.server, jobs, closes + AFTER_S, stack, system)
+            late = _wait(record.plan.server, jobs, closes, stack, system)
         step_s = 0 if window_s <= MOST_SAMPLES else -(-window_s // MOST_SAMPLES)
         margin_s = max(MARGIN_S, 2 * step_s)
         length_s = window_s + 2 * margin_s
@@ -91,18 +95,21 @@ def observe(
 
 
 def _wait(
-    server: str, jobs: Sequence[str], until: float, stack: Stack, system: System
+    server: str, jobs: Sequence[str], closes: float, stack: Stack, system: System
 ) -> tuple[str, ...]:
-    """Wait until every one of the jobs answered a scrape at `until` or later; those that did
-    not."""
+    """Wait until every one of the jobs has samples from `closes` or later; those that do not."""
     given_up = system.monotonic() + WAIT_S
+    asked = f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]'
     while True:
         newest: dict[str, float] = {}
-        for up in stack.prometheus.series(
-            f'up{{job=~"{"|".join(jobs)}",server=~"{_escaped(server)}|"}}[1m]', until + 60
-        ):
+        for up in stack.prometheus.series(asked, closes + 60):
             newest[up.labels.get("job", "")] = max(up.times_of(1.0), default=0.0)
-        late = tuple(job for job in jobs if newest.get(job, 0.0) < until)
+        late = [job for job in jobs if newest.get(job, 0.0) < closes]
+        if "cadvisor" not in late and newest.get("cadvisor", closes) < closes + OLDER_S:
+            # Of a container that is gone there is none, and OLDER_S is the end of its wait.
+            read = stack.prometheus.series(f"{CONTAINERS}[{OLDER_S + 58:.0f}s]", closes + 58)
+            if any(one.times[-1] < closes for one in read):
+                late.append("cadvisor")
         if not late or system.monotonic() >= given_up:
-            return late
+            return tuple(late)
         system.sleep(POLL_S)

@@ -32,7 +32,7 @@ def test_one_word_is_enough() -> None:
         routes=("/downstream",),
         modes=("closed", "open"),
         rate_rps=None,
-        duration_s=15,
+        duration_s=10,
         warmup_s=None,
         engines=(),
         kind="loads",
