@@ -48,9 +48,10 @@ type loop struct {
 	clock clock
 	// wait and doze are as the functions of these names.
 	wait, doze func(poll int, events []unix.EpollEvent, left time.Duration) int
-	// dated is whether the kernel says when answers came, so that they need not be read at once.
-	dated  bool
-	letter letter
+	// dated is whether the kernel is asked when answers came, noted whether it said so of the last one. Then they need
+	// not be read at once.
+	dated, noted bool
+	letter       letter
 	// prompt is until when they are read at once nevertheless.
 	prompt time.Duration
 	// end is when the run ends. It is made earlier to stop it.
@@ -261,7 +262,7 @@ func (o *loop) nap() (time.Duration, bool) {
 		}
 	}
 	left := max(0, next-now)
-	return left, o.dated && !short && now >= o.prompt && left > 0 && left <= longestDoze
+	return left, o.noted && !short && now >= o.prompt && left > 0 && left <= longestDoze
 }
 
 // count ends the seconds that are over. It is false when the run is.
@@ -427,7 +428,7 @@ func (o *loop) readSome(c *connection) (int, error) {
 // cannot be, as its clock was set.
 func (o *loop) came(c *connection) time.Duration {
 	now := o.clock()
-	if o.letter.when.Sec == 0 {
+	if o.noted = o.letter.when.Sec != 0; !o.noted {
 		return now
 	}
 	at := now - time.Duration(time.Now().UnixNano()-o.letter.when.Nano())

@@ -21,7 +21,7 @@ func idle(t *testing.T, due time.Duration, free int, change map[string]any) *loo
 		t.Fatal(err)
 	}
 	t.Cleanup(o.shut)
-	o.dated, o.secondEnd, o.dueAt = true, 11*time.Second, 10*time.Second+due
+	o.noted, o.secondEnd, o.dueAt = true, 11*time.Second, 10*time.Second+due
 	for range free {
 		c := o.toOpen.first
 		c.group.free.push(c, 9*time.Second)
@@ -42,14 +42,14 @@ func TestWhenALoopMayDoze(t *testing.T) {
 		with   func(*loop)
 		dozes  bool
 	}{
-		"soon":                   {time.Millisecond / 2, 2, nil, nil, true},
-		"later":                  {3 * time.Millisecond, 2, nil, nil, false},
-		"now":                    {0, 2, nil, nil, false},
-		"no connection is free":  {time.Millisecond / 2, 0, nil, nil, false},
-		"none of a host is free": {time.Millisecond / 2, 1, map[string]any{"requests": other}, nil, false},
-		"much came":              {time.Millisecond / 2, 2, nil, func(o *loop) { o.prompt = o.clock() + 1 }, false},
-		"more is to be read":     {time.Millisecond / 2, 2, nil, func(o *loop) { o.more = []*connection{&o.connections[0]} }, false},
-		"no dates":               {time.Millisecond / 2, 2, nil, func(o *loop) { o.dated = false }, false},
+		"soon":                    {time.Millisecond / 2, 2, nil, nil, true},
+		"later":                   {3 * time.Millisecond, 2, nil, nil, false},
+		"now":                     {0, 2, nil, nil, false},
+		"no connection is free":   {time.Millisecond / 2, 0, nil, nil, false},
+		"none of a host is free":  {time.Millisecond / 2, 1, map[string]any{"requests": other}, nil, false},
+		"much came":               {time.Millisecond / 2, 2, nil, func(o *loop) { o.prompt = o.clock() + 1 }, false},
+		"more is to be read":      {time.Millisecond / 2, 2, nil, func(o *loop) { o.more = []*connection{&o.connections[0]} }, false},
+		"the kernel says nothing": {time.Millisecond / 2, 2, nil, func(o *loop) { o.came(&o.connections[0]) }, false},
 	} {
 		o := idle(t, one.due, one.free, one.change)
 		if one.with != nil {
