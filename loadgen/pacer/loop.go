@@ -18,7 +18,7 @@ const (
 	// longestNap is how long a loop sleeps at most, and yieldEvery after how long it lets Go's scheduler have
 	// its turn. Were it not scheduled anew for 10 ms, Go's watcher (sysmon) would interrupt it.
 	longestNap = 5 * time.Millisecond
-	yieldEvery = 4 * time.Millisecond
+	yieldEvery = 8 * time.Millisecond
 	// longestDoze is how long answers may stand in their sockets, promptFor how long none may after one of manyBytes
 	// came: what is not read in time would stop its sender.
 	longestDoze = time.Millisecond

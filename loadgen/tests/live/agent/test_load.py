@@ -57,10 +57,13 @@ def line(second: int, length_s: float = 1.0, **figures: Any) -> bytes:
 
 def header(warmup_s: float = WARMUP_S) -> bytes:
     load = {"connections": 100, "warmup_s": warmup_s, "window_s": 10, "arrivals": "constant"}
-    return json.dumps({"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": load}).encode()
+    return json.dumps({"pacer": "1.0.0", "format": 1, "load": load}).encode()
 
 
-END = b'{"ended": "complete", "run_s": 13.0, "unfinished": 80}'
+END = (
+    b'{"ended": "complete", "run_s": 13.0, "sent": 0, "due": 0, "ok": 0, "http_errors": 0,'
+    b' "socket_errors": {}, "timeouts": 0, "unfinished": 80, "cpu_s": 1.5}'
+)
 
 
 class Scene:

@@ -117,17 +117,33 @@ async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Sce
 def told(second: int, **figures: Any) -> bytes:
     """A line of an engine, with words that only the driver reads."""
     times = {"sum_us": 0, "max_us": 0, "buckets": []}
-    line = {"second": second, "length_s": 1.0, "sent": 5, "late": times, "raw": times, **figures}
+    none = dict.fromkeys(
+        ("due", "ok", "http_errors", "timeouts", "unfinished", "waiting", "connections"), 0
+    )
+    counts = none | {"sent": 5} | dict.fromkeys(("statuses", "socket_errors", "connect_failed"), {})
+    line = {
+        "second": second,
+        "length_s": 1.0,
+        **counts,
+        "late": times,
+        "raw": times,
+        "corrected": times,
+        **figures,
+    }
     return json.dumps(line).encode()
 
 
+END = (
+    b'{"ended": "complete", "run_s": 1.0, "sent": 5, "due": 0, "ok": 400, "http_errors": 0,'
+    b' "socket_errors": {}, "timeouts": 0, "unfinished": 0, "cpu_s": 1.5}'
+)
 HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'
 
 
 async def test_a_load_that_tells_what_it_sees_is_not_probed(scene: Scene) -> None:
     await scene.client.put("/trial", json=TRIAL | {"probe_rps": 0})
     scene.clock.now = 1
-    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), b'{"ended": "complete"}'))
+    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), END))
     assert (await scene.client.put("/load", content=body)).status_code == 204
     scene.clock.now = 2
     metrics = (await scene.client.get("/metrics")).text
