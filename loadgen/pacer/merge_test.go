@@ -93,9 +93,8 @@ func TestProcessesAreMergedWithoutLoss(t *testing.T) {
 	write("long", "b", `"window_s":1.5`, `"window_s":2.5`)
 	write("stopped", "b", `"ended":"complete"`, `"ended":"interrupted"`)
 	write("gap", "b", `"second":1,`, `"second":2,`)
-	if err := os.WriteFile(filepath.Join(folder, "half"), []byte(contents(filepath.Join(folder, "b"))[:3000]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	whole := contents(filepath.Join(folder, "b"))
+	write("half", "b", whole, whole[:len(whole)/2])
 	for name, part := range map[string]string{"late": "s after", "long": "another warm-up, window", "stopped": "did not run to its end", "gap": "other seconds", "half": "second", "none": "no such file"} {
 		if _, problems := merged("a", name); strings.Count(problems, "\n") != 1 || !strings.Contains(problems, part) {
 			t.Errorf("%s: %q", name, problems)

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from lab.live.agent.load import HOLD_S, LoadLines
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S, ClientMetrics
 from lab.live.agent.trial import Trial
+from support.pacer import text
 
 TRIAL = Trial(
     run="20260101T120000Z-bench",
@@ -60,10 +61,7 @@ def header(warmup_s: float = WARMUP_S) -> bytes:
     return json.dumps({"pacer": "1.0.0", "format": 1, "load": load}).encode()
 
 
-END = (
-    b'{"ended": "complete", "run_s": 13.0, "sent": 0, "due": 0, "ok": 0, "http_errors": 0,'
-    b' "socket_errors": {}, "timeouts": 0, "unfinished": 80, "cpu_s": 1.5}'
-)
+END = text([]).splitlines()[-1].encode()
 
 
 class Scene:

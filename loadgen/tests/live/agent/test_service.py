@@ -17,6 +17,7 @@ from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
+from support.pacer import second, text
 
 pytestmark = pytest.mark.anyio
 
@@ -114,29 +115,12 @@ async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Sce
         assert f'lab_client_requests_total{{{labels},source="probe"}} 0.0' in metrics
 
 
-def told(second: int, **figures: Any) -> bytes:
-    """A line of an engine, with words that only the driver reads."""
-    times = {"sum_us": 0, "max_us": 0, "buckets": []}
-    none = dict.fromkeys(
-        ("due", "ok", "http_errors", "timeouts", "unfinished", "waiting", "connections"), 0
-    )
-    counts = none | {"sent": 5} | dict.fromkeys(("statuses", "socket_errors", "connect_failed"), {})
-    line = {
-        "second": second,
-        "length_s": 1.0,
-        **counts,
-        "late": times,
-        "raw": times,
-        "corrected": times,
-        **figures,
-    }
-    return json.dumps(line).encode()
+def told(at: int, **figures: Any) -> bytes:
+    """A line of an engine."""
+    return json.dumps(second(at, [], **figures)).encode()
 
 
-END = (
-    b'{"ended": "complete", "run_s": 1.0, "sent": 5, "due": 0, "ok": 400, "http_errors": 0,'
-    b' "socket_errors": {}, "timeouts": 0, "unfinished": 0, "cpu_s": 1.5}'
-)
+END = text([]).splitlines()[-1].encode()
 HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'
 
 

@@ -205,10 +205,12 @@ class Times:
 
     @property
     def histogram(self) -> Histogram:
+        """For percentiles and sums."""
         return Histogram(Counter(dict(self.buckets)), self.sum_us, self.max_us)
 
     @property
     def count(self) -> int:
+        """How many times are in it."""
         return sum(count for _, count in self.buckets)
 
 
