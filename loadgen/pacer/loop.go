@@ -16,10 +16,18 @@ const (
 	// at once.
 	turn = 128
 	// longestNap is how long a loop sleeps at most, and yieldEvery after how long it lets Go's scheduler have
-	// its turn. Were it neither back from a system call nor scheduled anew for 10 ms, Go's watcher (sysmon)
-	// would take its processor away, and look 50,000 times a second for more.
+	// its turn. Were it not scheduled anew for 10 ms, Go's watcher (sysmon) would interrupt it.
 	longestNap = 5 * time.Millisecond
-	yieldEvery = 4 * time.Millisecond
+	yieldEvery = 8 * time.Millisecond
+	// longestDoze is how long answers may stand in their sockets, promptFor how long none may after one of manyBytes
+	// came: what is not read in time would stop its sender.
+	longestDoze = time.Millisecond
+	promptFor   = time.Second
+	manyBytes   = 16 << 10
+	// tooLate is from which lateness on none may stand for promptAfterLate: where a loop has to wait for a processor,
+	// every event is one more chance to get it, and costs less than where it wakes one up.
+	tooLate         = 500 * time.Microsecond
+	promptAfterLate = 10 * time.Millisecond
 	// readBytes is the most that is read at once, readsAtOnce how often before others have their turn.
 	readBytes   = 64 << 10
 	readsAtOnce = 16
@@ -38,8 +46,14 @@ type clock func() time.Duration
 type loop struct {
 	load  *load
 	clock clock
-	// wait is as the function of that name.
-	wait func(poll int, events []unix.EpollEvent, left time.Duration) int
+	// wait and doze are as the functions of these names.
+	wait, doze func(poll int, events []unix.EpollEvent, left time.Duration) int
+	// dated is whether the kernel is asked when answers came, noted whether it said so of the last one. Then they need
+	// not be read at once.
+	dated, noted bool
+	letter       letter
+	// prompt is until when they are read at once nevertheless.
+	prompt time.Duration
 	// end is when the run ends. It is made earlier to stop it.
 	end        *atomic.Int64
 	poll, wake int
@@ -117,7 +131,7 @@ type connection struct {
 // newLoop is the loop with a number, of so many.
 func newLoop(l *load, number, loops int, clock clock, end *atomic.Int64, finished chan<- *tally, blank <-chan *tally) (*loop, error) {
 	own := share(*l.words.Connections, number, loops)
-	o := &loop{load: l, clock: clock, wait: wait, end: end, poll: -1, wake: -1, connections: make([]connection, own),
+	o := &loop{load: l, clock: clock, wait: wait, doze: doze, end: end, poll: -1, wake: -1, connections: make([]connection, own),
 		now: newTally(l.open), secondEnd: time.Second, finished: finished, blank: blank, dueAt: never}
 	if l.open {
 		o.schedule = newSchedule(l, number, loops)
@@ -196,7 +210,12 @@ func (o *loop) yield() {
 
 // round sleeps until there is something to do, and does it. It is false after the run's end.
 func (o *loop) round() bool {
-	o.read(o.wait(o.poll, o.events[:], o.nap()))
+	left, dozes := o.nap()
+	sleep := o.wait
+	if dozes {
+		sleep = o.doze
+	}
+	o.read(sleep(o.poll, o.events[:], left))
 	now := o.clock()
 	if !o.count(now) {
 		return false
@@ -207,19 +226,21 @@ func (o *loop) round() bool {
 	return !o.over
 }
 
-// nap is how long nothing is to be done but what events tell.
-func (o *loop) nap() time.Duration {
+// nap is how long nothing is to be done but what events tell, and whether these may wait so long, too: to be woken
+// for each answer would cost as much as all else that is done for a request.
+func (o *loop) nap() (time.Duration, bool) {
 	now := o.clock()
 	next := min(o.secondEnd, time.Duration(o.end.Load()), now+longestNap)
 	if len(o.more) > 0 {
-		return 0
+		return 0, false
 	}
-	free := false
+	free, short := false, false
 	for _, g := range o.groups {
-		if g.free.first != nil {
-			if !o.load.open || g.waiting.len() > 0 {
-				return 0
-			}
+		if g.free.first == nil {
+			short = true
+		} else if !o.load.open || g.waiting.len() > 0 {
+			return 0, false
+		} else {
 			free = true
 		}
 	}
@@ -227,7 +248,7 @@ func (o *loop) nap() time.Duration {
 		next = min(next, o.dueAt)
 	}
 	if o.reopening.first != nil {
-		return 0
+		return 0, false
 	}
 	if o.toOpen.first != nil {
 		next = min(next, o.openAt)
@@ -240,7 +261,8 @@ func (o *loop) nap() time.Duration {
 			next = min(next, l.first.since+o.load.timeout)
 		}
 	}
-	return max(0, next-now)
+	left := max(0, next-now)
+	return left, o.noted && !short && now >= o.prompt && left > 0 && left <= longestDoze
 }
 
 // count ends the seconds that are over. It is false when the run is.
@@ -359,6 +381,9 @@ func (o *loop) receive(c *connection) {
 			o.closeAgain(c)
 			return
 		}
+		if n >= manyBytes {
+			o.prompt = o.clock() + promptFor
+		}
 		data := o.buffer[:n]
 		if len(c.head) > 0 {
 			c.head = append(c.head, data...)
@@ -388,6 +413,9 @@ func (o *loop) receive(c *connection) {
 }
 
 func (o *loop) readSome(c *connection) (int, error) {
+	if o.dated {
+		return o.letter.read(c.fd, o.buffer[:])
+	}
 	if c.secure == nil {
 		return atOnce(unix.SYS_READ, c.fd, o.buffer[:])
 	}
@@ -396,16 +424,30 @@ func (o *loop) readSome(c *connection) (int, error) {
 	return n, err
 }
 
+// came is when the last bytes came that were read for a connection: now, where the kernel does not say, or something that
+// cannot be, as its clock was set.
+func (o *loop) came(c *connection) time.Duration {
+	now := o.clock()
+	if o.noted = o.letter.when.Sec != 0; !o.noted {
+		return now
+	}
+	at := now - time.Duration(time.Now().UnixNano()-o.letter.when.Nano())
+	if at < c.since || at > now {
+		return now
+	}
+	return at
+}
+
 // answered counts a whole answer. Its connection is free, unless it ends.
 func (o *loop) answered(c *connection, more bool) {
-	now := o.clock()
-	if !o.count(now) {
+	end := o.came(c)
+	if !o.count(end) {
 		return
 	}
 	o.now.answered(c.answer.status)
-	o.now.Raw.add(now - c.since)
+	o.now.Raw.add(end - c.since)
 	if o.load.open {
-		o.now.Corrected.add(now - c.due)
+		o.now.Corrected.add(end - c.due)
 	}
 	c.used = true
 	if c.answer.closes || c.request.closes || more || c.unwritten() || c.hungUp {
@@ -413,7 +455,7 @@ func (o *loop) answered(c *connection, more bool) {
 		return
 	}
 	c.head = nil
-	c.group.free.push(c, now)
+	c.group.free.push(c, end)
 }
 
 // ended is that the other side sends nothing more.
@@ -480,8 +522,12 @@ func (o *loop) send(now time.Duration) {
 			}
 			o.inFlight.push(c, now)
 			c.due, c.answer, c.out = due, answer{}, c.request.bytes
+			late := now - max(since, due)
+			if late > tooLate {
+				o.prompt = max(o.prompt, now+promptAfterLate)
+			}
 			o.now.Sent++
-			o.now.Late.add(now - max(since, due))
+			o.now.Late.add(late)
 			o.write(c)
 		}
 		if !sent {
@@ -497,6 +543,7 @@ func (o *loop) write(c *connection) bool {
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
+			o.prompt = o.clock() + promptFor
 			return true
 		case err != nil:
 			o.broke(c, cause(err))
@@ -565,6 +612,9 @@ func (o *loop) connect(c *connection, now time.Duration) {
 	}
 	c.fd = fd
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if o.dated {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	}
 	if err = o.watch(c); err == nil {
 		err = unix.Connect(fd, to.socket)
 	}

@@ -1,6 +1,7 @@
 // pacer puts a load of HTTP requests on a service and tells, second by second, what came of it.
 //
 //	pacer LOAD.json    the load is in this file, or on standard input (-)
+//	pacer merge A.jsonl B.jsonl …    adds up what several told that ran at the same time
 //	pacer --version
 //
 // docs/pacer.md has the words of a load and of what is told.
@@ -36,8 +37,14 @@ func pacer(arguments []string) int {
 		fmt.Println("pacer " + version)
 		return ranToItsEnd
 	}
+	if len(arguments) > 2 && arguments[0] == "merge" {
+		if err := merge(arguments[1:], os.Stdout); err != nil {
+			return says(wentWrong, err)
+		}
+		return ranToItsEnd
+	}
 	if len(arguments) != 1 {
-		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version")
+		return says(wrongWords, "one argument is allowed: the file of a load, - for standard input, or --version; or merge and 2 files or more")
 	}
 	text, err := wordsOf(arguments[0])
 	if err != nil {

@@ -487,7 +487,7 @@ func TestTheRefereeAgreesInRealTime(t *testing.T) {
 			}
 		}
 	}()
-	o := ran(t, short("http://"+address, map[string]any{"arrivals": poisson, "rate": 200, "connections": 200, "window_s": 5}))
+	o := ran(t, short("http://"+address, map[string]any{"arrivals": poisson, "rate": 1500, "connections": 300, "window_s": 2}))
 	close(stop)
 	<-watched
 	var seen histogram
@@ -551,6 +551,38 @@ func TestAServerThatIsStopped(t *testing.T) {
 		if due := int((lasted - least).Seconds() * 200); seen < due-1 {
 			t.Errorf("%d waited for %v, and %d were due so long before its end", seen, least, due)
 		}
+	}
+}
+
+// That pacer itself was stopped is no latency of the server's: not from the sending on, but from when a request was due.
+func TestPacerThatIsStopped(t *testing.T) {
+	t.Parallel()
+	const takes, lasts = 200 * time.Millisecond, 1500 * time.Millisecond
+	var slow atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		from := time.Now()
+		time.Sleep(takes)
+		if time.Since(from) > 2*takes {
+			slow.Add(1)
+		}
+	}))
+	defer server.Close()
+	command, output := startedOn(t, short(server.URL, map[string]any{"arrivals": constant, "rate": 200, "connections": 100, "window_s": 600}), toFile(t))
+	_ = command.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(lasts)
+	_ = command.Process.Signal(syscall.SIGCONT)
+	told := strings.Count(contents(output), "\n")
+	within(t, "2 more seconds are told", func() bool { return strings.Count(contents(output), "\n") > told+1 })
+	_ = command.Process.Signal(syscall.SIGINT)
+	_ = command.Wait()
+	o := understand(t, []byte(contents(output)))
+	long, waited := 0, o.last.Unfinished
+	for _, l := range o.seconds {
+		long += l.Raw.count((lasts - takes).Microseconds())
+		waited += l.Corrected.count((lasts / 2).Microseconds())
+	}
+	if long > int(slow.Load()) || waited < int((lasts/2).Seconds()*200)-1 {
+		t.Errorf("%d answers took long, and %d of the server's; %d requests waited", long, slow.Load(), waited)
 	}
 }
 

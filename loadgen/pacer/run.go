@@ -36,6 +36,18 @@ type run struct {
 	written     error
 }
 
+// format is of the lines.
+const format = 1
+
+// head is the first line.
+type head struct {
+	Pacer  string  `json:"pacer"`
+	Format int     `json:"format"`
+	Unix   float64 `json:"unix_s"`
+	Load   words   `json:"load"`
+	Nofile int     `json:"nofile"`
+}
+
 // total is the last line.
 type total struct {
 	Ended        string         `json:"ended"`
@@ -48,6 +60,12 @@ type total struct {
 	Timeouts     int            `json:"timeouts"`
 	Unfinished   int            `json:"unfinished"`
 	CPU          float64        `json:"cpu_s"`
+}
+
+// totalOf is the last line of a sum.
+func totalOf(sum *tally) *total {
+	return &total{Run: sum.Length, Sent: sum.Sent, Due: sum.Due, Ok: sum.Ok, HTTPErrors: sum.HTTPErrors,
+		SocketErrors: sum.SocketErrors, Timeouts: sum.Timeouts, Unfinished: sum.Unfinished}
 }
 
 // loopsFor is how many loops a load gets where it does not say: one for each four processors.
@@ -84,6 +102,8 @@ func newRun(l *load, descriptors int, out io.Writer) (*run, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A closed load sends as soon as an answer came, and crypto/tls reads in its own way.
+		o.dated = l.open && !l.secure
 		r.loops = append(r.loops, o)
 		r.finished = append(r.finished, finished)
 	}
@@ -141,13 +161,7 @@ func (r *run) stop() {
 }
 
 func (r *run) begin() {
-	r.write(struct {
-		Pacer  string  `json:"pacer"`
-		Format int     `json:"format"`
-		Unix   float64 `json:"unix_s"`
-		Load   words   `json:"load"`
-		Nofile int     `json:"nofile"`
-	}{version, 1, float64(r.start.UnixMicro()) / 1e6, r.load.words, r.descriptors})
+	r.write(head{version, format, float64(r.start.UnixMicro()) / 1e6, r.load.words, r.descriptors})
 }
 
 // tell writes the line of each second when all loops have ended it, and returns the sum of all.
@@ -163,9 +177,7 @@ func (r *run) tell() *total {
 		if err := r.logs.write(r.start, line); err != nil && r.written == nil {
 			r.written = err
 		}
-		sum.add(line)
-		sum.Length += line.Length
-		sum.Unfinished = line.Unfinished
+		sum.follow(line)
 		r.free(line)
 		if r.written != nil {
 			r.stop()
@@ -174,8 +186,7 @@ func (r *run) tell() *total {
 	if err := r.logs.close(); err != nil && r.written == nil {
 		r.written = err
 	}
-	return &total{Run: sum.Length, Sent: sum.Sent, Due: sum.Due, Ok: sum.Ok, HTTPErrors: sum.HTTPErrors,
-		SocketErrors: sum.SocketErrors, Timeouts: sum.Timeouts, Unfinished: sum.Unfinished}
+	return totalOf(sum)
 }
 
 func (r *run) free(t *tally) {
@@ -188,13 +199,17 @@ func (r *run) free(t *tally) {
 
 // write writes a line at once.
 func (r *run) write(line any) {
-	text, err := json.Marshal(line)
-	if err == nil {
-		_, err = r.out.Write(append(text, '\n'))
-	}
-	if err != nil && r.written == nil {
+	if err := writeLine(r.out, line); err != nil && r.written == nil {
 		r.written = err
 	}
+}
+
+func writeLine(out io.Writer, line any) error {
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = out.Write(append(text, '\n'))
+	}
+	return err
 }
 
 // cpuSeconds is what the process has used.

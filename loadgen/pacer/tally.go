@@ -3,6 +3,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/bits"
 	"strconv"
 	"time"
@@ -72,6 +73,28 @@ func (h *histogram) merge(other *histogram) {
 	h.count += other.count
 }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *histogram) UnmarshalJSON(text []byte) error {
+	var told struct {
+		Sum     int64      `json:"sum_us"`
+		Max     int64      `json:"max_us"`
+		Buckets [][2]int64 `json:"buckets"`
+	}
+	if err := json.Unmarshal(text, &told); err != nil {
+		return err
+	}
+	*h = histogram{sum: time.Duration(told.Sum) * time.Microsecond, max: time.Duration(told.Max) * time.Microsecond}
+	for _, one := range told.Buckets {
+		if at := bucket(uint64(one[0])); upper(at) == one[0] && one[1] >= 0 && at <= bucket(uint64(told.Max)) {
+			h.counts[at] += uint32(one[1])
+			h.count += int(one[1])
+		} else {
+			return fmt.Errorf("%v is no bucket", one)
+		}
+	}
+	return nil
+}
+
 // MarshalJSON is {"sum_us", "max_us", "buckets": [[upper_us, count], …]}.
 func (h *histogram) MarshalJSON() ([]byte, error) {
 	text := append(make([]byte, 0, 4096), `{"sum_us":`...)
@@ -103,6 +126,19 @@ func (c *codes) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(some)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *codes) UnmarshalJSON(text []byte) error {
+	some := map[int]int{}
+	err := json.Unmarshal(text, &some)
+	for status, count := range some {
+		if status < 0 || status >= statuses {
+			return fmt.Errorf("%d is no status", status)
+		}
+		c[status] = count
+	}
+	return err
 }
 
 // tally is what was counted in a second. Its fields are those of a line of standard output.
@@ -170,6 +206,13 @@ func (t *tally) merge(other *tally) {
 	t.Unfinished += other.Unfinished
 	t.Waiting += other.Waiting
 	t.Connections += other.Connections
+}
+
+// follow adds the second that comes next.
+func (t *tally) follow(next *tally) {
+	t.add(next)
+	t.Length += next.Length
+	t.Unfinished = next.Unfinished
 }
 
 // add adds the counts of a total.

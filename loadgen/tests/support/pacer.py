@@ -78,7 +78,7 @@ def text(seconds: Sequence[dict[str, Any]], **changes: Any) -> str:
         "unfinished": seconds[-1]["unfinished"] if seconds else 0,
         "cpu_s": 0.1,
     }
-    head = {"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": {}, "nofile": 20000}
+    head = {"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": {"warmup_s": 0}, "nofile": 20000}
     lines = (head, *seconds, end | changes)
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 

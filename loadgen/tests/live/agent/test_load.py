@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from lab.live.agent.load import HOLD_S, LoadLines
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S, ClientMetrics
 from lab.live.agent.trial import Trial
+from support.pacer import text
 
 TRIAL = Trial(
     run="20260101T120000Z-bench",
@@ -57,10 +58,10 @@ def line(second: int, length_s: float = 1.0, **figures: Any) -> bytes:
 
 def header(warmup_s: float = WARMUP_S) -> bytes:
     load = {"connections": 100, "warmup_s": warmup_s, "window_s": 10, "arrivals": "constant"}
-    return json.dumps({"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": load}).encode()
+    return json.dumps({"pacer": "1.0.0", "format": 1, "load": load}).encode()
 
 
-END = b'{"ended": "complete", "run_s": 13.0, "unfinished": 80}'
+END = text([]).splitlines()[-1].encode()
 
 
 class Scene:

@@ -17,6 +17,7 @@ from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.service import Agent, new_app, probe_settings
 from lab.live.agent.trial import parse_announcement
 from lab.live.agent.watch import ToxicsWatch
+from support.pacer import second, text
 
 pytestmark = pytest.mark.anyio
 
@@ -114,20 +115,19 @@ async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Sce
         assert f'lab_client_requests_total{{{labels},source="probe"}} 0.0' in metrics
 
 
-def told(second: int, **figures: Any) -> bytes:
-    """A line of an engine, with words that only the driver reads."""
-    times = {"sum_us": 0, "max_us": 0, "buckets": []}
-    line = {"second": second, "length_s": 1.0, "sent": 5, "late": times, "raw": times, **figures}
-    return json.dumps(line).encode()
+def told(at: int, **figures: Any) -> bytes:
+    """A line of an engine."""
+    return json.dumps(second(at, [], **figures)).encode()
 
 
+END = text([]).splitlines()[-1].encode()
 HEADER = b'{"pacer": "1.0.0", "format": 1, "load": {"warmup_s": 2, "connections": 200}}'
 
 
 async def test_a_load_that_tells_what_it_sees_is_not_probed(scene: Scene) -> None:
     await scene.client.put("/trial", json=TRIAL | {"probe_rps": 0})
     scene.clock.now = 1
-    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), b'{"ended": "complete"}'))
+    body = b"\n".join((HEADER, b"pacer: words", told(0, ok=400), END))
     assert (await scene.client.put("/load", content=body)).status_code == 204
     scene.clock.now = 2
     metrics = (await scene.client.get("/metrics")).text

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import msgspec
 
 from lab.errors import WordError
 from lab.live.agent.trial import Trial
 from lab.live.clock import Clock
+from lab.load.engines.pacer import Head, Line, Times, meant
 
 # More than a line may be late by, and less than anybody waits for.
 HOLD_S = 0.5
@@ -25,54 +26,13 @@ AHEAD_S = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """A histogram: (upper end of a bucket in microseconds, count), and the sum of all."""
-
-    sum_us: int
-    buckets: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Second:
-    """What happened in a second of the run. ``unfinished`` (sent or waiting), ``waiting`` and
-    ``connections`` are levels at its end; ``corrected`` is None in a closed load."""
-
-    due: int = 0
-    ok: int = 0
-    http_errors: int = 0
-    timeouts: int = 0
-    socket_errors: Mapping[str, int] = field(default_factory=dict)
-    connect_failed: Mapping[str, int] = field(default_factory=dict)
-    unfinished: int = 0
-    waiting: int = 0
-    connections: int = 0
-    raw: Times | None = None
-    corrected: Times | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Told:
     """A second of a trial's load. ``begins``: it is the first of all, and nothing is in it."""
 
     trial: Trial
     phase: str
-    second: Second
+    second: Line
     begins: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Load:
-    warmup_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What tells which line it is: the first has the load, the last says how it ended."""
-
-    load: _Load | None = None
-    second: int | None = None
-    length_s: float = 1.0
-    ended: str | None = None
 
 
 @dataclass(slots=True)
@@ -89,8 +49,7 @@ class _Stream:
         return "warmup" if second < self.warmup_s else "measure"
 
 
-_LINE, _SECOND = msgspec.json.Decoder(_Line), msgspec.json.Decoder(Second)
-NOTHING = Second()
+NOTHING = Line(0, 1.0, 0, 0, 0, 0, {}, {}, 0, {}, 0, 0, 0, Times(), Times(), Times())
 
 
 class LoadLines:
@@ -118,9 +77,9 @@ class LoadLines:
             yield self._held.popleft()[1]
 
     def _take(self, trial: Trial, text: bytes) -> None:
-        line, now = _LINE.decode(text), self._clock.monotonic()
-        if line.load is not None:
-            self._stream = _Stream(trial.trial, line.load.warmup_s)
+        line, now = meant(text), self._clock.monotonic()
+        if isinstance(line, Head):
+            self._stream = _Stream(trial.trial, line.load.warmup_s if line.load else 0.0)
             for second in range(AHEAD_S):
                 begins = second == 0
                 self._hold(now, Told(trial, self._stream.phase(second), NOTHING, begins))
@@ -128,15 +87,15 @@ class LoadLines:
         stream = self._stream
         if stream is None or stream.trial != trial.trial:
             raise WordError("the first line of this load is missing")
-        if line.second is not None:
+        if isinstance(line, Line):
             stream.ends_s = line.second + line.length_s
             stream.began = min(stream.began, now - stream.ends_s)
             counts_at = stream.began + stream.ends_s + HOLD_S
             phase, ahead = stream.phase(line.second), stream.phase(line.second + AHEAD_S)
             if ahead != phase:
                 self._hold(counts_at, Told(trial, ahead, NOTHING))
-            self._hold(counts_at, Told(trial, phase, _SECOND.decode(text)))
-        elif line.ended is not None:
+            self._hold(counts_at, Told(trial, phase, line))
+        else:
             # Nothing is in flight any more.
             counts_at = min(now, stream.began + stream.ends_s) + HOLD_S
             last = stream.phase(math.ceil(stream.ends_s) - 1)

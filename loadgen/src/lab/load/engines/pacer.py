@@ -195,32 +195,45 @@ def chance_s(plan: TrialPlan, raw: Histogram) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Packed:
-    """A histogram as pacer writes it."""
+class Times:
+    """A histogram as pacer writes it: (upper end of a bucket in microseconds, count), and the sum
+    and the longest of all."""
 
-    sum_us: int
-    max_us: int
-    buckets: tuple[tuple[int, int], ...]
+    sum_us: int = 0
+    max_us: int = 0
+    buckets: tuple[tuple[int, int], ...] = ()
 
     @property
     def histogram(self) -> Histogram:
+        """For percentiles and sums."""
         return Histogram(Counter(dict(self.buckets)), self.sum_us, self.max_us)
 
     @property
     def count(self) -> int:
+        """How many times are in it."""
         return sum(count for _, count in self.buckets)
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
-    pacer: str
-    format: int
-    unix_s: float
+class Words:
+    """Of the load that it was told."""
+
+    warmup_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A second of the run."""
+class Head:
+    """The first line. What several processes told and `pacer merge` added up has no words."""
+
+    pacer: str
+    format: int
+    load: Words | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A second of the run. ``unfinished`` (sent or waiting), ``waiting`` and ``connections`` are
+    levels at its end; ``corrected`` is None in a closed load."""
 
     second: int
     length_s: float
@@ -235,9 +248,9 @@ class _Line:
     unfinished: int
     waiting: int
     connections: int
-    raw: _Packed
-    late: _Packed
-    corrected: _Packed | None
+    raw: Times
+    late: Times
+    corrected: Times | None
 
     @property
     def wrong(self) -> str | None:
@@ -252,7 +265,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class End:
     """The last line."""
 
     ended: str
@@ -271,15 +284,22 @@ class _End:
 class _Told:
     """All that a run told."""
 
-    seconds: tuple[_Line, ...]
-    end: _End
+    seconds: tuple[Line, ...]
+    end: End
 
 
 _HEAD, _LINE, _END = (
-    msgspec.json.Decoder(_Head),
-    msgspec.json.Decoder(_Line),
-    msgspec.json.Decoder(_End),
+    msgspec.json.Decoder(Head),
+    msgspec.json.Decoder(Line),
+    msgspec.json.Decoder(End),
 )
+
+
+def meant(line: bytes) -> Head | Line | End:
+    """A line of pacer as it is meant. Raises msgspec.DecodeError. Any thread may call it."""
+    if line.startswith(b'{"pacer"'):
+        return _HEAD.decode(line)
+    return _END.decode(line) if line.startswith(b'{"ended"') else _LINE.decode(line)
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -294,21 +314,23 @@ def _lines(path: Path) -> list[bytes]:
 
 def _told(path: Path, lines: Sequence[bytes]) -> _Told:
     """The lines as they are meant. Raises RawDataError unless they are complete and add up."""
-    seconds: list[_Line] = []
-    end: _End | None = None
+    seconds: list[Line] = []
+    end: End | None = None
     for number, line in enumerate(lines, 1):
         try:
-            if number == 1:
-                head = _HEAD.decode(line)
-                if head.format != FORMAT:
-                    raise RawDataError(path, 1, f"format {head.format} is not one of this lab's")
-            elif end is not None:
+            one = meant(line)
+            if isinstance(one, Head) != (number == 1):
+                raise RawDataError(path, number, "begins without its first line, or has it twice")
+            if end is not None:
                 raise RawDataError(path, number, "goes on after its last line")
-            elif line.startswith(b'{"ended"'):
-                end = _END.decode(line)
+            if isinstance(one, Head):
+                if one.format != FORMAT:
+                    raise RawDataError(path, 1, f"format {one.format} is not one of this lab's")
+            elif isinstance(one, End):
+                end = one
             else:
-                seconds.append(_LINE.decode(line))
-                wrong = seconds[-1].wrong
+                seconds.append(one)
+                wrong = one.wrong
                 if seconds[-1].second != len(seconds) - 1:
                     wrong = f"tells of second {seconds[-1].second} after {len(seconds) - 1} seconds"
                 if wrong is not None:
@@ -323,7 +345,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
     return _Told(tuple(seconds), end)
 
 
-def _check_totals(path: Path, seconds: Sequence[_Line], end: _End) -> None:
+def _check_totals(path: Path, seconds: Sequence[Line], end: End) -> None:
     """Raises RawDataError unless the last line is the sum of the seconds, and the requests are
     accounted for."""
     for name in ("sent", "due", "ok", "http_errors", "timeouts"):
@@ -357,7 +379,7 @@ def _whole(plan: TrialPlan, raw: Path) -> _Told:
     return told
 
 
-def _window(schedule: Schedule, told: _Told) -> Sequence[_Line]:
+def _window(schedule: Schedule, told: _Told) -> Sequence[Line]:
     first = round(schedule.window_offset_s)
     return told.seconds[first : first + round(schedule.window_s)]
 
@@ -377,14 +399,14 @@ def _counts(told: _Told) -> Counts:
     )
 
 
-def _each_second(window: Sequence[_Line], mode: Mode) -> Iterator[model.Second]:
+def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
     for line in window:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
         yield model.Second(line.raw.count, line.ok, mean_ms)
 
 
-def _notes(told: _Told, window: Sequence[_Line]) -> Iterator[str]:
+def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
     """Errors by cause, and requests that were never sent."""
     parts = (
         (_summed(line.socket_errors for line in told.seconds), "socket errors"),
