@@ -16,7 +16,7 @@ from lab.system.stack import Stack
 # So many scrapes in so many seconds are a close look: one per second, and one may be lost.
 SCRAPES = 3
 LOOK_S = 4
-# Twice what Prometheus takes at most to heed a change.
+# Prometheus asks for cAdvisor every 5 s, and heeds a change every 5 s: a change shows LOOK_S later.
 WAIT_S = 15.0
 POLL_S = 0.5
 
@@ -32,16 +32,18 @@ def attend(stack: Stack, *servers: str, unobserved: bool = False) -> None:
 def await_close_look(
     server: str, stack: Stack, system: System, *, unobserved: bool = False
 ) -> None:
-    """Wait until Prometheus looks closely at one of the lab's servers, or no longer does
-    (`unobserved`); at most WAIT_S, and not at all where Prometheus does not answer. Raises
-    Interrupted."""
+    """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or no longer
+    looks at either (`unobserved`); at most WAIT_S, and not at all where Prometheus does not answer.
+    Raises Interrupted."""
     until = system.monotonic() + WAIT_S
-    asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
+    # cAdvisor's has no server.
+    asked = f'up{{job=~"server|cadvisor",server=~"{server}|"}}[{LOOK_S}s]'
     with suppress(LabUnreachable):
         while system.monotonic() < until:
             found = stack.prometheus.series(asked, system.now().timestamp())
-            if unobserved and not found:
+            scrapes = {one.labels["job"]: len(one.times) for one in found}
+            if unobserved and not scrapes:
                 return
-            if not unobserved and any(len(one.times) >= SCRAPES for one in found):
+            if scrapes.get("server", 0) >= SCRAPES and "cadvisor" in scrapes and not unobserved:
                 return
             system.sleep(POLL_S)
