@@ -11,6 +11,7 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.experiments.observation import Observation
 from lab.experiments.stress import Objective, Stress
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
@@ -441,6 +442,13 @@ def test_every_change_of_server_is_looked_at(ready: Bench) -> None:
     ready.lab.proxy_deaf = True
     ready.run(name="again", servers=("b",))
     assert "did not answer any more" in ready.text.getvalue()
+
+
+def test_nothing_is_scraped_between_two_trials_that_are_not_observed(ready: Bench) -> None:
+    own = Observation(pairs=2)
+    ready.run(kind="observation", own=own, servers=("a",), modes=("closed",), rate_rps=None)
+    # Before and after each of the trials A B B A, and at the end.
+    assert ready.lab.unobserved == [False, False, True, True, True, True, False, False, False]
 
 
 def test_prometheus_turns_to_the_server_of_the_next_trial_while_this_one_is_read(

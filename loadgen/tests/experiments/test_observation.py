@@ -32,9 +32,12 @@ def plans(of: Experiment) -> list[TrialPlan]:
 def measured(plan: TrialPlan, raw: Path, rps: float, busy: float, **changes: object) -> Row:
     """The row of a trial with so much goodput, on a machine that was so busy."""
     (raw / plan.trial).mkdir(parents=True)
-    usage = dataclasses.replace(record(plan).usage, host_busy=busy)
+    # Other machines took 10 % beside it.
+    usage = dataclasses.replace(record(plan).usage, host_busy=busy + 0.1, host_steal=0.1)
     write_json(raw / plan.trial / "trial.json", record(plan, usage=usage))
     known = {"achieved_rps": rps, "window_s": 10.0, "ok": 100, "http_errors": 0}
+    if not plan.condition.unobserved:
+        known["cpu_server_us"] = 50.0
     return row(plan, **{**known, "raw_p95_ms": 1000 / rps, **changes})
 
 
@@ -78,6 +81,14 @@ def test_a_pair_counts_only_whole_and_a_repeat_stands_for_its_trial(tmp_path: Pa
     told = found(of, [rows[0], second, again, *rows[2:-1], last], tmp_path)
     assert {one.text.rpartition(", ")[2] for one in told} == {"5 pairs"}
     assert [one.low for one in told] == [None] * 3
+
+
+def test_a_trial_counts_only_as_what_it_was(tmp_path: Path) -> None:
+    of, raw = asked(), tmp_path / "raw"
+    unseen = [measured(plan, raw, 1000.0, 0.9, cpu_server_us=None) for plan in plans(of)]
+    assert {one.value for one in found(of, unseen, tmp_path)} == {None}
+    seen = [dataclasses.replace(one, cpu_server_us=50.0) for one in unseen]
+    assert {one.value for one in found(of, seen, tmp_path)} == {None}
 
 
 def test_without_valid_trials_nothing_is_said_of_the_cost(tmp_path: Path) -> None:

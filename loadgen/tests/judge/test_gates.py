@@ -31,6 +31,7 @@ from lab.model import (
     Unwatched,
     Warmth,
     error_share,
+    lost_rps,
 )
 from lab.model.knobs import DIRECT
 from support.fakes import (
@@ -188,6 +189,25 @@ def test_littles_law_counts_what_a_connection_waits_for_the_generator(
     assert (reasons == []) == holds
 
 
+@pytest.mark.parametrize(("late_ms", "reason"), [(0.1, None), (0.12, "12 ms"), (0.45, "45 ms")])
+def test_a_closed_load_whose_rate_is_in_part_the_generators_is_none(
+    late_ms: float, reason: str | None
+) -> None:
+    # The connections are free for 9, 11 and 31 % of the time, each for far less than 1 ms.
+    late = Latency(late_ms, late_ms, late_ms, late_ms, late_ms)
+    of = record(plan("closed", concurrency=20, predicted_rps=None))
+    rps = 20_000 / (1 + late_ms)
+    said = reading(rps, corrected=None, raw=latency(1), lag_ms=late_ms, late=late)
+    if reason is None:
+        valid(of, said)
+    else:
+        found = invalid(of, said)
+        assert found.startswith("the generator sent late: connections waited for it")
+        assert found.endswith(f"of the time, 0.{reason} each")
+    # In an open load nothing but latency is at stake.
+    valid(said=reading(lag_ms=late_ms, raw=latency(1), corrected=latency(1), late=late))
+
+
 @pytest.mark.parametrize(("rps", "bursts"), [(545.5, 6), (637.0, 7)])
 def test_a_bound_leaves_room_for_one_burst_of_all_connections(rps: float, bursts: int) -> None:
     # 1,000 connections that began at once and wait 2 s: 5 or 6 bursts in 11 s, 500 req/s in all.
@@ -274,6 +294,34 @@ def test_a_generator_of_one_thread_is_the_limit_when_that_is_busy() -> None:
     valid(busy, reading(threads=4))
 
 
+def test_an_overload_allows_the_tail_of_its_lateness_no_more() -> None:
+    # 5 % sent late by 300 ms are no tenth of the corrected p95, but more than the raw p95.
+    of = record(plan(offered_rps=9000, predicted_rps=1000, concurrency=200))
+    late = Latency(15.0, 0.1, 300.0, 400.0, 500.0)
+    said = reading(1000.0, corrected=latency(17_800), raw=latency(200), lag_ms=15.0, late=late)
+    assert "by 300.0 ms or more for 5 % (allowed 21.0 ms)" in invalid(of, said)
+
+
+def test_a_generator_of_one_thread_waited_for_one_cpu() -> None:
+    # 4.5 s in 15 s: 30 % of one core, 15 % of two.
+    waiting = usage(window_wait_s=4.5, window_slices=100_000)
+    (note,) = valid(waiting, reading(threads=1)).notes
+    assert note == "the generator waited for a CPU for 30% of its cores' time"
+    assert valid(waiting, reading()).notes == ()
+
+
+def test_a_trial_that_is_not_to_be_observed_is_not() -> None:
+    of = record(plan(condition=Condition(unobserved=True)))
+    around = observation()
+    assert judge(measurement(of), around).valid
+    up = {"__name__": "up", "job": "cadvisor"}
+    scraped = observation(Series(up, (around.window[0] + 1,), (1.0,)))
+    assert invalid(of, seen=scraped) == (
+        "it was not to be observed, and Prometheus scraped: cadvisor"
+    )
+    valid(seen=scraped)
+
+
 IN_TIME = Latency(0.1, 0.1, 0.2, 0.5, 3.0)
 
 
@@ -297,10 +345,12 @@ def test_what_was_due_in_the_window_is_what_was_offered() -> None:
     assert valid(of, reading(6500 / 15, late=IN_TIME, due=6500)).notes == ()
     (note,) = valid(of, reading(6300 / 15, late=IN_TIME, due=6500)).notes
     assert note.startswith("overloaded: 420 of 433 req/s offered were answered")
-    # By chance more were in flight as the window began.
-    more = reading(6600 / 15, late=IN_TIME, due=6500)
-    assert "the window began with a backlog: 440 req/s were answered and 433" in invalid(of, more)
-    valid(of, dataclasses.replace(more, pause_s=0.2))
+    # By chance more were in flight as the window began: 88 are, so 3 √176 = 40 beside 1 % of 6,500.
+    valid(of, reading(6600 / 15, late=IN_TIME, due=6500))
+    more = reading(6610 / 15, late=IN_TIME, due=6500)
+    assert "the window began with a backlog: 441 req/s were answered and 433" in invalid(of, more)
+    even = reading(6600 / 15, late=IN_TIME, due=6500)
+    assert "the window began with a backlog" in invalid(said=even)
 
 
 def test_a_server_that_is_not_there_any_more_is_the_only_reason() -> None:
@@ -422,6 +472,19 @@ def test_no_more_requests_are_lost_than_were_offered_and_not_answered() -> None:
     assert error_share(early, 450) == 0
     # A closed load has no rate: all of them were sent.
     assert error_share(reading(432.0, counts=again), None) == pytest.approx(25 / 35.8)
+
+
+def test_what_was_lost_in_the_window_is_that_of_the_window() -> None:
+    # 200 requests timed out, all in the window of 15 s, after 10 s of warm-up.
+    counts = Counts(None, 11_050, 0, 0, 200, None, 25.0)
+    said = reading(436.7, counts=counts, window_ok=6550, window_http_errors=0, window_lost=200)
+    assert lost_rps(said, 450) == pytest.approx(200 / 15)
+    assert error_share(said, 450) == pytest.approx(200 / 6750)
+    # More were lost than were offered meanwhile: they were due before it.
+    late = dataclasses.replace(said, window_lost=1000)
+    assert error_share(late, 450) == pytest.approx(1000 / 7550)
+    early = dataclasses.replace(said, window_lost=0)
+    assert (lost_rps(early, 450), error_share(early, 450)) == (0, 0)
 
 
 def test_a_restart_that_stopped_the_engine_is_told_by_its_real_output(tmp_path: Path) -> None:

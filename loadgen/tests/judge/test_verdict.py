@@ -6,10 +6,11 @@ import dataclasses
 
 import pytest
 
-from lab.judge.verdict import ranking
+from lab.judge.verdict import ranking, verdict_of
 from lab.model import (
     STRONG,
     WEAK,
+    Judgement,
     Observation,
     Series,
     Spike,
@@ -20,6 +21,7 @@ from lab.model import (
     Verdict,
 )
 from lab.model.knobs import DIRECT
+from support.fakes import measurement, plan, reading, record
 from support.series import counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
 
@@ -274,6 +276,14 @@ def test_a_starved_generator_is_named_though_its_trial_is_invalid() -> None:
     assert (found.bottleneck, found.strength == STRONG) == ("generator", True)
     crowded = dataclasses.replace(usage, host_busy=0.97, window_throttled_s=0.0)
     assert judged(seen(), reasons=reasons, usage=crowded).bottleneck == "host CPU"
+
+
+def test_a_generator_of_one_thread_is_as_full_as_its_one_core() -> None:
+    of = record(plan("closed"), usage=Usage(14, 13.5, 0.5, 0.0))
+    for threads, used in ((1, 0.9), (None, 0.45)):
+        found = verdict_of(measurement(of, reading(threads=threads)), Judgement((), ()), seen())
+        [one] = [one for one in found.ranked if one.resource == "generator"]
+        assert one.utilisation == pytest.approx(used)
 
 
 CORES = "machine:machine_cpu_cores:max"

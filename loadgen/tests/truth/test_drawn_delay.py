@@ -8,12 +8,15 @@ from random import Random
 
 import pytest
 
+from lab.judge.gates.figures import backlog
+from lab.judge.gates.generator import overloaded
 from lab.judge.predict import most_beyond, predict, rate_error
 from lab.load.warm import SPREAD as WARM_SPREAD
 from lab.load.warm import _by_draw_ms
 from lab.model import WarmCycle
 from lab.model.routes import parse
 from support.drawn_delay import SPREAD, draw_s, drawn
+from support.fakes import latency, plan, reading, record
 from support.queueing import Request, closed_load, open_load
 
 CALL = parse("/downstream")
@@ -77,6 +80,21 @@ def test_an_open_load_with_little_to_spare_waits_for_connections() -> None:
     done = measured(open_load(due, 146, 146, lambda: draw_s(rng)))
     assert predict("/downstream", 146, 700, drawn(None)).expected_p95_ms is None
     assert sum(one.sent_s > one.due_s for one in done) / len(done) > 0.02
+
+
+@pytest.mark.parametrize(("rate", "window_s"), [(20, 15), (50, 5)])
+def test_an_open_load_that_is_held_is_seldom_off_its_rate_by_its_draws(
+    rate: int, window_s: int
+) -> None:
+    rng, off = Random(6), 0
+    done = open_load([at / rate for at in range(300 * rate)], 1000, 1000, lambda: draw_s(rng))
+    of = record(plan(concurrency=1000, offered_rps=rate, route="/downstream"), before=drawn(None))
+    for at in range(5, 290, window_s):
+        answers = sum(at <= one.end_s < at + window_s for one in done)
+        said = reading(answers / window_s, window_s, raw=latency(200))
+        off += overloaded(of, said) or any(backlog(of, said))
+    # It is 2 of 19, and 24 of 57, where what the edges cut off is not allowed for.
+    assert off == 0
 
 
 @pytest.mark.parametrize("deadline_s", [0.81, 1.0, 2.0])

@@ -130,8 +130,10 @@ class Loop:
             self._others_away = 0
             self._load(plan, prepared, runner, raw)
             tools.conditions.free_generator()
-            # Prometheus takes some seconds to turn to another server.
-            tools.attention.turn(plan.server, self.order.then(plan))
+            # Prometheus takes some seconds to turn to another server. Where it is to look at none,
+            # it goes on so: the next trial may not be observed either.
+            unobserved = plan.condition.unobserved
+            tools.attention.turn(plan.server, self.order.then(plan), unobserved=unobserved)
             self._observe(raw, progress)
         return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
 

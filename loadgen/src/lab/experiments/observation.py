@@ -2,7 +2,7 @@
 
 The lab is observed as always, or Prometheus finds no server and no cAdvisor to scrape and the live
 probe is silent (`Condition.unobserved`). What stays on both sides is cAdvisor's own look at the
-containers and the scrapes of proxy, downstream and agent. A trial without series has no verdict.
+containers and the scrapes of proxy, downstream and agent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.experiments.answers import goodput_ratio, p95_ratio
-from lab.experiments.kind import Outcome, ToMeasure, TrialKind, settings_of
+from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, without_number
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf, ratio_of_pairs
@@ -62,8 +62,10 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     answer."""
 
     def machine_cpu(row: Row) -> float | None:
-        busy = read_json(outcome.raw(row) / RECORD, TrialRecord).usage.host_busy
-        return busy / row.achieved_rps if busy and row.achieved_rps else None
+        usage = read_json(outcome.raw(row) / RECORD, TrialRecord).usage
+        # What other machines took (steal) is nobody's here.
+        busy = (usage.host_busy or 0.0) - (usage.host_steal or 0.0)
+        return busy / row.achieved_rps if busy > 0 and row.achieved_rps else None
 
     def cpu_ratio(without: Sequence[Row], observed: Sequence[Row]) -> RatioOf | None:
         a, b = ([one for one in map(machine_cpu, side) if one] for side in (without, observed))
@@ -89,20 +91,21 @@ def _pairs(rows: Sequence[Row], server: str) -> list[tuple[Row, Row]]:
 
 
 def _turns(rows: Sequence[Row], server: str, arm: str) -> Iterator[Row | None]:
-    """The valid trial of each turn, which may be a repeat; None for a turn without one."""
+    """The valid trial of each turn, which may be a repeat; None for a turn without one. A trial was
+    observed where cAdvisor saw its server."""
     last: dict[str, Row] = {}
     for row in rows:
         if (row.server, row.arm) == (server, arm):
             last[row.trial.removesuffix(AGAIN)] = row
     for row in last.values():
-        yield row if row.valid else None
+        yield row if row.valid and (row.cpu_server_us is None) == (arm == UNOBSERVED) else None
 
 
 def _finding(server: str, what: str, ratio: Ratio, pairs: Sequence[tuple[Row, Row]]) -> Finding:
     name = f"observed / unobserved, {what}"
     found = ratio(*zip(*pairs, strict=True)) if pairs else None
     if found is None:
-        text = f"{what} cannot be compared: {len(pairs)} pairs of valid trials"
+        text = f"{what} cannot be compared: {len(pairs)} pairs of valid trials, one of them seen"
         return Finding(name, server, 0, None, UNIT, None, None, text)
     interval = found.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
@@ -114,17 +117,7 @@ def _finding(server: str, what: str, ratio: Ratio, pairs: Sequence[tuple[Row, Ro
 KIND = TrialKind(
     name="observation",
     title="the cost of being observed",
-    uses=(
-        "load.servers",
-        "load.routes",
-        "load.concurrency",
-        "load.modes",
-        "load.rate",
-        "load.arrivals",
-        "load.duration",
-        "load.warmup",
-        "load.engines",
-    ),
+    uses=tuple(key for key in SHARED if key.startswith("load.")),
     keys=KEYS,
     words={"PAIRS": Word("observation.pairs")},
     jvms="the JVMs that ran already; intervals are over pairs of trials on them",

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lab.model import AS_IT_IS, OFFERED, Arrivals, Bound, Condition, Demand, Snapshot, Spread
 from lab.model.routes import RouteCall, parse
@@ -35,6 +36,8 @@ AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
 # M/G/∞, a Poisson distribution whatever the delays (L. Takács, Introduction to the Theory of
 # Queues, 1962, chapter 3). It is so many standard deviations above its mean 0.1 % of the time.
 SPARE = 3.0
+# A deadline may cut at most this share off the mean of the drawn delays for the mean to count.
+MOST_CUT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +117,16 @@ def response_spread(call: RouteCall, snapshot: Snapshot) -> Spread | None:
 
 def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
     """The conditions of a request that no bound covers: toxics, and a deadline that cuts more than
-    1 % of the drawn delays. Then the quick ones are answered more often than they are drawn."""
+    1 % of the drawn delays, or much of their mean. Then the quick ones are answered more often than
+    they are drawn."""
     if not call.route.calls_downstream:
         return ()
     spread, deadline_ms = response_spread(call, snapshot), snapshot.setting("downstream_timeout_ms")
-    if spread is None or not deadline_ms or spread.p99_ms <= deadline_ms:
+    if (
+        spread is None
+        or not deadline_ms
+        or (spread.p99_ms <= deadline_ms and _cut(call, snapshot, spread) <= MOST_CUT)
+    ):
         return snapshot.toxics.unpredicted
     cut = f"a deadline of {deadline_ms} ms within the delays {spread.words}"
     return (*snapshot.toxics.unpredicted, cut)
@@ -127,18 +135,23 @@ def uncovered(call: RouteCall, snapshot: Snapshot) -> tuple[str, ...]:
 def most_beyond(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
     """By what share a window of so many answers may at most exceed a bound on X, because its delays
     were drawn: the mean of so many draws varies (four standard errors), and calls that the deadline
-    ends do not take their whole delay. The latter is at most E[(S - T)+] / E[S], bounded for any
-    distribution by its mean and variance (H. Scarf, "A Min-Max Solution of an Inventory Problem",
-    1958). 0 where all requests wait alike."""
-    spread, r0_ms = response_spread(call, snapshot), response_time_ms(call, snapshot)
-    if spread is None or r0_ms <= 0:
+    ends do not take their whole delay. 0 where all requests wait alike."""
+    spread = response_spread(call, snapshot)
+    if spread is None:
         return 0.0
-    drawn = 4 * rate_error(call, snapshot, answers)
-    deadline_ms, cut_ms = snapshot.setting("downstream_timeout_ms"), 0.0
-    if deadline_ms and spread.longest_ms > deadline_ms:
-        over_ms = deadline_ms - r0_ms
-        cut_ms = (math.hypot(spread.sd_ms, over_ms) - over_ms) / 2
-    return drawn + cut_ms / r0_ms
+    cut = _cut(call, snapshot, spread)
+    return 4 * rate_error(call, snapshot, answers) + cut / (1 - cut)
+
+
+def _cut(call: RouteCall, snapshot: Snapshot, spread: Spread) -> float:
+    """What the server's deadline T takes off the mean of the delays S at most, as a share of it:
+    E[(S - T)+] / E[S], bounded for any distribution by its mean and variance (H. Scarf, "A Min-Max
+    Solution of an Inventory Problem", 1958)."""
+    deadline_ms, r0_ms = snapshot.setting("downstream_timeout_ms"), response_time_ms(call, snapshot)
+    if not deadline_ms or spread.longest_ms <= deadline_ms:
+        return 0.0
+    over_ms = deadline_ms - r0_ms
+    return (math.hypot(spread.sd_ms, over_ms) - over_ms) / 2 / r0_ms
 
 
 def rate_error(call: RouteCall, snapshot: Snapshot, answers: float) -> float:
@@ -185,25 +198,24 @@ def predict(
         # What a spinner takes away is not there.
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
-    caveats = uncovered(call, snapshot)
     bounds.sort(key=lambda bound: bound.rps)
+    caveats = uncovered(call, snapshot)
+    predicted = partial(Prediction, tuple(bounds), caveats, demand=demand)
     if caveats:
-        return Prediction(tuple(bounds), caveats, demand=demand)
+        return predicted()
     if arrivals != "constant":
-        return Prediction(tuple(bounds), no_tail=AT_RANDOM, demand=demand)
+        return predicted(no_tail=AT_RANDOM)
     expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
     spread = response_spread(call, snapshot)
     jittered = call.route.calls_downstream and snapshot.toxics.jittered
     if expected_ms is None or (spread is None and not jittered):
-        alike = (expected_ms,) * 3
-        return Prediction(tuple(bounds), (), *alike, demand=demand)
+        return predicted(*(expected_ms,) * 3)
     no_tail = "a toxic has jitter" if jittered else _queues(bounds, offered_rps, r0_ms)
     if spread is None or no_tail is not None:
-        return Prediction(tuple(bounds), (), expected_ms, no_tail=no_tail, demand=demand)
+        return predicted(expected_ms, no_tail=no_tail)
     # What is not waiting for the downstream is the same for all.
     own_ms = expected_ms - r0_ms
-    tail = spread.p95_ms + own_ms, spread.p99_ms + own_ms
-    return Prediction(tuple(bounds), (), expected_ms, *tail, demand=demand)
+    return predicted(expected_ms, spread.p95_ms + own_ms, spread.p99_ms + own_ms)
 
 
 def _queues(bounds: Sequence[Bound], offered_rps: int | None, r0_ms: float) -> str | None:

@@ -76,10 +76,10 @@ class Reading:
     (open only), where the engine keeps account of both (pacer).
     `threads` is how many CPUs it can use at a time, where that may be less than it has.
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
-    count of a window may be off by that much of its rate. With arrivals at random it is what chance
-    does to that count.
+    count of a window may be off by that much of its rate.
     `window_ok` and `window_http_errors` count the answers in the window without and with a status
-    above 399. They are None where the engine counts its whole run only (wrk2).
+    above 399. They are None where the engine counts its whole run only (wrk2). `window_lost` is how
+    many requests ended in it without an answer, None where the engine does not tell when that was.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
     `problems` make the trial invalid, `notes` only explain.
     """
@@ -92,6 +92,7 @@ class Reading:
     counts: Counts
     window_ok: int | None = None
     window_http_errors: int | None = None
+    window_lost: int | None = None
     lag_ms: float | None = None
     late: Latency | None = None
     due: int | None = None
@@ -171,8 +172,8 @@ class Row:
       case of a planted bottleneck, the part of a step of explain); empty without arms
     * expected_rps: the tightest of all bounds, estimates included; binding: its resource (or
       connections, or offered load); expected_p95_ms: the response time that follows from it
-    * window_ok, window_http_errors: ok and http_errors of the measured window; empty where the
-      engine counts its whole run only
+    * window_ok, window_http_errors, window_lost: of the measured window, ok, http_errors, and the
+      socket errors and timeouts; empty where the engine counts them in its whole run only
     * duration_s, warmup_s: the lengths of window and warm-up as planned; an empty warm-up is what
       the engine needs
     * overloaded: whether fewer requests ended in the window than were offered (open)
@@ -220,6 +221,7 @@ class Row:
     binding: str | None = None
     window_ok: int | None = None
     window_http_errors: int | None = None
+    window_lost: int | None = None
     duration_s: int | None = None
     warmup_s: int | None = None
     overloaded: bool | None = None
@@ -271,12 +273,14 @@ def answered(of: Reading | Row) -> tuple[int, int]:
 
 
 def lost_rps(of: Reading | Row, offered_rps: int | None) -> float:
-    """Requests per second that got no answer (socket errors and timeouts).
+    """Requests per second that got no answer (socket errors and timeouts) in the window.
 
-    No engine says when an error happened, so this is the mean of the whole run. In an open load
-    (`offered_rps`) it is at most the rate that was offered and not answered, as an engine may send
-    a request again. 0 where the engine tells none.
+    Where the engine does not say when an error happened, this is the mean of the whole run. In an
+    open load (`offered_rps`) that is at most the rate that was offered and not answered, as an
+    engine may send a request again. 0 where the engine tells none.
     """
+    if of.window_lost is not None and of.window_s:
+        return of.window_lost / of.window_s
     accounted_s = _counts(of).accounted_s
     lost = _lost(of) / accounted_s if accounted_s else 0.0
     return _at_most(lost, offered_rps, of.achieved_rps or 0.0)
@@ -286,7 +290,7 @@ def error_share(of: Reading | Row, offered_rps: int | None) -> float:
     """The share of HTTP errors, socket errors and timeouts among all requests that ended, 0..1.
 
     It is that of the window where the engine counts its answers there, else that of the whole run.
-    In an open load (`offered_rps`) no more requests count as lost than `lost_rps` says. Requests
+    As many requests count as lost as `lost_rps` says, also in an open load (`offered_rps`). Those
     that the engine cannot count are left out.
     """
     ok, errors = answered(of)

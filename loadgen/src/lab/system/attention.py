@@ -30,8 +30,10 @@ class Attention:
     def __init__(self, stack: Stack, system: System) -> None:
         self._stack = stack
         self._system = system
-        # When a server was told, by its name.
+        # When a server was told, by its name. Not known after a trial that was not observed: cAdvisor
+        # comes back later than the servers do.
         self._since_s: dict[str, float] = {}
+        self._observes = True
 
     def turn(self, *servers: str, unobserved: bool = False) -> None:
         """From now on these are the servers that are measured; none: nothing is. `unobserved`:
@@ -41,23 +43,26 @@ class Attention:
         before, self._since_s = self._since_s, {}
         with suppress(LabUnreachable):
             self._stack.agent.attend(*servers, unobserved=unobserved)
-            if not unobserved:
+            if not unobserved and self._observes:
                 self._since_s = {one: before.get(one, now) for one in servers}
+            self._observes = not unobserved
 
     def await_close_look(self, server: str, warm_up_s: float, *, unobserved: bool = False) -> None:
-        """Wait until Prometheus looks closely at one of the lab's servers, or surely will before a
-        warm-up of `warm_up_s` is over; or until it no longer does (`unobserved`). At most WAIT_S,
-        and not at all where Prometheus does not answer. Raises Interrupted."""
+        """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or surely
+        will before a warm-up of `warm_up_s` is over; or until it looks at neither (`unobserved`). At
+        most WAIT_S, and not at all where Prometheus does not answer. Raises Interrupted."""
         now = self._system.monotonic()
         until = now + WAIT_S
         if server in self._since_s:
             until = min(until, self._since_s[server] + HEEDED_S - warm_up_s)
-        asked = f'up{{job="server",server="{server}"}}[{LOOK_S}s]'
+        # cAdvisor's has no server.
+        asked = f'up{{job=~"server|cadvisor",server=~"{server}|"}}[{LOOK_S}s]'
         with suppress(LabUnreachable):
             while self._system.monotonic() < until:
                 found = self._stack.prometheus.series(asked, self._system.now().timestamp())
-                if unobserved and not found:
+                scrapes = {one.labels["job"]: len(one.times) for one in found}
+                if unobserved and not scrapes:
                     return
-                if not unobserved and any(len(one.times) >= SCRAPES for one in found):
+                if not unobserved and scrapes.get("server", 0) >= SCRAPES and "cadvisor" in scrapes:
                     return
                 self._system.sleep(POLL_S)

@@ -11,9 +11,9 @@ import pytest
 
 from lab.errors import RawDataError
 from lab.load.engines import every_second
-from lab.load.engines.pacer import LOAD, OUTPUT, PACKED, Pacer, chance_s, load_of
+from lab.load.engines.pacer import LOAD, OUTPUT, PACKED, Pacer, load_of
 from lab.model import Reading, TrialPlan, error_share
-from support.pacer import packed, second, text, write
+from support.pacer import second, text, write
 
 Plan = Callable[..., TrialPlan]
 Seconds = list[dict[str, Any]]
@@ -82,7 +82,8 @@ def test_every_request_is_accounted_for(opened: TrialPlan, tmp_path: Path) -> No
         "pacer: attempts to connect failed: 3 × refused, 3 of them in the window",
         "pacer: 1 requests were due and not yet sent when the load ended",
     )
-    assert error_share(reading, 10) == pytest.approx((2 + 2 / 4 * 2) / (17 + 2 + 2 / 4 * 2))
+    # The one that was reset and the one that timed out were in the window.
+    assert error_share(reading, 10) == pytest.approx((2 + 2) / (17 + 2 + 2))
 
 
 def test_every_second_is_told_with_those_without_an_answer(
@@ -281,18 +282,6 @@ def test_a_loop_for_four_cpus_is_what_the_generator_can_use(
 
 def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
     assert load_of(plan(), 10, Path())["seed"] == load_of(plan(), 10, Path())["seed"]
-
-
-def test_chance_moves_answers_over_an_edge_only_where_arrivals_are_at_random(
-    plan: Plan, opened: TrialPlan, tmp_path: Path
-) -> None:
-    assert read_back(tmp_path, opened, even()).pause_s == 0
-    at_random = plan(10, 100, duration_s=2, warmup_s=2, engine="pacer", arrivals="poisson")
-    many = [second(at, [200.0] * 100, [200.0] * 100) for at in range(4)]
-    # 20 in flight: √40 requests more or less at two edges, and three times that of 100 a second.
-    assert read_back(tmp_path, at_random, many).pause_s == pytest.approx(3 * 40**0.5 / 100)
-    assert packed([])["buckets"] == []
-    assert chance_s(at_random, every_second(at_random, tmp_path)[0].raw) > 0
 
 
 def test_without_an_answer_there_is_no_latency(opened: TrialPlan, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from lab.judge.gates.generator import KEPT_UP, offered_rps, overloaded
+from lab.judge.gates.generator import KEPT_UP, drawn_call, edges, offered_rps, overloaded
 from lab.judge.predict import most_beyond, rate_error, response_spread
 from lab.model import (
     Reading,
@@ -17,7 +17,7 @@ from lab.model import (
     lost_rps,
     needed_samples,
 )
-from lab.model.routes import RouteCall, parse
+from lab.model.routes import RouteCall
 
 # Little's law must hold within this share, plus half a latency at each edge of the window: of the
 # requests that are there at the edges (`crossing_s`).
@@ -72,18 +72,12 @@ def wrong(record: TrialRecord, reading: Reading) -> Iterator[str]:
         yield (
             f"{TOO_SHORT}: {reading.window_s:.0f} s for a mean latency of {latency_s:.2f} s, "
             f"and it must be {_least_window_s(record, latency_s) / latency_s:.3g} times as long "
-            f"(DURATION={needed_window_s(latency_s, _call(record), record.before)}s would do)"
+            f"(DURATION={needed_window_s(latency_s, drawn_call(record), record.before)}s would do)"
         )
 
 
-def _call(record: TrialRecord) -> RouteCall | None:
-    """What a request calls, where a drawn delay may be part of it."""
-    drawn = record.before.spread is not None and not record.before.foreign
-    return parse(record.plan.route) if drawn else None
-
-
 def _crossing_s(record: TrialRecord, latency_s: float) -> float:
-    return crossing_s(latency_s, _call(record), record.before)
+    return crossing_s(latency_s, drawn_call(record), record.before)
 
 
 def _least_window_s(record: TrialRecord, latency_s: float) -> float:
@@ -96,10 +90,25 @@ def _is_too_short(record: TrialRecord, reading: Reading) -> bool:
     return reading.window_s < _least_window_s(record, reading.raw.mean_ms / 1000)
 
 
+def silent_by_draw_s(record: TrialRecord, reading: Reading) -> float:
+    """How long no answer may come for no other reason than the draw of the delays; 0 where all
+    requests wait alike. Each of those in flight has (E[R²] / E[R]) / 2 left on average
+    (`crossing_s`). So at most one moment in 1,000 finds all of them with more than this left
+    (Markov's inequality), and none has more than the longest delay."""
+    call = drawn_call(record)
+    spread = response_spread(call, record.before) if call else None
+    if spread is None or reading.raw is None:
+        return 0.0
+    latency_s = reading.raw.mean_ms / 1000
+    in_flight = max(1.0, reading.achieved_rps * latency_s)
+    left_s = _crossing_s(record, latency_s) / 2 * math.pow(1000, 1 / in_flight)
+    return min(spread.longest_ms / 1000, left_s)
+
+
 def rate_error_of(record: TrialRecord, reading: Reading) -> float:
     """The standard error of the rate of this window, as a share of it, by the draw of its delays; 0
     where all requests wait alike. An open load that keeps up has the rate that is offered."""
-    call = _call(record)
+    call = drawn_call(record)
     if call is None or (record.plan.mode == "open" and not overloaded(record, reading)):
         return 0.0
     return rate_error(call, record.before, reading.samples)
@@ -138,7 +147,7 @@ def _bound(record: TrialRecord, reading: Reading) -> Iterator[str]:
         return
     # Connections that began at once answer in bursts, of which the window may have one too many.
     # An error can come faster than the bound's response time.
-    good_rps, call = goodput(reading), _call(record)
+    good_rps, call = goodput(reading), drawn_call(record)
     drawn = most_beyond(call, record.before, reading.samples) if call else 0.0
     if good_rps > bound * (1 + BOUND_SLACK + drawn) + record.plan.concurrency / reading.window_s:
         yield (
@@ -152,7 +161,7 @@ def backlog(record: TrialRecord, reading: Reading) -> Iterator[str]:
     offered = offered_rps(record, reading)
     if offered is None or reading.corrected is None:
         return
-    if reading.achieved_rps > (2 - KEPT_UP + reading.pause_s / reading.window_s) * offered:
+    if reading.achieved_rps > (2 - KEPT_UP + edges(record, reading)) * offered:
         yield (
             f"{BACKLOG}: {reading.achieved_rps:.0f} req/s were answered and {offered:.0f} offered, "
             "so the corrected latencies include waits from the warm-up"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from lab.model import Reading, TrialRecord, lost_rps
+from lab.model.routes import RouteCall, parse
 
 # An open trial has kept up when requests ended at this share of the offered rate.
 KEPT_UP = 0.99
@@ -60,7 +62,28 @@ def overloaded(record: TrialRecord, reading: Reading) -> bool:
     offered = offered_rps(record, reading)
     if offered is None:
         return False
-    return ended_rps(record, reading) < (KEPT_UP - reading.pause_s / reading.window_s) * offered
+    return ended_rps(record, reading) < (KEPT_UP - edges(record, reading)) * offered
+
+
+def drawn_call(record: TrialRecord) -> RouteCall | None:
+    """What a request calls, where a drawn delay may be part of it."""
+    drawn = record.before.spread is not None and not record.before.foreign
+    return parse(record.plan.route) if drawn else None
+
+
+def edges(record: TrialRecord, reading: Reading) -> float:
+    """By what share of an open load's requests the count of its window may be off, for what its
+    edges cut off: by the engine's pauses, and by chance where arrivals or delays are random. Then
+    as many are in flight at each edge as chance wants: λR on average, with a standard deviation of
+    at most √(λR) where nothing queues (the number in an M/G/∞ system is Poisson: W. Feller, An
+    Introduction to Probability Theory, vol. 1, 1968, XVII.7). Three deviations of the difference of
+    two edges are allowed."""
+    pause_s, call, offered = reading.pause_s, drawn_call(record), offered_rps(record, reading)
+    random = record.plan.arrivals != "constant" or (call and call.route.calls_downstream)
+    if random and offered and reading.raw:
+        in_flight = reading.achieved_rps * reading.raw.mean_ms / 1000
+        pause_s = max(pause_s, 3 * math.sqrt(2 * in_flight) / offered)
+    return pause_s / reading.window_s
 
 
 def _free(busy: float | None, reading: Reading) -> bool:
@@ -71,10 +94,14 @@ def _free(busy: float | None, reading: Reading) -> bool:
     return busy < BUSY_CONNECTIONS - reading.raw.mean_ms / 1000 / reading.window_s
 
 
+def cores_of(record: TrialRecord, reading: Reading) -> int:
+    """How many CPUs the generator can use: those that it has, or fewer where its threads are."""
+    return min(record.plan.cores, reading.threads or record.plan.cores)
+
+
 def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
     """Why the generator had too little CPU. Where nothing was answered, less is known about it."""
-    cpu_s, cores = record.usage.window_cpu_s, record.plan.cores
-    cores = min(cores, reading.threads or cores)
+    cpu_s, cores = record.usage.window_cpu_s, cores_of(record, reading)
     if cpu_s is not None and cpu_s / reading.window_s >= GENERATOR_CPU * cores:
         yield (
             f"the generator was the limit: it used {cpu_s / reading.window_s:.1f} "
@@ -85,17 +112,26 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def late(reading: Reading) -> Iterator[str]:
     """Why the generator itself was late: on average against the median latency, and where it tells
-    of every request, its p95 against the p95 of the latency."""
-    latency = reading.raw or reading.corrected
-    if reading.lag_ms is not None and latency is not None:
+    of every request, its p95 against the p95 of the latency. In a closed load it also takes from
+    the rate what it holds connections for, however short an answer is."""
+    told, latency = reading.late, reading.raw or reading.corrected
+    if latency is None:
+        return
+    if reading.lag_ms is not None:
         allowed_ms = _allowed_ms(latency.p50_ms)
         if reading.lag_ms > allowed_ms:
             yield f"{LATE}, by {reading.lag_ms:.0f} ms on average (allowed {allowed_ms:.0f} ms)"
             return
-    told, whole = reading.late, reading.corrected or reading.raw
-    if told is None or told.p95_ms is None or whole is None or whole.p95_ms is None:
+    if told is None:
         return
-    allowed_ms = _allowed_ms(whole.p95_ms)
+    held = told.mean_ms / (told.mean_ms + latency.mean_ms) if told.mean_ms else 0.0
+    if reading.corrected is None and held > 1 - BUSY_CONNECTIONS:
+        each_ms = told.mean_ms
+        yield f"{LATE}: connections waited for it {held:.0%} of the time, {each_ms:.2g} ms each"
+        return
+    if told.p95_ms is None or latency.p95_ms is None:
+        return
+    allowed_ms = _allowed_ms(latency.p95_ms)
     if told.p95_ms > allowed_ms:
         yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {allowed_ms:.1f} ms)"
 
@@ -161,7 +197,7 @@ def _starved(record: TrialRecord, reading: Reading) -> Iterator[str]:
 def waited_share(record: TrialRecord, reading: Reading) -> float | None:
     """The share of its cores' time that the generator waited for a CPU; None where not known."""
     wait_s = record.usage.window_wait_s
-    return None if wait_s is None else wait_s / (reading.window_s * record.plan.cores)
+    return None if wait_s is None else wait_s / (reading.window_s * cores_of(record, reading))
 
 
 def waited(record: TrialRecord, reading: Reading) -> Iterator[str]:

@@ -146,14 +146,14 @@ def _change(means: tuple[float, float], unit: str) -> str:
     return f"{way} from {means[0]:.0f} to {means[1]:.0f} {unit} between the halves of the window"
 
 
-def silent_s(reading: Reading, steps: Sequence[Step], longest_delay_s: float = 0.0) -> float | None:
+def silent_s(reading: Reading, steps: Sequence[Step], by_draw_s: float = 0.0) -> float | None:
     """The longest time on end in which the server answered next to nothing; None where it always
     answered, or where nobody can tell.
 
     A long step, in which the server did not answer Prometheus either, counts without the time
     that its answers usually take. So does the time after the last step, with the answers that the
-    engine counted beyond those of the steps. Between the answers of few connections there may be
-    the longest of the downstream's drawn delays (`longest_delay_s`).
+    engine counted beyond those of the steps. Delays that are drawn explain a silence of `by_draw_s`
+    (`figures.silent_by_draw_s`).
     """
     rates = [step.answers / step.length_s for step in steps if step.answers]
     if not rates or reading.raw is None:
@@ -171,4 +171,4 @@ def silent_s(reading: Reading, steps: Sequence[Step], longest_delay_s: float = 0
         silence_s = silence_s + of_step_s if none or step.length_s > LONG_STEP_S else 0.0
         longest_s = max(longest_s, silence_s)
     pause_s = LEAST_SILENT_LATENCIES * reading.raw.p50_ms / 1000
-    return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, longest_delay_s) else None
+    return longest_s if longest_s >= max(LEAST_SILENT_S, pause_s, by_draw_s) else None

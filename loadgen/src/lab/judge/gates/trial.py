@@ -81,7 +81,7 @@ def judge(
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
-    reasons += [*record.unequal, *server.warm(record)]
+    reasons += [*record.unequal, *server.warm(record), *parts.seen_unasked(record, observation)]
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
@@ -129,8 +129,7 @@ def _compared_with_the_load(
         found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
     if drift is not None and not reasons and not found:
         found.append(drift)
-    spread = record.before.spread
-    silence_s = steady.silent_s(reading, steps, spread.longest_ms / 1000 if spread else 0.0)
+    silence_s = steady.silent_s(reading, steps, figures.silent_by_draw_s(record, reading))
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
     if silence is not None and not (found and asked):
         notes.append(silence)

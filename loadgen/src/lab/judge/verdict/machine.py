@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, waited_share
+from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, cores_of, waited_share
 from lab.judge.gates.trial import HOST_FULL
 from lab.judge.verdict.evidence import HOST_CROWDED, SeenTrial
 from lab.model import Evidence, Standing
@@ -60,10 +60,11 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
 
 def generator(seen: SeenTrial) -> Standing | None:
     """The load engine. Where it is the limit, the trial says nothing about the server."""
-    usage, plan = seen.record.usage, seen.record.plan
+    usage = seen.record.usage
     if usage.window_cpu_s is None:
         return None
-    used = min(1.0, usage.window_cpu_s / (seen.reading.window_s * plan.cores))
+    cores = cores_of(seen.record, seen.reading)
+    used = min(1.0, usage.window_cpu_s / (seen.reading.window_s * cores))
     why = [reason for reason in seen.judgement.reasons if reason.startswith(GENERATOR)]
     evidence = [Evidence("CPU of the generator", used, "of its cores", _DRIVER)]
     if usage.window_throttled_s is not None:

@@ -118,11 +118,11 @@ class Pacer:
             counts=_counts(told),
             window_ok=sum(line.ok for line in window),
             window_http_errors=sum(line.http_errors for line in window),
+            window_lost=sum(line.lost for line in window),
             lag_ms=late.sum_us / late.count / 1000 if late.count else None,
             late=late.latency(),
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
-            pause_s=chance_s(plan, uncorrected),
             seconds=tuple(_each_second(window, plan.mode)),
             notes=tuple(_notes(told, window)),
         )
@@ -145,7 +145,7 @@ class Pacer:
                 raw=line.raw.histogram,
                 corrected=line.corrected.histogram if line.corrected else Histogram(),
                 lag_us=line.late.sum_us,
-                lost=sum(line.socket_errors.values()) + line.timeouts,
+                lost=line.lost,
             )
             for line in _whole(plan, raw).seconds
         )
@@ -176,22 +176,6 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
-
-
-def chance_s(plan: TrialPlan, raw: Histogram) -> float:
-    """By how many seconds of the rate the answers of a window may differ from the requests that
-    were due in it, by chance: 0 unless arrivals are Poisson.
-
-    Then so many are in flight at each edge of the window as chance wants: λR on average, with a
-    standard deviation of √(λR) where nothing queues (the number in an M/G/∞ system is Poisson:
-    W. Feller, An Introduction to Probability Theory, vol. 1, 1968, XVII.7). Three deviations of the
-    difference of two edges are allowed.
-    """
-    rate = plan.offered_rps
-    if rate is None or plan.arrivals != "poisson" or not raw.count:
-        return 0.0
-    in_flight = rate * raw.sum_us / raw.count / 1e6
-    return 3 * math.sqrt(2 * in_flight) / rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +235,11 @@ class Line:
     raw: Times
     late: Times
     corrected: Times | None
+
+    @property
+    def lost(self) -> int:
+        """Requests that ended in it without an answer."""
+        return sum(self.socket_errors.values()) + self.timeouts
 
     @property
     def wrong(self) -> str | None:
