@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,22 +29,31 @@ from lab.experiments.order import (
     next_number,
     turned,
 )
-from lab.experiments.rate_search import AGREE_LATER, TRIES, Bracket, Tried, Way, bracket, ends
+from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.experiments.reading.load import EXACT
+from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.judge.predict import predict
-from lab.model import NONE, STRONG, UNKNOWN, Experiment, Finding, Row, TrialPlan
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Experiment,
+    Finding,
+    Row,
+    Standing,
+    TrialPlan,
+    Verdict,
+)
 
 NAME = "capacity"
 SEARCH = "search"
 UNIT = "req/s"
 DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
-# At the objective's latency a rate keeps rate × latency connections busy (Little's law). With so
-# many more of them requests wait in the server, and not for a connection.
-SPARE = 1.2
-LEAST_CONNECTIONS = 10
-# Windows are made longer for percentiles up to so many seconds.
+# A rate that was held is confirmed in a window so many times as long.
+LONGER = 4
+# Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
 KEYS = {
     "objective": Key(RULE, parse(DEFAULT_OBJECTIVE)),
@@ -72,13 +82,9 @@ class Capacity:
         if not 0 < self.resolution < 1:
             raise ValueError("resolution is a share between 0 and 1")
 
-    def wanted(self, rate: int) -> int:
-        """The connections that this rate takes, so that they do not limit it."""
-        return max(LEAST_CONNECTIONS, math.ceil(SPARE * rate * self.objective.longest_s))
-
     def given(self, rate: int) -> int:
-        """The connections that this rate gets."""
-        return min(self.wanted(rate), self.connections)
+        """The connections that this rate gets: what it takes, as far as the machine holds it."""
+        return min(self.objective.connections(rate), self.connections)
 
 
 def read(asked: Asked) -> ToMeasure:
@@ -143,22 +149,28 @@ class Search:
         return 0 if self.strayed else self.way.left(self.tried)
 
     @property
-    def bracket(self) -> Bracket | None:
-        """The highest rate that was held and the lowest that was not; None where none was held."""
-        low, top = bracket(self.tried)
-        return (low.rate, top.rate if top else None) if low else None
+    def low(self) -> Rung | None:
+        """The highest rate that was held."""
+        held, _ = bracket(self.tried)
+        return self.of(held.rate) if held else None
 
     @property
-    def interval(self) -> tuple[int, int | None] | None:
-        """The rates between which the capacity is, as far as trials agree; None where no rate was
-        held, or no end was found."""
+    def top(self) -> Rung | None:
+        """The lowest rate that was not held, or of which nobody can tell that."""
+        _, top = bracket(self.tried)
+        return self.of(top.rate) if top else None
+
+    @property
+    def breaks(self) -> bool:
+        """Whether `top` surely broke, as far as trials agree."""
+        return self.top is not None and bool(self.top.broke) and not self.top.tried.is_unknown
+
+    @property
+    def interval(self) -> tuple[int, int | None]:
+        """The rates between which the capacity is, as far as trials agree; None where no end was
+        found."""
         low, high = ends(self.tried)
-        found = self.bracket
-        if found is None or low is None:
-            return None
-        over = next((one for one in self.tried if one.rate == found[1]), None)
-        known = high is not None and over is not None and over.broke >= TRIES
-        return low.rate, high.rate if high is not None and known else None
+        return low.rate if low else 0, high.rate if high is not None and self.breaks else None
 
     def of(self, rate: int | None) -> Rung | None:
         """The trials of a rate."""
@@ -204,9 +216,10 @@ def searches(
         return {}
     most, resolution, objective = capacity.most, capacity.resolution, capacity.objective
     found = {first: search(Way(begun, most, resolution), objective, own)}
-    around = found[first].bracket
-    if found[first].rate is None and around is not None and not found[first].strayed:
-        way = Way(around[0], most, resolution, AGREE_LATER, around)
+    low, top = found[first].low, found[first].top
+    if found[first].rate is None and low is not None and not found[first].strayed:
+        around = (low.rate, top.rate if top else None)
+        way = Way(low.rate, most, resolution, AGREE_LATER, around)
         for launch in later:
             found[launch] = search(way, objective, [row for row in rows if row.launch == launch])
     return found
@@ -250,13 +263,13 @@ class Searches(Design):
             if waiting:
                 _, server, rate = min(waiting, key=lambda one: one[0])
                 rung = found[server][launch].of(rate) or Rung(rate)
-                plan = self._plan(server, rate, launch)
+                plan = self._plan(server, rung, launch)
                 plan = lengthened(plan, [row for row, _ in rung.untold])
                 return self.planner.named(plan, next_number(done), digits=3)
         return None
 
-    def _plan(self, server: str, rate: int, launch: int) -> TrialPlan:
-        experiment = self.planner.experiment
+    def _plan(self, server: str, rung: Rung, launch: int) -> TrialPlan:
+        experiment, rate = self.planner.experiment, rung.rate
         capacity = settings_of(Capacity, experiment)
         duration_s = experiment.duration_s
         if experiment.longer:
@@ -264,7 +277,11 @@ class Searches(Design):
             route = experiment.routes[0]
             needed_s = self.planner.needed_s([server], route, objective.longest_s)
             wanted_s = max(needed_s, 1.1 * objective.samples / rate)
-            duration_s = max(duration_s, min(math.ceil(wanted_s), MOST_WINDOW_S))
+            duration_s = max(duration_s, math.ceil(wanted_s))
+            # Near the capacity a queue takes long to grow: another look is a longer one.
+            if rung.held or any(why.startswith(UNSTEADY) for _, why in rung.broke):
+                duration_s *= LONGER
+            duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         return self.planner.plan(
             server,
             self.planner.engine_for("open"),
@@ -301,15 +318,15 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     experiment, rows = outcome.experiment, counted(outcome.rows)
     capacity = settings_of(Capacity, experiment)
     found = {
-        server: searches(experiment, [row for row in rows if row.server == server])
+        server: {launch: one for launch, one in of.items() if one.rungs}
         for server in experiment.servers
+        if (of := searches(experiment, [row for row in rows if row.server == server]))
     }
-    answers = [_answer(capacity, server, of) for server, of in found.items() if of]
+    answers = [_answer(capacity, server, of, outcome.verdicts) for server, of in found.items()]
     details = [
-        _detail(capacity, server, launch, one)
+        _detail(capacity, server, launch, one, outcome.verdicts)
         for server, of in found.items()
         for launch, one in of.items()
-        if one.rungs
     ]
     return (*_in_order(answers, ranked=experiment.launches >= LEAST_VALUES), *details)
 
@@ -335,24 +352,37 @@ def _above(one: Finding, other: Finding) -> bool:
     return one.low is not None and other.high is not None and one.low > other.high
 
 
-def _answer(capacity: Capacity, server: str, of: Mapping[int, Search]) -> Finding:
+def _answer(
+    capacity: Capacity, server: str, of: Mapping[int, Search], verdicts: Mapping[str, Verdict]
+) -> Finding:
     """What a server holds, and what gave way, in a line."""
-    begun = [one for one in of.values() if one.rungs]
-    known = [one for one in begun if one.bracket is not None]
+    begun = list(of.values())
+    told = [one for one in begun if one.low or (one.rate is None and one.breaks)]
     strayed = [one.strayed for one in begun if one.strayed]
+    then = _then(begun, verdicts)
     value = low = high = None
     objective = capacity.objective.text
     if strayed:
         text = f"{STRAYED}: {strayed[0]}"
-    elif not known:
-        text = _nothing(next(iter(of.values())), objective)
+    elif not any(one.low for one in told):
+        text = f"does not hold {begun[0].rungs[0].rate:,} req/s at {objective}"
+        if begun[0].rate is not None:
+            text = f"not finished, {begun[0].rate:,} req/s are next"
+        elif not begun[0].breaks:
+            text, then = then, ""
     else:
-        value, low, high, text = _held(known, objective)
+        value, low, high = _held(told)
+        text = f"holds {value:,.0f} req/s at {objective} [{low:,.0f}, "
+        if high is not None:
+            text += f"{high:,.0f}]"
+        elif any(one.breaks for one in told):
+            text += "not to be told]"
+        else:
+            text = f"holds at least {value:,.0f} req/s at {objective}"
         if any(one.rate is not None for one in begun):
             text += ", not finished"
-        if len(known) < len(begun):
-            text += f", in {len(known)} of {len(begun)} launches"
-    then = _then(begun)
+        if len(told) < len(begun):
+            text += f", in {len(told)} of {len(begun)} launches"
     whole = f"{text}{SEPARATOR}{then}" if then else text
     return Finding(NAME, server, 0, value, UNIT, low, high, whole)
 
@@ -361,84 +391,90 @@ def _answer(capacity: Capacity, server: str, of: Mapping[int, Search]) -> Findin
 SEPARATOR = "; then: "
 
 
-def _nothing(of: Search, objective: str) -> str:
-    if not of.rungs:
-        return "not measured"
-    least = of.rungs[0]
-    if not least.tried.is_over:
-        return f"not finished, {of.rate:,} req/s are next"
-    if least.tried.untold >= TRIES:
-        return f"cannot be told: {least.untold[-1][1]}"
-    return f"does not hold {least.rate:,} req/s at {objective}"
-
-
-def _held(known: Sequence[Search], objective: str) -> tuple[float, float | None, float | None, str]:
-    """The capacity over launches, its interval, and the text."""
-    rates = [one.bracket[0] for one in known if one.bracket]
-    value = float(math.floor(median_of(rates).median))
-    lows = [one.interval[0] if one.interval else 0 for one in known]
-    tops = [one.interval[1] if one.interval and one.interval[1] else math.inf for one in known]
+def _held(told: Sequence[Search]) -> tuple[float, float, float | None]:
+    """The highest rate that at least half of the launches held, and its interval."""
+    value = statistics.median_low([one.low.rate if one.low else 0 for one in told])
+    lows = [one.interval[0] for one in told]
+    tops = [one.interval[1] or math.inf for one in told]
     low, high = float(min(lows)), float(max(tops))
-    if len(known) >= LEAST_VALUES and math.isfinite(high):
+    if len(told) >= LEAST_VALUES and math.isfinite(high):
         of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
         if of_lows is not None and of_tops is not None:
             # The interval of the median, and the bracket that was searched first.
             low, high = min(of_lows.low, lows[0]), max(of_tops.high, tops[0])
-    if math.isinf(high):
-        return value, low, None, f"holds at least {value:,.0f} req/s at {objective}"
-    return value, low, high, f"holds {value:,.0f} req/s at {objective} [{low:,.0f}, {high:,.0f}]"
+    return float(value), low, high if math.isfinite(high) else None
 
 
-def _then(of: Sequence[Search]) -> str:
-    """What gave way first: the verdict of the lowest rate that broke, in most of its trials. Just
-    above its capacity a server may show nothing yet: then that of the next rate that names
-    something, with the rate."""
+def _then(of: Sequence[Search], verdicts: Mapping[str, Verdict]) -> str:
+    """What gave way first: the verdict of the lowest rate that broke, in most of its trials, with
+    its figures. Just above its capacity a server may show nothing yet: then that of the next rate
+    that names something, with the rate. Where no rate broke: why nobody can tell of the next."""
     rungs: dict[int, list[Row]] = {}
     for one in of:
         for rung in one.rungs:
-            if rung.tried.broke >= TRIES:
+            if one.breaks and one.top and rung.rate >= one.top.rate:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
     for at, rate in enumerate(sorted(rungs)):
         named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
         if named:
             counts = Counter(row.bottleneck for row in named)
             name = counts.most_common(1)[0][0]
-            strong = sum(row.bottleneck == name and row.strength == STRONG for row in named)
-            sure = "strong" if 2 * strong >= counts[name] else "weak"
-            return f"{name} ({sure}{f', at {rate:,} req/s' if at else ''})"
-    return UNKNOWN if rungs else ""
+            its = [row for row in named if row.bottleneck == name]
+            sure = (
+                "strong" if 2 * sum(row.strength == STRONG for row in its) >= len(its) else "weak"
+            )
+            stood = _standing(its[-1], name, verdicts)
+            how = f", {stood.sentence.partition(': ')[2].partition(',')[0]}" if stood else ""
+            return f"{name}{how} ({sure}{f', at {rate:,} req/s' if at else ''})"
+    unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
+    if rungs or not unknown:
+        return UNKNOWN if rungs else ""
+    return f"cannot be told: {unknown[0].untold[-1][1]}"
 
 
-def _detail(capacity: Capacity, server: str, launch: int, of: Search) -> Finding:
-    """How one search ended: with the figures of the highest rate that was held, and why the lowest
-    above it was not."""
-    found = of.bracket
-    low = of.of(found[0]) if found else None
-    top = next((rung for rung in of.rungs if rung.tried.is_over), None)
+def _standing(row: Row, name: str | None, verdicts: Mapping[str, Verdict]) -> Standing | None:
+    ranked = verdicts[row.trial].ranked if row.trial in verdicts else ()
+    return next((one for one in ranked if one.resource == name), None)
+
+
+def _detail(
+    capacity: Capacity, server: str, launch: int, of: Search, verdicts: Mapping[str, Verdict]
+) -> Finding:
+    """How one search ended: with the figures of the highest rate that was held, why the lowest
+    above it was not, and what waited more there."""
+    low, top = of.low, of.top
     parts = ["no rate was held"]
     if low is not None:
         figures = _figures(capacity.objective, low.held[-1])
         parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {_count(low)} trials)"]
-    if top is not None and top.tried.broke >= TRIES:
+    if top is not None and of.breaks:
         whys = "; ".join(dict.fromkeys(why for _, why in top.broke))
         parts.append(f"broke {top.rate:,} ({len(top.broke)} of {_count(top)} trials): {whys}")
-    elif top is not None:
+        parts += _queue(low, top, verdicts)
+    elif top is not None and top.untold:
         parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
     elif low is not None and low.rate >= capacity.most:
         parts.append("the most that was tried")
-    short = [one.rate for one in of.rungs if capacity.wanted(one.rate) > capacity.connections]
-    if short:
-        parts.append(
-            f"from {short[0]:,} req/s on with {capacity.connections:,} connections, the most that "
-            f"this machine holds, where {capacity.wanted(short[0]):,} are wanted: they may limit"
-        )
     if of.strayed:
         parts.append(f"{STRAYED}: {of.strayed}")
     elif of.rate is not None:
         parts.append(f"not finished, {of.rate:,} req/s are next")
-    value, ends_at = found[0] if found else None, of.interval or (None, None)
+    value, ends_at = low.rate if low else None, of.interval if low else (None, None)
     known = [None if one is None else float(one) for one in (value, *ends_at)]
     return Finding(SEARCH, server, launch, known[0], UNIT, known[1], known[2], ", ".join(parts))
+
+
+def _queue(low: Rung | None, top: Rung, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """How much waited for the resource that gave way, before and after."""
+    last = top.broke[-1][0]
+    after = _standing(last, last.bottleneck, verdicts)
+    before = _standing(low.held[-1], last.bottleneck, verdicts) if low else None
+    if after is None or before is None or None in (after.saturation, before.saturation):
+        return
+    yield (
+        f"{after.resource}: {before.saturation or 0:,.3g} {after.waiting} waiting at "
+        f"{low.rate if low else 0:,} and {after.saturation or 0:,.3g} at {top.rate:,} req/s"
+    )
 
 
 def _count(rung: Rung) -> int:
@@ -460,8 +496,18 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
     what these lines do not say."""
     of = [one for one in found if one.name == NAME]
     lines = ((one.server, *one.text.split(SEPARATOR)) for one in of)
-    notes = ((note,) for note in _notes(experiment, of)) if of else ()
-    return (*lines, *notes)
+    notes = [*_disagree(of, found), *_notes(experiment, of)] if of else []
+    return (*lines, *((note,) for note in notes))
+
+
+def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
+    """Servers one launch of which held what surely broke another."""
+    for server in (one.server for one in of):
+        each = [one for one in found if (one.name, one.server) == (SEARCH, server)]
+        tops = [one.high for one in each if one.high is not None]
+        if tops and max(one.low or 0 for one in each) >= min(tops):
+            held = ", ".join(f"{one.value or 0:,.0f}" for one in each)
+            yield f"{server}: its launches disagree. They held {held} req/s."
 
 
 def _notes(experiment: Experiment, of: Sequence[Finding]) -> Iterator[str]:

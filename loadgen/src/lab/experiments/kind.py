@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
-from lab.model import Experiment, Finding, Row
+from lab.model import Experiment, Finding, Row, Verdict
 from lab.model.density import Plan
 from lab.store.records import from_json
 
@@ -103,11 +103,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state of an experiment: the rows of its trials so far, and the folder of the run."""
+    """The state of an experiment: the rows of its trials so far, the folder of the run, and the
+    verdicts by trial, as far as they are known."""
 
     experiment: Experiment
     rows: Sequence[Row]
     run_dir: Path
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def raw(self, row: Row) -> Path:
         """The folder with the raw files of a trial."""
