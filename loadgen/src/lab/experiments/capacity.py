@@ -387,6 +387,8 @@ def _answer(
     return Finding(NAME, server, 0, value, UNIT, low, high, whole)
 
 
+# How a verdict says that the CPUs were not the lab's alone.
+BY_OTHERS = "by others than the lab"
 # Between the two halves of an answer.
 SEPARATOR = "; then: "
 
@@ -418,18 +420,23 @@ def _then(of: Sequence[Search], verdicts: Mapping[str, Verdict]) -> str:
         named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
         if named:
             counts = Counter(row.bottleneck for row in named)
-            name = counts.most_common(1)[0][0]
+            name = str(counts.most_common(1)[0][0])
             its = [row for row in named if row.bottleneck == name]
             sure = (
                 "strong" if 2 * sum(row.strength == STRONG for row in its) >= len(its) else "weak"
             )
-            stood = _standing(its[-1], name, verdicts)
-            how = f", {stood.sentence.partition(': ')[2].partition(',')[0]}" if stood else ""
-            return f"{name}{how} ({sure}{f', at {rate:,} req/s' if at else ''})"
+            figures = _figures_of(_standing(its[-1], name, verdicts))
+            return f"{', '.join([name, *figures])} ({sure}{f', at {rate:,} req/s' if at else ''})"
     unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
     if rungs or not unknown:
         return UNKNOWN if rungs else ""
     return f"cannot be told: {unknown[0].untold[-1][1]}"
+
+
+def _figures_of(stood: Standing | None) -> Iterator[str]:
+    """How full it was, and whether that says anything of the server."""
+    first, *others = stood.sentence.partition(": ")[2].split(", ") if stood else ("",)
+    yield from filter(None, [first, *(one for one in others if one.endswith(BY_OTHERS))])
 
 
 def _standing(row: Row, name: str | None, verdicts: Mapping[str, Verdict]) -> Standing | None:
