@@ -359,6 +359,26 @@ def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
     assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
 
 
+def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
+    of = searched(launches=2, servers=("a", "b"), own=dataclasses.replace(CAPACITY, curve=True))
+    servers = {"a": server(1650), "b": server(0)}
+    rows, order = run(of, servers), order_of(of)
+    # 50, 70, 80, 90, 95, 100 and 105 % of 1,646; of b, which holds nothing, there is no curve.
+    curve = rows[-7:]
+    assert [one.offered_rps for one in curve] == [823, 1152, 1317, 1481, 1564, 1646, 1728]
+    assert {(one.server, one.launch) for one in curve} == {("a", 2)}
+    plain = dataclasses.replace(of, own={**of.own, "curve": False})
+    assert found(of, rows)[:2] == found(plain, rows[:-7])[:2]
+    # Interrupted, it goes on.
+    for at in range(len(rows)):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert plan.trial == rows[at].trial
+    assert [order.left(rows[: len(rows) - at]) for at in range(8)] == list(range(8))
+    # Without it these rows are of another search.
+    assert "not to be told" in found(plain, rows)[0].text
+
+
 def test_servers_are_ordered_only_where_intervals_separate() -> None:
     most = {"a": 1000.0, "b": 1650.0, "c": 1645.0}
     servers = {name: server(rate) for name, rate in most.items()}

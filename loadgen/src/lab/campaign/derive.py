@@ -197,6 +197,7 @@ def derive(run_dir: Path, engines: Sequence[Engine], *, live: bool = False) -> D
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
         answers=kind.answers(experiment, findings) if kind.answers else (),
+        limits=kind.limits(experiment) if kind.limits else None,
     )
     texts = {
         csv.NAME: csv.text(rows),

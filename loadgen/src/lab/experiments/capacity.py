@@ -55,11 +55,22 @@ DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
 LONGER = 4
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
+# The curve: loads as shares of the capacity.
+SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
+
+
+def _yes(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError(f"{text} is not allowed; allowed: yes, no")
+    return text == "yes"
+
+
 KEYS = {
     "objective": Key(RULE, parse(DEFAULT_OBJECTIVE)),
     "first": Key(rules.number(1, rules.MAX_RATE_RPS), 500),
     "most": Key(rules.number(1, rules.MAX_RATE_RPS), 100_000),
     "resolution": Key(rules.decimal(0.001, 0.5), 0.03),
+    "curve": Key(rules.Rule(rules.TEXT, _yes), default=False),
 }
 
 
@@ -68,13 +79,14 @@ class Capacity:
     """What to search. The first rate is `first`, or half of the bound that the settings predict
     where that is less; none is above `most`. It ends where the highest rate that was held and the
     lowest that was not differ by at most the share `resolution`. `connections` is how many this
-    machine holds."""
+    machine holds. `curve`: whether loads around the capacity (SHARES) are measured after it."""
 
     objective: Objective
     first: int
     most: int
     resolution: float
     connections: int
+    curve: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.first <= self.most or self.connections < 1:
@@ -131,12 +143,14 @@ class Rung:
 class Search:
     """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
     `rate` is the next one (None: it is over). `strayed` names the first row that is not the trial
-    that was next; nothing after it counts."""
+    that was next; nothing after it counts. `curve` counts the rows after its end, which are of the
+    curve."""
 
     rungs: tuple[Rung, ...]
     rate: int | None
     way: Way
     strayed: str = ""
+    curve: int = 0
 
     @property
     def tried(self) -> list[Tried]:
@@ -177,14 +191,17 @@ class Search:
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 
-def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
+def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. It
     ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate."""
+    otherwise, and ask for another next rate. `curve`: whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
-    strayed = ""
+    strayed, after = "", 0
     rate = way.next([])
-    for row in rows:
+    for at, row in enumerate(rows):
+        if rate is None and curve:
+            after = len(rows) - at
+            break
         if row.offered_rps != rate or rate is None:
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
@@ -199,7 +216,7 @@ def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
             rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
         rungs[rate] = rung
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
-    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed)
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
 
 
 def searches(
@@ -215,14 +232,29 @@ def searches(
     if begun is None:
         return {}
     most, resolution, objective = capacity.most, capacity.resolution, capacity.objective
-    found = {first: search(Way(begun, most, resolution), objective, own)}
+    last = launches(experiment)[-1] if capacity.curve else None
+    way = Way(begun, most, resolution)
+    found = {first: search(way, objective, own, curve=first == last)}
     low, top = found[first].low, found[first].top
     if found[first].rate is None and low is not None and not found[first].strayed:
         around = (low.rate, top.rate if top else None)
         way = Way(low.rate, most, resolution, AGREE_LATER, around)
         for launch in later:
-            found[launch] = search(way, objective, [row for row in rows if row.launch == launch])
+            own = [row for row in rows if row.launch == launch]
+            found[launch] = search(way, objective, own, curve=launch == last)
     return found
+
+
+def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
+    """The rates of a server's curve that are not measured yet: none before its searches are over,
+    nor where it holds nothing."""
+    of = list(found.values())
+    if not settings_of(Capacity, experiment).curve or len(of) < len(launches(experiment)):
+        return ()
+    if any(one.rate is not None or not one.low for one in of):
+        return ()
+    held, *_ = _held(of)
+    return tuple(max(1, round(share * held)) for share in SHARES)[of[-1].curve :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +273,9 @@ class Searches(Design):
             if any(one.rate is not None for one in found.values()):
                 count += missing * 2 * AGREE_LATER
             count += sum(one.left for one in found.values())
+            if settings_of(Capacity, self.planner.experiment).curve:
+                over = all(one.rate is None for one in found.values())
+                count += len(curve(self.planner.experiment, found)) if over else len(SHARES)
         return count
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
@@ -265,6 +300,10 @@ class Searches(Design):
                 rung = found[server][launch].of(rate) or Rung(rate)
                 plan = self._plan(server, rung, launch)
                 plan = lengthened(plan, [row for row, _ in rung.untold])
+                return self.planner.named(plan, next_number(done), digits=3)
+        for server in experiment.servers:
+            for rate in curve(experiment, found[server]):
+                plan = self._plan(server, Rung(rate), launches(experiment)[-1])
                 return self.planner.named(plan, next_number(done), digits=3)
         return None
 
@@ -543,10 +582,11 @@ KIND = TrialKind(
         "repeat.launches",
     ),
     keys=KEYS,
-    words={"OBJECTIVE": Word(f"{NAME}.objective")},
+    words={"OBJECTIVE": Word(f"{NAME}.objective"), "CURVE": Word(f"{NAME}.curve")},
     verb=Verb(NAME, words={target.WORD: Word(target.KEY)}),
     load_said="open load, at a rate that is searched",
     answers=answers,
+    limits=lambda experiment: dict(settings_of(Capacity, experiment).objective.limits),
     read=read,
     design=design,
     findings=findings,

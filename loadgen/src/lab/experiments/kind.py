@@ -131,6 +131,8 @@ class TrialKind(Kind):
     * `load_said`: what its load is, for people, where the settings of [load] do not say it
     * `answers`: the lines that come first on the console and in the reports, from the findings: the
       cells of each, or a note in one cell
+    * `limits`: the latencies in ms that its objective allows, by name, where its trials are of one
+      open load at many rates: they are drawn against the rate
     * `exact`: why its trials need the engine that is exact to the second, where they do
     * `most_to_warm`: with how many connections at most a JVM is warmed up that starts under a
       condition of its trial; None: as many as any JVM
@@ -145,6 +147,7 @@ class TrialKind(Kind):
     load_name: Callable[[Row], str] | None = None
     load_said: str | None = None
     answers: Callable[[Experiment, Sequence[Finding]], tuple[tuple[str, ...], ...]] | None = None
+    limits: Callable[[Experiment], Mapping[str, float]] | None = None
     exact: str | None = None
     most_to_warm: int | None = None
 
