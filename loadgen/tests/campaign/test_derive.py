@@ -7,7 +7,8 @@ import pytest
 
 from lab.campaign.derive import derive, read_trial
 from lab.errors import LabError, RawDataError
-from lab.experiments.stress import Objective, Stress
+from lab.experiments.objective import Objective
+from lab.experiments.stress import Stress
 from lab.load.engines import ENGINES
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
@@ -194,7 +195,7 @@ def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
     # The first 100 was invalid once, and so made again.
-    stress = Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    stress = Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
     changes = {"kind": "stress", "own": to_json(stress), "servers": ("a",), "launches": 0}
     of = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
     run_dir = write_manifest(tmp_path, experiment=of)

@@ -14,7 +14,8 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.run_record import RESERVE, RESERVE_BYTES, ending
 from lab.errors import Interrupted, LabError, RawDataError
-from lab.experiments.stress import Objective, Stress
+from lab.experiments.objective import Objective
+from lab.experiments.stress import Stress
 from lab.load.engines import ENGINES
 from lab.load.engines.base import MOST_RPS, output_bytes
 from lab.load.engines.oha import Oha
@@ -194,7 +195,7 @@ def test_a_run_with_a_damaged_record_goes_on(ready: Bench) -> None:
 
 SEARCH: dict[str, Any] = {
     "kind": "stress", "concurrencies": (100,), "modes": ("open",), "servers": ("a",),
-    "own": to_json(Stress(Objective(500.0, 0.01), 100, 50, 200, 20, 0.1)),
+    "own": to_json(Stress(Objective(p95_ms=500.0), 100, 50, 200, 20, 0.1)),
 }  # fmt: skip
 
 
@@ -279,7 +280,7 @@ def test_what_a_trial_will_write_follows_from_its_rate(
 
 
 def test_a_server_that_stays_away_breaks_at_the_load_that_took_it_down(ready: Bench) -> None:
-    stress = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    stress = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
     # In the second trial.
     ready.lab.system.at(40.0, lambda: ready.lab.down.add("b"))
     ready.run(

@@ -11,8 +11,9 @@ import pytest
 from lab.campaign.derive import derive
 from lab.campaign.sides import read_pools
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.experiments.objective import Objective
 from lab.experiments.observation import Observation
-from lab.experiments.stress import Objective, Stress
+from lab.experiments.stress import Stress
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
 from lab.store.records import to_json
@@ -419,7 +420,7 @@ def test_plain_progress_says_trial_phase_and_time_left(ready: Bench) -> None:
 
 
 def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
-    of = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+    of = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
     ready.run(kind="stress", own=to_json(of), concurrencies=(100,), modes=("open",), servers=("b",))
     text = ready.text.getvalue()
     # 100, 200, 300, and one more should 300 not be held: each of them twice at most.

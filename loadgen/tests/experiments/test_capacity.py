@@ -4,6 +4,7 @@ import dataclasses
 import math
 import random
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,20 @@ from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
 from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, NO_ANSWER, TOO_SHORT, UNSTEADY
 from lab.judge.gates.figures import BACKLOG
-from lab.model import NOT_BACK, Experiment, Finding, Row, TrialPlan
+from lab.model import (
+    NONE,
+    NOT_BACK,
+    STRONG,
+    Experiment,
+    Finding,
+    Row,
+    Standing,
+    TrialPlan,
+    Verdict,
+)
 from support.fakes import snapshot
 from support.planned import experiment, planner, row, with_damaged
+from support.queueing import open_load
 
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
 UNBOUND = snapshot(settings={})
@@ -41,14 +53,17 @@ def order_of(of: Experiment) -> Design:
     return capacity.design(planner(of, snapshots=dict.fromkeys(of.servers, UNBOUND)))
 
 
-def server(most: float, scatter: float = 0.0, seed: int = 0, name: str = "host CPU") -> Server:
+def server(
+    most: float, scatter: float = 0.0, seed: int = 0, name: str = "host CPU", luck: float = 0.0
+) -> Server:
     """Holds up to `most` req/s. Its capacity scatters by this share from trial to trial (standard
-    deviation of the logarithm)."""
+    deviation of the logarithm). That share of trials says the opposite by `luck`, at any rate."""
     random_ = random.Random(seed)
 
     def answer(plan: TrialPlan) -> dict[str, Any]:
         rate = plan.offered_rps or 0
         holds = rate <= most * math.exp(random_.gauss(0, scatter))
+        holds ^= luck > 0 and random_.random() < luck
         p99_ms = 210.0 if holds else 900.0
         return {
             "achieved_rps": float(rate),
@@ -125,14 +140,28 @@ def test_connections_follow_from_the_rate_and_the_objective() -> None:
     assert rows[0].trial == "001-a-open-c300"
 
 
-def test_connections_that_do_not_suffice_are_said() -> None:
+@pytest.mark.parametrize("rate", [20, 100, 400, 800, 5000])
+def test_connections_suffice_for_arrivals_at_random(rate: int) -> None:
+    objective = CAPACITY.objective
+    # So many are busy at the objective's latency: a Poisson distribution.
+    busy = 0.5 * rate
+    assert objective.connections(rate) >= max(1.2 * busy, busy + 3 * math.sqrt(busy))
+    assert 0 <= objective.rate(objective.connections(rate)) - rate <= 2
+
+
+def test_the_connections_of_the_load_are_no_limit_of_the_server() -> None:
     few = dataclasses.replace(CAPACITY, connections=700)
-    rows, _, detail = alone(server(1650), own=few)
+    # 700 connections / 0.21 s.
+    rows, answer, detail = alone(server(3300, name="connections of the load"), own=few)
     assert max(one.concurrency for one in rows) == 700
-    assert detail.text.endswith(
-        "from 1,414 req/s on with 700 connections, the most that this machine holds, where 849 are "
-        "wanted: they may limit"
+    assert answer.text == (
+        "holds at least 3,291 req/s at p99 ≤ 500 ms; then: cannot be told: connections of the "
+        "load, 700 of the 2,018 that it takes"
     )
+    assert answer.high is None
+    assert "cannot be told: connections of the load, 700 of" in detail.text
+    _, answer, _ = alone(server(3300), own=few)
+    assert answer.text.endswith("then: host CPU (strong)")
 
 
 def test_a_bound_of_the_settings_lowers_the_first_rate() -> None:
@@ -189,27 +218,72 @@ def test_one_lucky_trial_does_not_raise_the_capacity() -> None:
     assert answer.high == 2060
 
 
-# Measured by these very simulations: the share of intervals that hold the truth, of 200 servers
-# with fixed seeds whose capacity scatters by that share from trial to trial, and their mean width.
+# Measured by these very simulations: the share of intervals that hold the truth, and of capacities
+# that are within the resolution, of 200 servers with fixed seeds (100 without scatter), and their
+# mean width.
 @pytest.mark.parametrize(
-    ("scatter", "least", "widest"), [(0.0, 1.0, 0.03), (0.005, 0.97, 0.05), (0.01, 0.95, 0.08),
-                                     (0.02, 0.91, 0.12)]
-)  # fmt: skip
-def test_the_interval_holds_the_truth_in_nearly_all_of_200_simulations(
-    scatter: float, least: float, widest: float
+    ("scatter", "luck", "least", "right", "widest"),
+    [
+        (0.0, 0.0, 1.0, 1.0, 0.03),
+        (0.005, 0.0, 0.97, 1.0, 0.05),
+        (0.01, 0.0, 0.95, 1.0, 0.08),
+        (0.02, 0.0, 0.91, 0.0, 0.12),
+        (0.0, 0.05, 0.99, 0.97, 0.3),
+        (0.0, 0.2, 0.9, 0.5, 1.3),
+    ],
+)
+def test_the_interval_holds_the_truth_in_nearly_all_simulations(
+    scatter: float, luck: float, least: float, right: float, widest: float
 ) -> None:
-    hits, widths, trials = 0, list[float](), list[int]()
-    for seed in range(200):
+    hits, near, widths, trials = 0, 0, list[float](), list[int]()
+    count = 200 if scatter else 100
+    for seed in range(count):
         truth = random.Random(1000 + seed).uniform(100, 9000)
-        rows, answer, _ = alone(server(truth, scatter, seed))
+        rows, answer, _ = alone(server(truth, scatter, seed, luck=luck))
+        assert answer.value is not None
         assert answer.low is not None
-        assert answer.high is not None
-        hits += answer.low <= truth <= answer.high
-        widths.append((answer.high - answer.low) / truth)
+        high = answer.high or math.inf
+        hits += answer.low <= truth <= high
+        near += abs(answer.value / truth - 1) < 0.035
+        widths.append((min(high, 9 * truth) - answer.low) / truth)
         trials.append(len(rows))
-    assert hits >= 200 * least
-    assert sum(widths) / 200 <= widest
+    assert hits >= count * least
+    assert near >= count * right
+    assert sum(widths) / count <= widest
     assert max(trials) <= 60
+
+
+# A pool of 40 threads and 0.2 s, with arrivals at random: its queue grows and shrinks for many
+# seconds. Of 8 windows of 400 s each, 7 keep the objective at 191 req/s, 5 at 193 and none at 195.
+def test_a_window_is_long_enough_for_a_queue_that_grows_slowly() -> None:
+    rows, values = list[Row](), list[float]()
+    for seed in range(6):
+        own, answer, _ = alone(a_pool(seed), longer=True, arrivals="poisson")
+        rows += own
+        values.append(answer.value or 0)
+    assert sorted(values)[3] <= 195
+    # What was held is confirmed in a window of four times the length, what broke is not.
+    assert {one.duration_s for one in rows if one.offered_rps == 500} == {15}
+    assert {one.duration_s for one in rows if one.offered_rps == 193} == {15, 60}
+
+
+def a_pool(seed: int) -> Server:
+    random_ = random.Random(seed)
+
+    def answer(plan: TrialPlan) -> dict[str, Any]:
+        rate, ends_s = plan.offered_rps or 0, 10.0 + plan.duration_s
+        gaps = (random_.expovariate(rate) for _ in range(round(rate * ends_s)))
+        done = open_load(accumulate(gaps), plan.concurrency, 40, lambda: 0.2)
+        waits = sorted(1000 * (one.end_s - one.due_s) for one in done if 10 <= one.end_s < ends_s)
+        p99_ms, good_rps = waits[int(0.99 * len(waits))], len(waits) / plan.duration_s
+        return {
+            "achieved_rps": good_rps,
+            "p99_ms": p99_ms,
+            "max_ms": waits[-1],
+            "overloaded": good_rps < 0.95 * rate,
+        }
+
+    return answer
 
 
 def test_a_server_that_never_agrees_with_itself_ends() -> None:
@@ -249,6 +323,60 @@ def test_a_launch_that_holds_far_less_is_found_too() -> None:
     _, _, second = found(of, rows)
     assert second.value is not None
     assert 400 * 0.97 <= second.value <= 400
+
+
+def test_launches_that_disagree_are_said() -> None:
+    of = searched(launches=2)
+    told = found(of, run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 400)(plan)}))
+    # What half of them held, not a middle that nobody tried.
+    assert told[0].value == told[2].value
+    assert (told[0].low, told[0].high) == (told[2].low, told[1].high)
+    assert ("a: its launches disagree. They held 1,646, 392 req/s.",) in answers(of, told)
+    # One that holds nothing is a launch too.
+    told = found(of, run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 0)(plan)}))
+    assert told[0].text.startswith("holds 0 req/s at p99 ≤ 500 ms [0, 1,682]; then")
+
+
+def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650, name="worker pool")})
+
+    def verdict(one: Row) -> Verdict:
+        waiting = 0.0 if one.bottleneck == NONE else 36.0
+        pool = Standing(
+            "worker pool",
+            saturation=waiting,
+            waiting="requests",
+            score=0.9,
+            sentence="the worker pool: 40 of 40 busy, 36 waiting, 71% by others than the lab",
+        )
+        return Verdict(one.bottleneck or NONE, STRONG, "", (pool,))
+
+    told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
+    assert answers(of, told)[0][2] == (
+        "worker pool, 40 of 40 busy, 71% by others than the lab (strong)"
+    )
+    assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
+
+
+def test_the_curve_follows_in_the_last_launch_and_changes_no_answer() -> None:
+    of = searched(launches=2, servers=("a", "b"), own=dataclasses.replace(CAPACITY, curve=True))
+    servers = {"a": server(1650), "b": server(0)}
+    rows, order = run(of, servers), order_of(of)
+    # 50, 70, 80, 90, 95, 100 and 105 % of 1,646; of b, which holds nothing, there is no curve.
+    curve = rows[-7:]
+    assert [one.offered_rps for one in curve] == [823, 1152, 1317, 1481, 1564, 1646, 1728]
+    assert {(one.server, one.launch) for one in curve} == {("a", 2)}
+    plain = dataclasses.replace(of, own={**of.own, "curve": False})
+    assert found(of, rows)[:2] == found(plain, rows[:-7])[:2]
+    # Interrupted, it goes on.
+    for at in range(len(rows)):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert plan.trial == rows[at].trial
+    assert [order.left(rows[: len(rows) - at]) for at in range(8)] == list(range(8))
+    # Without it these rows are of another search.
+    assert "not to be told" in found(plain, rows)[0].text
 
 
 def test_servers_are_ordered_only_where_intervals_separate() -> None:
@@ -294,6 +422,7 @@ def test_a_rate_that_nobody_can_tell_limits_the_search_and_is_said() -> None:
     assert 1900 < answer.value < 2000
     assert answer.high is None
     assert answer.text.startswith("holds at least 1,9")
+    assert answer.text.endswith(f"; then: cannot be told: {LATE_GENERATOR}")
     assert detail.text.endswith(f"whether it holds 2,000 cannot be told: {LATE_GENERATOR}")
 
 
@@ -342,6 +471,7 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         # Too few answers for p99, and all of them in time, or not.
         ({"p99_ms": None}, "held", ""),
         ({"p99_ms": None, "max_ms": 600.0}, "untold", "too few answers for p99"),
+        ({"p99_ms": None, "p95_ms": 600.0, "max_ms": 700.0}, "broke", "p95 600 ms"),
         ({"valid": False, "invalid_reasons": LATE_GENERATOR}, "untold", LATE_GENERATOR),
         ({"valid": False, "invalid_reasons": NO_ANSWER}, "broke", NO_ANSWER),
         # A backlog that grows.
@@ -368,8 +498,8 @@ def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> N
     plan = order_of(searched()).next([])
     assert plan is not None
     whole = {"achieved_rps": 1000.0, "p99_ms": 210.0, "max_ms": 250.0, **changes}
-    one = row(dataclasses.replace(plan, offered_rps=1000), **whole)
-    assert judged(CAPACITY.objective, one, after_break=False) == (outcome, why)
+    one = row(dataclasses.replace(plan, offered_rps=1000, concurrency=600), **whole)
+    assert judged(CAPACITY.objective, one) == (outcome, why)
 
 
 def test_the_same_rows_lead_to_the_same_trial_and_damaged_ones_are_measured_again() -> None:

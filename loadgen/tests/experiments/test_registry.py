@@ -14,8 +14,9 @@ from lab import experiments
 from lab.campaign.derive import derive
 from lab.errors import LabError
 from lab.experiments.kind import TrialKind, settings_of
+from lab.experiments.objective import Objective
 from lab.experiments.registry import kind_of, kinds
-from lab.experiments.stress import Objective, Stress
+from lab.experiments.stress import Stress
 from lab.model import Experiment
 from lab.store import csv, manifest
 from lab.store.records import to_json
@@ -25,7 +26,7 @@ from support.repo import REPO
 from support.runs import Jittery, write_manifest, write_raw
 
 PAGE = (REPO / "docs/adding-an-experiment.md").read_text()
-STRESS = Stress(Objective(500.0, 0.01), first=100, step=100, most=300, resolution=60, fall=0.1)
+STRESS = Stress(Objective(p95_ms=500.0), first=100, step=100, most=300, resolution=60, fall=0.1)
 
 
 def example(language: str) -> str:

@@ -146,6 +146,22 @@ def test_the_predicted_bound_and_the_offered_rate_are_drawn() -> None:
     assert points(opened, "set", "offered") == [(100, 400), (1000, 4000)]
 
 
+def test_a_search_by_rate_is_drawn_against_the_rate_with_its_objective() -> None:
+    of = [one for one in rows(1) if one.mode == "open" and one.server == "fixed-pool"]
+    # As many connections, at another rate.
+    of.append(dataclasses.replace(of[0], offered_rps=800, achieved_rps=790.0, p95_ms=600.0))
+    styles = LaneStyles.of(("fixed-pool",), of)
+    [place] = by_load(of, styles, {"p95": 500.0})
+    drawn = {one.name: one for one in place.figures}
+    p95 = drawn["p95-by-rate-downstream-wrk2"]
+    assert points(p95, "medians", "fixed-pool") == [(400, 211), (800, 600), (4000, 211)]
+    assert points(p95, "set", "objective") == [(400, 500), (4000, 500)]
+    assert "400 requests/s 211 ms" in p95.alt
+    rate = drawn["throughput-by-rate-downstream-wrk2"]
+    assert points(rate, "medians", "fixed-pool") == [(400, 401), (800, 790), (4000, 4001)]
+    assert "objective" not in legend(rate)
+
+
 def test_answers_that_are_errors_are_no_throughput() -> None:
     shedding = [dataclasses.replace(one, ok=300, http_errors=100) for one in rows(1)]
     drawn = closed_rates(shedding)

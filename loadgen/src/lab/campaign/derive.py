@@ -185,7 +185,9 @@ def derive(
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
-    findings = (*_findings(kind, Outcome(experiment, rows, run_dir)), *not_back(rows))
+    verdicts = {trial.row.trial: trial.verdict for trial in trials}
+    outcome = Outcome(experiment, rows, run_dir, verdicts)
+    findings = (*_findings(kind, outcome), *not_back(rows))
     # Servers that are searched have few loads in common: the answers compare them.
     comparisons = () if kind.changes_lab or kind.answers else lanes(rows)
     content = Content(
@@ -197,7 +199,7 @@ def derive(
         findings=findings,
         notes=notes,
         unfinished=unfinished,
-        verdicts=tuple((trial.row.trial, trial.verdict) for trial in trials),
+        verdicts=tuple(verdicts.items()),
         title=kind.title,
         asks=kind.asks,
         jvms=kind.jvms,
@@ -205,6 +207,7 @@ def derive(
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
         answers=kind.answers(experiment, findings) if kind.answers else (),
+        limits=kind.limits(experiment) if kind.limits else None,
     )
     texts = {
         csv.NAME: csv.text(rows),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,28 +29,48 @@ from lab.experiments.order import (
     next_number,
     turned,
 )
-from lab.experiments.rate_search import AGREE_LATER, TRIES, Bracket, Tried, Way, bracket, ends
+from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.experiments.reading.load import EXACT
+from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.judge.predict import predict
-from lab.model import NONE, STRONG, UNKNOWN, Experiment, Finding, Row, TrialPlan
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Experiment,
+    Finding,
+    Row,
+    Standing,
+    TrialPlan,
+    Verdict,
+)
 
 NAME = "capacity"
 SEARCH = "search"
 UNIT = "req/s"
 DEFAULT_OBJECTIVE = "p99<500ms,errors<1%"
-# At the objective's latency a rate keeps rate × latency connections busy (Little's law). With so
-# many more of them requests wait in the server, and not for a connection.
-SPARE = 1.2
-LEAST_CONNECTIONS = 10
-# Windows are made longer for percentiles up to so many seconds.
+# A rate that was held is confirmed in a window so many times as long.
+LONGER = 4
+# Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
+# The curve: loads as shares of the capacity.
+SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
+
+
+def _yes(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError(f"{text} is not allowed; allowed: yes, no")
+    return text == "yes"
+
+
 KEYS = {
     "objective": Key(RULE, parse(DEFAULT_OBJECTIVE)),
     "first": Key(rules.number(1, rules.MAX_RATE_RPS), 500),
     "most": Key(rules.number(1, rules.MAX_RATE_RPS), 100_000),
     "resolution": Key(rules.decimal(0.001, 0.5), 0.03),
+    "curve": Key(rules.Rule(rules.TEXT, _yes), default=False),
 }
 
 
@@ -58,13 +79,14 @@ class Capacity:
     """What to search. The first rate is `first`, or half of the bound that the settings predict
     where that is less; none is above `most`. It ends where the highest rate that was held and the
     lowest that was not differ by at most the share `resolution`. `connections` is how many this
-    machine holds."""
+    machine holds. `curve`: whether loads around the capacity (SHARES) are measured after it."""
 
     objective: Objective
     first: int
     most: int
     resolution: float
     connections: int
+    curve: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.first <= self.most or self.connections < 1:
@@ -72,13 +94,9 @@ class Capacity:
         if not 0 < self.resolution < 1:
             raise ValueError("resolution is a share between 0 and 1")
 
-    def wanted(self, rate: int) -> int:
-        """The connections that this rate takes, so that they do not limit it."""
-        return max(LEAST_CONNECTIONS, math.ceil(SPARE * rate * self.objective.longest_s))
-
     def given(self, rate: int) -> int:
-        """The connections that this rate gets."""
-        return min(self.wanted(rate), self.connections)
+        """The connections that this rate gets: what it takes, as far as the machine holds it."""
+        return min(self.objective.connections(rate), self.connections)
 
 
 def read(asked: Asked) -> ToMeasure:
@@ -125,12 +143,14 @@ class Rung:
 class Search:
     """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
     `rate` is the next one (None: it is over). `strayed` names the first row that is not the trial
-    that was next; nothing after it counts."""
+    that was next; nothing after it counts. `curve` counts the rows after its end, which are of the
+    curve."""
 
     rungs: tuple[Rung, ...]
     rate: int | None
     way: Way
     strayed: str = ""
+    curve: int = 0
 
     @property
     def tried(self) -> list[Tried]:
@@ -143,36 +163,45 @@ class Search:
         return 0 if self.strayed else self.way.left(self.tried)
 
     @property
-    def bracket(self) -> Bracket | None:
-        """The highest rate that was held and the lowest that was not; None where none was held."""
-        low, top = bracket(self.tried)
-        return (low.rate, top.rate if top else None) if low else None
+    def low(self) -> Rung | None:
+        """The highest rate that was held."""
+        held, _ = bracket(self.tried)
+        return self.of(held.rate) if held else None
 
     @property
-    def interval(self) -> tuple[int, int | None] | None:
-        """The rates between which the capacity is, as far as trials agree; None where no rate was
-        held, or no end was found."""
+    def top(self) -> Rung | None:
+        """The lowest rate that was not held, or of which nobody can tell that."""
+        _, top = bracket(self.tried)
+        return self.of(top.rate) if top else None
+
+    @property
+    def breaks(self) -> bool:
+        """Whether `top` surely broke, as far as trials agree."""
+        return self.top is not None and bool(self.top.broke) and not self.top.tried.is_unknown
+
+    @property
+    def interval(self) -> tuple[int, int | None]:
+        """The rates between which the capacity is, as far as trials agree; None where no end was
+        found."""
         low, high = ends(self.tried)
-        found = self.bracket
-        if found is None or low is None:
-            return None
-        over = next((one for one in self.tried if one.rate == found[1]), None)
-        known = high is not None and over is not None and over.broke >= TRIES
-        return low.rate, high.rate if high is not None and known else None
+        return low.rate if low else 0, high.rate if high is not None and self.breaks else None
 
     def of(self, rate: int | None) -> Rung | None:
         """The trials of a rate."""
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 
-def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
+def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. It
     ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate."""
+    otherwise, and ask for another next rate. `curve`: whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
-    strayed = ""
+    strayed, after = "", 0
     rate = way.next([])
-    for row in rows:
+    for at, row in enumerate(rows):
+        if rate is None and curve:
+            after = len(rows) - at
+            break
         if row.offered_rps != rate or rate is None:
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
@@ -187,7 +216,7 @@ def search(way: Way, objective: Objective, rows: Sequence[Row]) -> Search:
             rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
         rungs[rate] = rung
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
-    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed)
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
 
 
 def searches(
@@ -203,13 +232,29 @@ def searches(
     if begun is None:
         return {}
     most, resolution, objective = capacity.most, capacity.resolution, capacity.objective
-    found = {first: search(Way(begun, most, resolution), objective, own)}
-    around = found[first].bracket
-    if found[first].rate is None and around is not None and not found[first].strayed:
-        way = Way(around[0], most, resolution, AGREE_LATER, around)
+    last = launches(experiment)[-1] if capacity.curve else None
+    way = Way(begun, most, resolution)
+    found = {first: search(way, objective, own, curve=first == last)}
+    low, top = found[first].low, found[first].top
+    if found[first].rate is None and low is not None and not found[first].strayed:
+        around = (low.rate, top.rate if top else None)
+        way = Way(low.rate, most, resolution, AGREE_LATER, around)
         for launch in later:
-            found[launch] = search(way, objective, [row for row in rows if row.launch == launch])
+            own = [row for row in rows if row.launch == launch]
+            found[launch] = search(way, objective, own, curve=launch == last)
     return found
+
+
+def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
+    """The rates of a server's curve that are not measured yet: none before its searches are over,
+    nor where it holds nothing."""
+    of = list(found.values())
+    if not settings_of(Capacity, experiment).curve or len(of) < len(launches(experiment)):
+        return ()
+    if any(one.rate is not None or not one.low for one in of):
+        return ()
+    held, *_ = _held(of)
+    return tuple(max(1, round(share * held)) for share in SHARES)[of[-1].curve :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +273,9 @@ class Searches(Design):
             if any(one.rate is not None for one in found.values()):
                 count += missing * 2 * AGREE_LATER
             count += sum(one.left for one in found.values())
+            if settings_of(Capacity, self.planner.experiment).curve:
+                over = all(one.rate is None for one in found.values())
+                count += len(curve(self.planner.experiment, found)) if over else len(SHARES)
         return count
 
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
@@ -250,13 +298,17 @@ class Searches(Design):
             if waiting:
                 _, server, rate = min(waiting, key=lambda one: one[0])
                 rung = found[server][launch].of(rate) or Rung(rate)
-                plan = self._plan(server, rate, launch)
+                plan = self._plan(server, rung, launch)
                 plan = lengthened(plan, [row for row, _ in rung.untold])
+                return self.planner.named(plan, next_number(done), digits=3)
+        for server in experiment.servers:
+            for rate in curve(experiment, found[server]):
+                plan = self._plan(server, Rung(rate), launches(experiment)[-1])
                 return self.planner.named(plan, next_number(done), digits=3)
         return None
 
-    def _plan(self, server: str, rate: int, launch: int) -> TrialPlan:
-        experiment = self.planner.experiment
+    def _plan(self, server: str, rung: Rung, launch: int) -> TrialPlan:
+        experiment, rate = self.planner.experiment, rung.rate
         capacity = settings_of(Capacity, experiment)
         duration_s = experiment.duration_s
         if experiment.longer:
@@ -264,7 +316,11 @@ class Searches(Design):
             route = experiment.routes[0]
             needed_s = self.planner.needed_s([server], route, objective.longest_s)
             wanted_s = max(needed_s, 1.1 * objective.samples / rate)
-            duration_s = max(duration_s, min(math.ceil(wanted_s), MOST_WINDOW_S))
+            duration_s = max(duration_s, math.ceil(wanted_s))
+            # Near the capacity a queue takes long to grow: another look is a longer one.
+            if rung.held or any(why.startswith(UNSTEADY) for _, why in rung.broke):
+                duration_s *= LONGER
+            duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         return self.planner.plan(
             server,
             self.planner.engine_for("open"),
@@ -301,15 +357,15 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
     experiment, rows = outcome.experiment, counted(outcome.rows)
     capacity = settings_of(Capacity, experiment)
     found = {
-        server: searches(experiment, [row for row in rows if row.server == server])
+        server: {launch: one for launch, one in of.items() if one.rungs}
         for server in experiment.servers
+        if (of := searches(experiment, [row for row in rows if row.server == server]))
     }
-    answers = [_answer(capacity, server, of) for server, of in found.items() if of]
+    answers = [_answer(capacity, server, of, outcome.verdicts) for server, of in found.items()]
     details = [
-        _detail(capacity, server, launch, one)
+        _detail(capacity, server, launch, one, outcome.verdicts)
         for server, of in found.items()
         for launch, one in of.items()
-        if one.rungs
     ]
     return (*_in_order(answers, ranked=experiment.launches >= LEAST_VALUES), *details)
 
@@ -335,110 +391,136 @@ def _above(one: Finding, other: Finding) -> bool:
     return one.low is not None and other.high is not None and one.low > other.high
 
 
-def _answer(capacity: Capacity, server: str, of: Mapping[int, Search]) -> Finding:
+def _answer(
+    capacity: Capacity, server: str, of: Mapping[int, Search], verdicts: Mapping[str, Verdict]
+) -> Finding:
     """What a server holds, and what gave way, in a line."""
-    begun = [one for one in of.values() if one.rungs]
-    known = [one for one in begun if one.bracket is not None]
+    begun = list(of.values())
+    told = [one for one in begun if one.low or (one.rate is None and one.breaks)]
     strayed = [one.strayed for one in begun if one.strayed]
+    then = _then(begun, verdicts)
     value = low = high = None
     objective = capacity.objective.text
     if strayed:
         text = f"{STRAYED}: {strayed[0]}"
-    elif not known:
-        text = _nothing(next(iter(of.values())), objective)
+    elif not any(one.low for one in told):
+        text = f"does not hold {begun[0].rungs[0].rate:,} req/s at {objective}"
+        if begun[0].rate is not None:
+            text = f"not finished, {begun[0].rate:,} req/s are next"
+        elif not begun[0].breaks:
+            text, then = then, ""
     else:
-        value, low, high, text = _held(known, objective)
+        value, low, high = _held(told)
+        text = f"holds {value:,.0f} req/s at {objective} [{low:,.0f}, "
+        if high is not None:
+            text += f"{high:,.0f}]"
+        elif any(one.breaks for one in told):
+            text += "not to be told]"
+        else:
+            text = f"holds at least {value:,.0f} req/s at {objective}"
         if any(one.rate is not None for one in begun):
             text += ", not finished"
-        if len(known) < len(begun):
-            text += f", in {len(known)} of {len(begun)} launches"
-    then = _then(begun)
+        if len(told) < len(begun):
+            text += f", in {len(told)} of {len(begun)} launches"
     whole = f"{text}{SEPARATOR}{then}" if then else text
     return Finding(NAME, server, 0, value, UNIT, low, high, whole)
 
 
+# How a verdict says that the CPUs were not the lab's alone.
+BY_OTHERS = "by others than the lab"
 # Between the two halves of an answer.
 SEPARATOR = "; then: "
 
 
-def _nothing(of: Search, objective: str) -> str:
-    if not of.rungs:
-        return "not measured"
-    least = of.rungs[0]
-    if not least.tried.is_over:
-        return f"not finished, {of.rate:,} req/s are next"
-    if least.tried.untold >= TRIES:
-        return f"cannot be told: {least.untold[-1][1]}"
-    return f"does not hold {least.rate:,} req/s at {objective}"
-
-
-def _held(known: Sequence[Search], objective: str) -> tuple[float, float | None, float | None, str]:
-    """The capacity over launches, its interval, and the text."""
-    rates = [one.bracket[0] for one in known if one.bracket]
-    value = float(math.floor(median_of(rates).median))
-    lows = [one.interval[0] if one.interval else 0 for one in known]
-    tops = [one.interval[1] if one.interval and one.interval[1] else math.inf for one in known]
+def _held(told: Sequence[Search]) -> tuple[float, float, float | None]:
+    """The highest rate that at least half of the launches held, and its interval."""
+    value = statistics.median_low([one.low.rate if one.low else 0 for one in told])
+    lows = [one.interval[0] for one in told]
+    tops = [one.interval[1] or math.inf for one in told]
     low, high = float(min(lows)), float(max(tops))
-    if len(known) >= LEAST_VALUES and math.isfinite(high):
+    if len(told) >= LEAST_VALUES and math.isfinite(high):
         of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
         if of_lows is not None and of_tops is not None:
             # The interval of the median, and the bracket that was searched first.
             low, high = min(of_lows.low, lows[0]), max(of_tops.high, tops[0])
-    if math.isinf(high):
-        return value, low, None, f"holds at least {value:,.0f} req/s at {objective}"
-    return value, low, high, f"holds {value:,.0f} req/s at {objective} [{low:,.0f}, {high:,.0f}]"
+    return float(value), low, high if math.isfinite(high) else None
 
 
-def _then(of: Sequence[Search]) -> str:
-    """What gave way first: the verdict of the lowest rate that broke, in most of its trials. Just
-    above its capacity a server may show nothing yet: then that of the next rate that names
-    something, with the rate."""
+def _then(of: Sequence[Search], verdicts: Mapping[str, Verdict]) -> str:
+    """What gave way first: the verdict of the lowest rate that broke, in most of its trials, with
+    its figures. Just above its capacity a server may show nothing yet: then that of the next rate
+    that names something, with the rate. Where no rate broke: why nobody can tell of the next."""
     rungs: dict[int, list[Row]] = {}
     for one in of:
         for rung in one.rungs:
-            if rung.tried.broke >= TRIES:
+            if one.breaks and one.top and rung.rate >= one.top.rate:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
     for at, rate in enumerate(sorted(rungs)):
         named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
         if named:
             counts = Counter(row.bottleneck for row in named)
-            name = counts.most_common(1)[0][0]
-            strong = sum(row.bottleneck == name and row.strength == STRONG for row in named)
-            sure = "strong" if 2 * strong >= counts[name] else "weak"
-            return f"{name} ({sure}{f', at {rate:,} req/s' if at else ''})"
-    return UNKNOWN if rungs else ""
+            name = str(counts.most_common(1)[0][0])
+            its = [row for row in named if row.bottleneck == name]
+            sure = (
+                "strong" if 2 * sum(row.strength == STRONG for row in its) >= len(its) else "weak"
+            )
+            figures = _figures_of(_standing(its[-1], name, verdicts))
+            return f"{', '.join([name, *figures])} ({sure}{f', at {rate:,} req/s' if at else ''})"
+    unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
+    if rungs or not unknown:
+        return UNKNOWN if rungs else ""
+    return f"cannot be told: {unknown[0].untold[-1][1]}"
 
 
-def _detail(capacity: Capacity, server: str, launch: int, of: Search) -> Finding:
-    """How one search ended: with the figures of the highest rate that was held, and why the lowest
-    above it was not."""
-    found = of.bracket
-    low = of.of(found[0]) if found else None
-    top = next((rung for rung in of.rungs if rung.tried.is_over), None)
+def _figures_of(stood: Standing | None) -> Iterator[str]:
+    """How full it was, and whether that says anything of the server."""
+    first, *others = stood.sentence.partition(": ")[2].split(", ") if stood else ("",)
+    yield from filter(None, [first, *(one for one in others if one.endswith(BY_OTHERS))])
+
+
+def _standing(row: Row, name: str | None, verdicts: Mapping[str, Verdict]) -> Standing | None:
+    ranked = verdicts[row.trial].ranked if row.trial in verdicts else ()
+    return next((one for one in ranked if one.resource == name), None)
+
+
+def _detail(
+    capacity: Capacity, server: str, launch: int, of: Search, verdicts: Mapping[str, Verdict]
+) -> Finding:
+    """How one search ended: with the figures of the highest rate that was held, why the lowest
+    above it was not, and what waited more there."""
+    low, top = of.low, of.top
     parts = ["no rate was held"]
     if low is not None:
         figures = _figures(capacity.objective, low.held[-1])
         parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {_count(low)} trials)"]
-    if top is not None and top.tried.broke >= TRIES:
+    if top is not None and of.breaks:
         whys = "; ".join(dict.fromkeys(why for _, why in top.broke))
         parts.append(f"broke {top.rate:,} ({len(top.broke)} of {_count(top)} trials): {whys}")
-    elif top is not None:
+        parts += _queue(low, top, verdicts)
+    elif top is not None and top.untold:
         parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
     elif low is not None and low.rate >= capacity.most:
         parts.append("the most that was tried")
-    short = [one.rate for one in of.rungs if capacity.wanted(one.rate) > capacity.connections]
-    if short:
-        parts.append(
-            f"from {short[0]:,} req/s on with {capacity.connections:,} connections, the most that "
-            f"this machine holds, where {capacity.wanted(short[0]):,} are wanted: they may limit"
-        )
     if of.strayed:
         parts.append(f"{STRAYED}: {of.strayed}")
     elif of.rate is not None:
         parts.append(f"not finished, {of.rate:,} req/s are next")
-    value, ends_at = found[0] if found else None, of.interval or (None, None)
+    value, ends_at = low.rate if low else None, of.interval if low else (None, None)
     known = [None if one is None else float(one) for one in (value, *ends_at)]
     return Finding(SEARCH, server, launch, known[0], UNIT, known[1], known[2], ", ".join(parts))
+
+
+def _queue(low: Rung | None, top: Rung, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """How much waited for the resource that gave way, before and after."""
+    last = top.broke[-1][0]
+    after = _standing(last, last.bottleneck, verdicts)
+    before = _standing(low.held[-1], last.bottleneck, verdicts) if low else None
+    if after is None or before is None or None in (after.saturation, before.saturation):
+        return
+    yield (
+        f"{after.resource}: {before.saturation or 0:,.3g} {after.waiting} waiting at "
+        f"{low.rate if low else 0:,} and {after.saturation or 0:,.3g} at {top.rate:,} req/s"
+    )
 
 
 def _count(rung: Rung) -> int:
@@ -460,8 +542,18 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
     what these lines do not say."""
     of = [one for one in found if one.name == NAME]
     lines = ((one.server, *one.text.split(SEPARATOR)) for one in of)
-    notes = ((note,) for note in _notes(experiment, of)) if of else ()
-    return (*lines, *notes)
+    notes = [*_disagree(of, found), *_notes(experiment, of)] if of else []
+    return (*lines, *((note,) for note in notes))
+
+
+def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
+    """Servers one launch of which held what surely broke another."""
+    for server in (one.server for one in of):
+        each = [one for one in found if (one.name, one.server) == (SEARCH, server)]
+        tops = [one.high for one in each if one.high is not None]
+        if tops and max(one.low or 0 for one in each) >= min(tops):
+            held = ", ".join(f"{one.value or 0:,.0f}" for one in each)
+            yield f"{server}: its launches disagree. They held {held} req/s."
 
 
 def _notes(experiment: Experiment, of: Sequence[Finding]) -> Iterator[str]:
@@ -490,10 +582,11 @@ KIND = TrialKind(
         "repeat.launches",
     ),
     keys=KEYS,
-    words={"OBJECTIVE": Word(f"{NAME}.objective")},
+    words={"OBJECTIVE": Word(f"{NAME}.objective"), "CURVE": Word(f"{NAME}.curve")},
     verb=Verb(NAME, words={target.WORD: Word(target.KEY)}),
     load_said="open load, at a rate that is searched",
     answers=answers,
+    limits=lambda experiment: dict(settings_of(Capacity, experiment).objective.limits),
     read=read,
     design=design,
     findings=findings,

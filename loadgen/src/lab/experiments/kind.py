@@ -14,7 +14,7 @@ from lab.errors import LabError
 from lab.experiments.order import Design, Planner
 from lab.experiments.reading import Asked, Key, Word
 from lab.experiments.reading.rules import DURATION, RATE, TEXT, TEXTS, WHOLE, WHOLES, Shape
-from lab.model import Experiment, Finding, Row
+from lab.model import Experiment, Finding, Row, Verdict
 from lab.model.density import Plan
 from lab.store.records import from_json
 
@@ -103,11 +103,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state of an experiment: the rows of its trials so far, and the folder of the run."""
+    """The state of an experiment: the rows of its trials so far, the folder of the run, and the
+    verdicts by trial, as far as they are known."""
 
     experiment: Experiment
     rows: Sequence[Row]
     run_dir: Path
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     def raw(self, row: Row) -> Path:
         """The folder with the raw files of a trial."""
@@ -129,6 +131,8 @@ class TrialKind(Kind):
     * `load_said`: what its load is, for people, where the settings of [load] do not say it
     * `answers`: the lines that come first on the console and in the reports, from the findings: the
       cells of each, or a note in one cell
+    * `limits`: the latencies in ms that its objective allows, by name, where its trials are of one
+      open load at many rates: they are drawn against the rate
     * `exact`: why its trials need the engine that is exact to the second, where they do
     * `most_to_warm`: with how many connections at most a JVM is warmed up that starts under a
       condition of its trial; None: as many as any JVM
@@ -143,6 +147,7 @@ class TrialKind(Kind):
     load_name: Callable[[Row], str] | None = None
     load_said: str | None = None
     answers: Callable[[Experiment, Sequence[Finding]], tuple[tuple[str, ...], ...]] | None = None
+    limits: Callable[[Experiment], Mapping[str, float]] | None = None
     exact: str | None = None
     most_to_warm: int | None = None
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from lab.experiments.reading.rules import TEXT, Rule
-from lab.experiments.stress import gave_way
-from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT, UNSTEADY
+from lab.judge.fairness import UNEQUAL
+from lab.judge.gates import (
+    GAVE_WAY,
+    GOODPUT_FELL,
+    LATENCY_ROSE,
+    NOT_ITS_OWN,
+    TOO_SHORT,
+    UNSTEADY,
+)
 from lab.judge.gates.figures import BACKLOG
-from lab.model import Row, error_share, goodput, needed_samples
+from lab.judge.predict import SPARE
+from lab.model import NOT_BACK, Row, error_share, goodput, needed_samples
 from lab.store.csv import REASON_SEPARATOR
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
@@ -25,6 +34,11 @@ _PART = re.compile(
     r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
     r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
 )
+# At the objective's latency a rate keeps rate × latency connections busy (Little's law). With so
+# many times as many, requests wait in the server and not for a connection.
+MORE = 1.2
+LEAST_CONNECTIONS = 10
+CONNECTIONS = "connections of the load"
 Outcome = Literal["held", "broke", "untold"]
 
 
@@ -55,6 +69,17 @@ class Objective:
     def longest_s(self) -> float:
         """The longest latency that it allows."""
         return max(limit for _, limit in self.limits) / 1000
+
+    def connections(self, rate: float) -> int:
+        """The connections that a rate takes, so that they do not limit it, also where requests come
+        at random: then the number that is busy varies as a Poisson distribution."""
+        busy = rate * self.longest_s
+        return max(LEAST_CONNECTIONS, math.ceil(max(MORE * busy, busy + SPARE * math.sqrt(busy))))
+
+    def rate(self, connections: int) -> int:
+        """The highest rate that takes at most so many connections, but at least 1."""
+        busy = ((math.sqrt(SPARE**2 + 4 * connections) - SPARE) / 2) ** 2
+        return max(1, math.floor(min(connections / MORE, busy) / self.longest_s))
 
     @property
     def samples(self) -> int:
@@ -95,25 +120,41 @@ def parse(text: str) -> Objective:
 RULE = Rule(TEXT, parse)
 
 
-def judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
+def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tuple[Outcome, str]:
     """Whether a trial kept the objective, and why not, with the numbers.
 
     An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
     shows that the server gave way, that a backlog grew in its window, or that the objective was
-    kept though one from the warm-up drained in it. `after_break`: as of `gave_way`.
+    kept though one from the warm-up drained in it. Nor does one that was limited by connections of
+    which its rate takes more. `after_break`: as of `gave_way`.
     """
+    gone = None if row.valid else gave_way(row, after_miss=after_break)
+    if gone:
+        return "broke", gone
+    whys = [*_problems(objective, row)] if row.valid else [_backlog(objective, row)]
+    why = " and ".join(filter(None, whys))
+    takes = objective.connections(row.offered_rps or 0)
+    if why and row.concurrency < takes and row.bottleneck == CONNECTIONS:
+        return "untold", f"{CONNECTIONS}, {row.concurrency:,} of the {takes:,} that it takes"
+    if why:
+        return "broke", why
     if not row.valid:
-        why = gave_way(row, after_miss=after_break) or _backlog(objective, row)
-        if why:
-            return "broke", why
         return ("held", "") if _drained(objective, row) else ("untold", row.invalid_reasons)
-    problems = list(_problems(objective, row))
-    if problems:
-        return "broke", " and ".join(problems)
     unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
     if unknown:
         return "untold", f"too few answers for {', '.join(unknown)}"
     return "held", ""
+
+
+def gave_way(row: Row, *, after_miss: bool) -> str | None:
+    """The reason why an invalid trial shows that the server did not hold the load, else None. A
+    server that was away before the load was sent shows that of the trial before (`after_miss`: it
+    had this load, and did not hold it), and else nothing."""
+    if NOT_BACK in row.invalid_reasons and not after_miss:
+        return None
+    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
+        return None
+    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
 
 
 def latency_ms(row: Row, name: str) -> float | None:
@@ -132,10 +173,15 @@ def _problems(objective: Objective, row: Row) -> Iterator[str]:
 
 
 def _too_slow(objective: Objective, row: Row) -> Iterator[str]:
+    """The latencies above the objective. Where there were too few answers for one, the highest
+    percentile below it that is known tells, if that is above its limit."""
+    names = list(PERCENTILES)
     for name, limit in objective.limits:
-        value = latency_ms(row, name)
-        if value is not None and value > limit:
-            yield f"{name} {value:,.0f} ms"
+        below = reversed(names[: names.index(name) + 1])
+        known = ((one, latency_ms(row, one)) for one in below)
+        told = next((one for one in known if one[1] is not None), None)
+        if told is not None and told[1] is not None and told[1] > limit:
+            yield f"{told[0]} {told[1]:,.0f} ms"
 
 
 def _unknown(row: Row, name: str, limit: float) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 # Two trials of a rate that agree decide it, before a third that does not. Two that say nothing of
 # the server leave it unknown.
@@ -29,20 +30,9 @@ class Tried:
     untold: int = 0
 
     @property
-    def is_held(self) -> bool:
-        """Held so far. One trial is enough on the way: a higher rate that is held confirms it, and
-        the highest is tried again."""
-        return self.held >= TRIES or (self.held > 0 and not self.broke and self.untold < TRIES)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it limits the search from above: it broke, or nobody can tell."""
-        return not self.is_held and (self.broke >= TRIES or self.untold >= TRIES)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it must be tried once more at once."""
-        return not self.is_held and not self.is_over
+    def is_unknown(self) -> bool:
+        """Whether nobody can tell."""
+        return self.untold >= TRIES and abs(self.held - self.broke) < TRIES
 
 
 # The highest rate that was held, and the lowest that was not, if there is one.
@@ -68,13 +58,12 @@ class Way:
             return self.start
         if sum(one.held + one.broke + one.untold for one in tried) >= MOST_TRIALS:
             return None
-        for one in tried:
-            if one.is_open:
-                return one.rate
         low, top = bracket(tried)
+        if top is not None and not top.is_unknown and _sure(tried, top) < TRIES:
+            return top.rate
         if low is None:
             # Nobody can tell of a server that is away what it holds at a lower rate either.
-            lower = top is not None and top.broke >= TRIES and top.rate > 1
+            lower = top is not None and not top.is_unknown and top.rate > 1
             return self._below(top.rate) if top is not None and lower else None
         if top is None and low.rate < self.most:
             return min(self._above(low.rate), self.most)
@@ -109,7 +98,7 @@ class Way:
             return min(math.floor(least / step), least - 1) if least > 1 else None
         if low.held < self.agree and low.untold < TRIES:
             return low.rate
-        if top is None or top.broke < TRIES:
+        if top is None or top.is_unknown:
             return None
         if high is None:
             most = tried[-1].rate
@@ -153,17 +142,28 @@ def _middle(low: int, high: int) -> int:
 
 
 def bracket(tried: Sequence[Tried]) -> tuple[Tried | None, Tried | None]:
-    """The highest rate that is held below the lowest that is not, and that lowest one; of rates in
-    ascending order."""
-    top = next((one for one in tried if one.is_over), None)
-    below = [one for one in tried if one.is_held and (top is None or one.rate < top.rate)]
-    return (below[-1] if below else None), top
+    """The highest rate that is held and the lowest that is not, of rates in ascending order: those
+    between which the fewest trials are against, as they broke below or held above. Where it is a
+    draw the server is believed to hold less. What nobody can tell limits from above."""
+    end = next((at for at, one in enumerate(tried) if one.is_unknown), len(tried))
+
+    def against(cut: int) -> int:
+        return sum(one.broke for one in tried[:cut]) + sum(one.held for one in tried[cut:end])
+
+    cut = min(range(end + 1), key=against)
+    return (tried[cut - 1] if cut else None), (tried[cut] if cut < len(tried) else None)
+
+
+def _sure(tried: Sequence[Tried], top: Tried) -> int:
+    """By how many trials more it broke at `top` than were held there and at any rates above."""
+    above = [one.broke - one.held for one in tried if one.rate >= top.rate]
+    return min(accumulate(above))
 
 
 def ends(tried: Sequence[Tried]) -> tuple[Tried | None, Tried | None]:
     """The highest rate up to which no trial broke, and the lowest from which on none held. What
     disagrees lies between them."""
-    broke = next((one.rate for one in tried if one.broke or one.is_over), math.inf)
+    broke = next((one.rate for one in tried if one.broke or one.is_unknown), math.inf)
     held = next((one.rate for one in reversed(tried) if one.held), 0)
     low = [one for one in tried if one.held and one.rate < broke]
     high = [one for one in tried if one.broke and one.rate > held]

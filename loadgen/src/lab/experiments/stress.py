@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lab.errors import LabError
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
+from lab.experiments.objective import Objective, gave_way
 from lab.experiments.order import (
     STRAYED,
     Design,
@@ -22,11 +23,10 @@ from lab.experiments.order import (
     turned,
 )
 from lab.experiments.reading import Asked, Key, read_load, rules
-from lab.judge.fairness import UNEQUAL
-from lab.judge.gates import GAVE_WAY, GOODPUT_FELL, LATENCY_ROSE, NOT_ITS_OWN, TOO_SHORT
+from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
-from lab.model import NOT_BACK, Finding, Row, TrialPlan, error_share, goodput
+from lab.model import Finding, Row, TrialPlan, error_share, goodput
 from lab.store.csv import REASON_SEPARATOR
 
 NAME = "breaking point"
@@ -50,22 +50,6 @@ KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
-    """A service level objective (SLO): what a load must keep to count as held.
-
-    `p95_ms` is of the corrected latency in an open load, of the raw one in a closed load;
-    `error_share` is of HTTP errors, socket errors and timeouts among all that ended.
-    """
-
-    p95_ms: float
-    error_share: float
-
-    def __post_init__(self) -> None:
-        if self.p95_ms <= 0 or not 0 <= self.error_share < 1:
-            raise ValueError("p95_ms is above 0, error_share from 0 to below 1")
-
-
-@dataclass(frozen=True, slots=True)
 class Stress:
     """What to search; see `search` for the steps, all in connections. A load is broken where the
     objective fails, or where throughput falls below the best so far by more than `fall` (a share).
@@ -84,12 +68,18 @@ class Stress:
         if not 0 < self.fall < 1:
             raise ValueError("fall is a share between 0 and 1")
 
+    @property
+    def p95_ms(self) -> float:
+        """The p95 that the objective allows: the corrected one in an open load, the raw one in a
+        closed load."""
+        return self.objective.longest_s * 1000
+
 
 def read(asked: Asked) -> ToMeasure:
     """The search that a file describes, up to what this machine holds. Raises WordError."""
     load = read_load(asked, ("open",), ("routes", "modes", "engines"), with_connections=False)
     given = asked.settings.table("stress", KEYS)
-    objective = Objective(given.pop("p95_ms"), given.pop("error_share"))
+    objective = Objective(p95_ms=given.pop("p95_ms"), error_share=given.pop("error_share"))
     first, most, notes = given["first"], given["most"], load.notes
     bound = asked.settings.get("stress.most")
     if bound is not None and first > min(most, load.most):
@@ -172,29 +162,16 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     return Search(load, held, broken, why, stuck, strayed, len(misses), after)
 
 
-def gave_way(row: Row, *, after_miss: bool) -> str | None:
-    """The reason why an invalid trial shows that the server did not hold the load, else None. A
-    server that was away before the load was sent shows that of the trial before (`after_miss`: it
-    had this load, and did not hold it), and else nothing."""
-    if NOT_BACK in row.invalid_reasons and not after_miss:
-        return None
-    if any(reason in row.invalid_reasons for reason in (*NOT_ITS_OWN, UNEQUAL)):
-        return None
-    return next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
-
-
 def too_slow(stress: Stress, row: Row) -> str | None:
     """The p95 of a trial that is invalid only because its window is too short for its latencies, or
     because goodput fell or the latency rose in it, where it is above the objective: that much its
     answers do show. Else None."""
     p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
-    if p95_ms is None or p95_ms <= stress.objective.p95_ms:
+    if p95_ms is None or p95_ms <= stress.p95_ms:
         return None
     if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for reason in reasons):
         return None
-    return (
-        f"p95 {p95_ms:.0f} ms, above {stress.objective.p95_ms:g} ms, in a short or unsteady window"
-    )
+    return f"p95 {p95_ms:.0f} ms, above {stress.p95_ms:g} ms, in a short or unsteady window"
 
 
 def _top(*loads: Row | None) -> int | None:
@@ -243,15 +220,15 @@ def _halvings(stress: Stress, low: int, top: int) -> int:
 def failure(stress: Stress, row: Row, before: Sequence[Row]) -> str | None:
     """Why a load is not held, with the numbers; None where it is held. `before` are valid rows of
     the same server and launch: goodput must not fall below the goodput of a smaller load."""
-    objective, problems = stress.objective, []
+    problems = []
     p95_ms = p95_of(row)
     if p95_ms is None:
         problems.append("no p95")
-    elif p95_ms > objective.p95_ms:
-        problems.append(f"p95 {p95_ms:.0f} ms, above {objective.p95_ms:g} ms")
+    elif p95_ms > stress.p95_ms:
+        problems.append(f"p95 {p95_ms:.0f} ms, above {stress.p95_ms:g} ms")
     share = error_share(row, row.offered_rps)
-    if share > objective.error_share:
-        problems.append(f"{share:.2%} errors, above {objective.error_share:.2%}")
+    if share > stress.objective.error_share:
+        problems.append(f"{share:.2%} errors, above {stress.objective.error_share:.2%}")
     rps = goodput(row) or 0.0
     smaller = [goodput(r) or 0.0 for r in before if r.concurrency < row.concurrency]
     if smaller and rps < max(smaller) * (1 - stress.fall):
@@ -303,7 +280,12 @@ class Ramps(Design):
                     open_searches.append((len(rows), server, state.load))
             if open_searches:
                 _, server, load = min(open_searches, key=lambda one: one[0])
-                plan = self.planner.single(server, load, launch=launch)
+                mode, rate = experiment.modes[0], None
+                if mode == "open":
+                    # Not RATE=auto, whose connections are all busy long before the objective fails.
+                    rate = stress.objective.rate(load)
+                engine = self.planner.engine_for(mode)
+                plan = self.planner.plan(server, engine, mode, load, rate, launch=launch)
                 own = [row for row in done if (row.server, row.concurrency) == (server, load)]
                 return self.planner.named(lengthened(plan, own), next_number(done), digits=3)
         return None

@@ -10,7 +10,7 @@ from typing import Literal
 from lab.judge.intervals import MedianOf, median_of
 from lab.model import AGAIN, CpuSplit, Row, TrialPlan, error_share, goodput
 
-Metric = Literal["goodput_rps", "p95_ms", "raw_p95_ms"]
+Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms"]
 
 
 @dataclass(frozen=True, slots=True)

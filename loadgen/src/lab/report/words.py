@@ -32,7 +32,7 @@ LOADS_LEGEND = (
 class Content:
     """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
     `unfinished` are raw folders of trials that never ended or cannot be read. `title`, `asks`,
-    `jvms`, `changes_lab`, `load_name` and `answers` are those of
+    `jvms`, `changes_lab`, `load_name`, `answers` and `limits` are those of
     `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
 
     manifest: Manifest
@@ -51,6 +51,7 @@ class Content:
     verb: str = "bench"
     load_name: Callable[[Row], str] | None = None
     answers: tuple[tuple[str, ...], ...] = ()
+    limits: Mapping[str, float] | None = None
 
     @property
     def said(self) -> tuple[Said, ...]:

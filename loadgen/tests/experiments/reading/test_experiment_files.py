@@ -11,10 +11,11 @@ from lab.experiments.endurance import Endurance
 from lab.experiments.explain import Explain
 from lab.experiments.faults import Faults
 from lab.experiments.kind import ToMeasure, settings_of
+from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
 from lab.experiments.registry import kinds
-from lab.experiments.stress import Objective, Stress
+from lab.experiments.stress import Stress
 from lab.model import Experiment, Spike, ToxicStep
 from lab.model.density import Plan
 from lab.store.records import from_json, to_json
@@ -164,7 +165,7 @@ def test_words_take_the_place_of_what_the_file_says(files: Files) -> None:
 
 def test_stress_is_taken(files: Files) -> None:
     found = files.experiment(STRESS)
-    assert settings_of(Stress, found) == Stress(Objective(500.0, 0.01), 100, 1000, 5000, 50, 0.1)
+    assert settings_of(Stress, found) == Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
     assert (found.modes, found.concurrencies) == (("open",), (100,))
     assert files.experiment(STRESS, MODE="closed").modes == ("closed",)
 

@@ -1,4 +1,4 @@
-"""Throughput and latency against concurrency, closed and open beside each other.
+"""Throughput and latency against concurrency, closed and open beside each other; or against rate.
 
 Each launch is a shape of its own where they are too few for an interval, else their median is,
 with its interval. Where no lane has more than one concurrency, it is a row instead of a line.
@@ -8,7 +8,7 @@ Invalid trials are crosses and in no median.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import bound_of, lane_of
@@ -26,10 +26,10 @@ from lab.report.page.quantity import (
     RATES,
     TIMES,
     Quantity,
+    by_rate,
     invalid,
     layer,
     of_kind,
-    rows_by_load,
     title,
     with_interval,
 )
@@ -54,14 +54,18 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "root"
 
 
-def by_load(rows: Sequence[Row], styles: LaneStyles) -> tuple[FigureGroup, ...]:
-    """The figures of every route and engine, as they first appear."""
+def by_load(
+    rows: Sequence[Row], styles: LaneStyles, limits: Mapping[str, float] | None = None
+) -> tuple[FigureGroup, ...]:
+    """The figures of every route and engine, as they first appear. With `limits`, which an
+    objective allows, they are drawn against the rate."""
+    rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
     places = dict.fromkeys((row.route, row.engine) for row in rows)
     found = []
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        figures = (*_figures(RATES, here, styles, name), *_figures(TIMES, here, styles, name))
+        figures = (*_figures(rates, here, styles, name), *_figures(times, here, styles, name))
         if figures:
             found.append(FigureGroup(route, engine, figures))
     return tuple(found)
@@ -77,7 +81,7 @@ def _figures(
         for what in wanted
         for row in rows
         if row.mode == what.mode
-        for value in (*what.values(row), what.bound(row), what.offered(row))
+        for value in (*what.values(row), what.bound(row), what.offered(row), what.limit)
         if value is not None
     ]
     many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
@@ -98,7 +102,7 @@ def _lines(
         mine = [row for row in rows if lane_of(row) == lane]
         shift = (index - (len(lanes) - 1) / 2) * SHIFT_PX
         for metric, kind in what.metrics:
-            for load, of in rows_by_load(mine):
+            for load, of in what.by_load(mine):
                 at = {"series": lane, "kind": kind, "x": load, "shift": shift}
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
@@ -121,10 +125,10 @@ def _lines(
     )
     layers = [layer(*part) for part in parts if part[1]]
     layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
-    loads = [float(row.concurrency) for row in rows]
+    loads = [what.load(row) for row in rows]
     margin = (max(loads) / min(loads)) ** 0.08 if max(loads) > min(loads) else 2.0
-    x_axis = {**units.axis(units.CONNECTIONS), "values": sorted(set(loads))}
-    x_axis["labelExpr"] = units.CONNECTIONS.written("datum.value")
+    x_axis = {**units.axis(what.x), "values": sorted(set(loads))}
+    x_axis["labelExpr"] = what.x.written("datum.value")
     domain = [min(loads) / margin, max(loads) * margin]
     own: Spec = {
         "title": title(what.title, *_below(what, rows, bool(own_bounds))),
@@ -153,12 +157,18 @@ def _set_lines(
         return [{"series": name, "x": load, "y": value} for load, value in values]
 
     series, lines = [], []
-    offered = _by_load(rows, what.offered)
+    if what.limit is not None:
+        loads = [what.load(row) for row in rows]
+        ends = [(min(loads), what.limit), (max(loads), what.limit)]
+        series.append(Series("objective", NEUTRAL, "dash", spec.GLYPHS["dash"]))
+        lines += points("objective", ends)
+    offered = _by_load(what, rows, what.offered)
     if offered:
         series.append(Series("offered", NEUTRAL, "dash", spec.GLYPHS["dash"]))
         lines += points("offered", offered)
     bounds = {
-        lane: _by_load([row for row in rows if lane_of(row) == lane], what.bound) for lane in lanes
+        lane: _by_load(what, [row for row in rows if lane_of(row) == lane], what.bound)
+        for lane in lanes
     }
     told = {lane: values for lane, values in bounds.items() if values and values != offered}
     if len(set(told.values())) == 1 and len(told) == len(lanes):
@@ -169,11 +179,11 @@ def _set_lines(
 
 
 def _by_load(
-    rows: Sequence[Row], value: Callable[[Row], float | None]
+    what: Quantity, rows: Sequence[Row], value: Callable[[Row], float | None]
 ) -> tuple[tuple[float, float], ...]:
     found: dict[float, list[float | None]] = {}
     for row in rows:
-        found.setdefault(float(row.concurrency), []).append(value(row))
+        found.setdefault(what.load(row), []).append(value(row))
     bounds = ((load, bound_of(values)) for load, values in sorted(found.items()))
     return tuple((load, bound) for load, bound in bounds if bound is not None)
 

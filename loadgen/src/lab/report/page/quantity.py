@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import Metric, lane_of, measured, median_per_launch, per_launch
@@ -21,7 +21,9 @@ CROSS: Spec = {**POINT, "filled": False, "shape": spec.CROSS, "strokeWidth": 1.3
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure: its trials, their metrics with a word for each, and the unit.
+    """One figure: its trials, their metrics with a word for each, and the unit. `x` is what it is
+    drawn against: CONNECTIONS, or RATE for the rate that was offered. `limit` is the most that an
+    objective allows.
 
     Points are rows of data for Vega-Lite: `at` with the value `y`, and a `tip` for the pointer.
     """
@@ -31,6 +33,8 @@ class Quantity:
     mode: str
     metrics: tuple[tuple[Metric, str], ...]
     unit: units.Unit
+    x: units.Unit = units.CONNECTIONS
+    limit: float | None = None
 
     @property
     def is_rate(self) -> bool:
@@ -55,6 +59,17 @@ class Quantity:
         if self.is_rate:
             return row.predicted_rps
         return row.concurrency / row.predicted_rps * 1000 if row.mode == "closed" else None
+
+    def load(self, row: Row) -> float:
+        """Where a trial is on the axis."""
+        return float((row.offered_rps or 0) if self.x is units.RATE else row.concurrency)
+
+    def by_load(self, rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
+        """The rows of each load, by concurrency and rate."""
+        found: dict[tuple[int, int], list[Row]] = {}
+        for row in rows:
+            found.setdefault((row.concurrency, row.offered_rps or 0), []).append(row)
+        return [(self.load(found[load][0]), found[load]) for load in sorted(found)]
 
     def offered(self, row: Row) -> float | None:
         """The rate that was offered, where this is a throughput."""
@@ -103,15 +118,15 @@ class Quantity:
             mine = [row for row in rows if lane_of(row) == lane]
             for metric, kind in self.metrics:
                 told = [
-                    f"{load:,.0f} connections {self.told(median_per_launch(of, metric))}"
-                    for load, of in rows_by_load(mine)
+                    f"{load:,.0f} {self.x.label} {self.told(median_per_launch(of, metric))}"
+                    for load, of in self.by_load(mine)
                 ]
                 parts.append(f"{lane}{f' {kind}' if kind else ''}: {', '.join(told)}")
         return f"Medians over launches of valid trials. {'. '.join(parts)}."
 
     def _tip(self, at: Spec, text: str) -> str:
         kind = f" {at['kind']}" if at["kind"] else ""
-        return f"{at['series']}{kind}\n{at['x']:,.0f} connections\n{text}"
+        return f"{at['series']}{kind}\n{at['x']:,.0f} {self.x.label}\n{text}"
 
 
 RATES = (
@@ -128,12 +143,17 @@ TIMES = (
 )  # fmt: skip
 
 
-def rows_by_load(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
-    """The rows of each load, by concurrency and rate."""
-    found: dict[tuple[int, int], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.concurrency, row.offered_rps or 0), []).append(row)
-    return [(float(load[0]), of) for load, of in sorted(found.items(), key=lambda one: one[0])]
+def by_rate(limits: Mapping[str, float]) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
+    """Throughput, and latencies with what an objective allows, against the rate offered."""
+    names: tuple[Metric, ...] = ("p50_ms", "p95_ms", "p99_ms")
+    times = (
+        Quantity(f"{name[:3]}-by-rate", f"{name[:3]} against the rate", "open", ((name, ""),),
+                 units.MILLISECONDS, units.RATE, limits.get(name[:3]))
+        for name in names
+    )  # fmt: skip
+    rate = Quantity("throughput-by-rate", "Throughput (goodput) against the rate", "open",
+                    (("goodput_rps", ""),), units.RATE, units.RATE)  # fmt: skip
+    return (rate,), tuple(times)
 
 
 def layer(name: str, values: Sequence[Spec], mark: Spec, encoding: Spec) -> Spec:
