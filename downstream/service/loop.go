@@ -27,6 +27,11 @@ const (
 	// its processor away, and then look 50,000 times a second for more.
 	longestNap = 5 * time.Millisecond
 	yieldEvery = 4 * time.Millisecond
+	// longestRest and restShare: a loop with waiting requests begins a round at least longestRest after the last
+	// one, or that share of the mean delay if this is less. What comes or is due meanwhile is handled in one go.
+	// So nobody wakes and goes to sleep for each request: not the loop, and not who sends to it and reads from it.
+	longestRest = time.Millisecond
+	restShare   = 1.0 / 200
 	// readBytes is the most that is read at once.
 	readBytes = 64 << 10
 	// never is a time that does not come.
@@ -48,8 +53,8 @@ type loop struct {
 	// connections are found by their descriptors.
 	connections []*connection
 	waiting     waiting
-	// woke is when the round began. What it reads counts as there since then.
-	woke time.Duration
+	// began is when the round did, woke when the rest before it did: what it reads counts as there since then.
+	began, woke time.Duration
 	// yielded is when Go's scheduler last had its turn.
 	yielded time.Duration
 	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
@@ -116,14 +121,20 @@ func (l *loop) run() {
 
 // round sleeps until there is something to do, and does it. It is true if a request waits.
 func (l *loop) round() bool {
-	if l.woke-l.yielded >= yieldEvery {
+	if l.began-l.yielded >= yieldEvery {
 		runtime.Gosched()
-		l.yielded = l.woke
+		l.yielded = l.began
 	}
-	told := l.sleep()
+	told, woke := l.rest()
+	if told == 0 {
+		told = l.sleep()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.woke = l.traffic.clock()
+	if l.began = l.traffic.clock(); woke == never {
+		woke = l.began
+	}
+	l.woke = woke
 	l.read(told)
 	l.answerDue()
 	now := l.traffic.clock()
@@ -154,9 +165,25 @@ func (l *loop) read(told int) {
 		if told < len(l.events) || seen >= len(l.connections) {
 			return
 		}
-		none := time.Duration(0)
-		told = wait(l.poll, l.events[:], &none)
+		told = look(l.poll, l.events[:])
 	}
+}
+
+// rest lets the rest of the last round pass, and returns how many events came and since when they may have been
+// there: 0 and never if none came.
+func (l *loop) rest() (int, time.Duration) {
+	if l.waiting.Len() == 0 {
+		return 0, never
+	}
+	now := l.traffic.clock()
+	share := time.Duration(restShare * float64(l.requests.delay.Mean()))
+	if left := l.began + min(longestRest, share) - now; left > 0 {
+		l.traffic.rest(left)
+		if told := look(l.poll, l.events[:]); told > 0 {
+			return told, now
+		}
+	}
+	return 0, never
 }
 
 // sleep waits for events, until the next time at which something is due, and returns how many came.
@@ -222,7 +249,7 @@ func (l *loop) serve(c *connection) {
 			// What is kept may not stay in the buffer that is read into.
 			c.in = append(c.in[:0], data...)
 			data = c.in
-			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
+			read, err := atOnce(unix.SYS_RECVFROM, c.fd, l.buffer[:])
 			switch {
 			case err == unix.EINTR:
 			case err == unix.EAGAIN:
@@ -287,7 +314,7 @@ func (l *loop) answerDue() {
 // write writes what is to be written, as far as there is room. It is false if the connection ended.
 func (l *loop) write(c *connection) bool {
 	for len(c.out) > 0 {
-		written, err := atOnce(unix.SYS_WRITE, c.fd, c.out)
+		written, err := atOnce(unix.SYS_SENDTO, c.fd, c.out)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
