@@ -53,8 +53,8 @@ type loop struct {
 	// connections are found by their descriptors.
 	connections []*connection
 	waiting     waiting
-	// began is when the round did, woke when the rest before it did: what it reads counts as there since then.
-	began, woke time.Duration
+	// began is when the round did, came since when what it reads counts as there.
+	began, came time.Duration
 	// yielded is when Go's scheduler last had its turn.
 	yielded time.Duration
 	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
@@ -125,16 +125,19 @@ func (l *loop) round() bool {
 		runtime.Gosched()
 		l.yielded = l.began
 	}
-	told, woke := l.rest()
-	if told == 0 {
+	rests := l.traffic.clock()
+	told := l.rest(rests)
+	rested := told > 0
+	if !rested {
 		told = l.sleep()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.began = l.traffic.clock(); woke == never {
-		woke = l.began
+	l.began = l.traffic.clock()
+	if l.came = l.began; rested {
+		// They came at any time of the rest: half of it is what they waited on average.
+		l.came -= (l.began - rests) / 2
 	}
-	l.woke = woke
 	l.read(told)
 	l.answerDue()
 	now := l.traffic.clock()
@@ -169,21 +172,18 @@ func (l *loop) read(told int) {
 	}
 }
 
-// rest lets the rest of the last round pass, and returns how many events came and since when they may have been
-// there: 0 and never if none came.
-func (l *loop) rest() (int, time.Duration) {
+// rest lets the rest of the last round pass, and returns how many events came in it.
+func (l *loop) rest(now time.Duration) int {
 	if l.waiting.Len() == 0 {
-		return 0, never
+		return 0
 	}
-	now := l.traffic.clock()
 	share := time.Duration(restShare * float64(l.requests.delay.Mean()))
-	if left := l.began + min(longestRest, share) - now; left > 0 {
-		l.traffic.rest(left)
-		if told := look(l.poll, l.events[:]); told > 0 {
-			return told, now
-		}
+	left := l.began + min(longestRest, share) - now
+	if left <= 0 {
+		return 0
 	}
-	return 0, never
+	l.traffic.rest(left)
+	return look(l.poll, l.events[:])
 }
 
 // sleep waits for events, until the next time at which something is due, and returns how many came.
@@ -277,7 +277,7 @@ func (l *loop) serve(c *connection) {
 		if given.delayed {
 			l.counted.inFlight++
 			now := l.traffic.clock()
-			c.due, c.unread = now+given.delay, now-l.woke
+			c.due, c.unread = now+given.delay, now-l.came
 			heap.Push(&l.waiting, c)
 		} else if !l.write(c) {
 			return
