@@ -61,11 +61,10 @@ func rest(left time.Duration) {
 	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&given)), 0, 0)
 }
 
-// atOnce receives from or sends to a socket that does not block; bytes is not empty. Go's scheduler is not
+// atOnce reads from or writes to a socket that does not block; bytes is not empty. Go's scheduler is not
 // told of the call: were the thread interrupted in it, Go's watcher would take the loop's processor away.
 func atOnce(call uintptr, fd int, bytes []byte) (int, error) {
-	count, _, failed := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)),
-		unix.MSG_NOSIGNAL, 0, 0)
+	count, _, failed := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)))
 	if failed != 0 {
 		return 0, failed
 	}

@@ -249,7 +249,7 @@ func (l *loop) serve(c *connection) {
 			// What is kept may not stay in the buffer that is read into.
 			c.in = append(c.in[:0], data...)
 			data = c.in
-			read, err := atOnce(unix.SYS_RECVFROM, c.fd, l.buffer[:])
+			read, err := atOnce(unix.SYS_READ, c.fd, l.buffer[:])
 			switch {
 			case err == unix.EINTR:
 			case err == unix.EAGAIN:
@@ -314,7 +314,7 @@ func (l *loop) answerDue() {
 // write writes what is to be written, as far as there is room. It is false if the connection ended.
 func (l *loop) write(c *connection) bool {
 	for len(c.out) > 0 {
-		written, err := atOnce(unix.SYS_SENDTO, c.fd, c.out)
+		written, err := atOnce(unix.SYS_WRITE, c.fd, c.out)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
