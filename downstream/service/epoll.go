@@ -45,6 +45,22 @@ func wait(poll int, events []unix.EpollEvent, left *time.Duration) int {
 	return max(0, count)
 }
 
+// look returns how many events are there already.
+func look(poll int, events []unix.EpollEvent) int {
+	count, _, failed := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), 0, 0, 0)
+	if failed != 0 {
+		return 0
+	}
+	return int(count)
+}
+
+// rest sleeps for at most the given time, which is short: Go's scheduler is not told (see atOnce).
+func rest(left time.Duration) {
+	given := unix.NsecToTimespec(left.Nanoseconds())
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&given)), 0, 0)
+}
+
 // atOnce reads from or writes to a socket that does not block; bytes is not empty. Go's scheduler is not
 // told of the call: were the thread interrupted in it, Go's watcher would take the loop's processor away.
 func atOnce(call uintptr, fd int, bytes []byte) (int, error) {

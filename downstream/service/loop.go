@@ -27,6 +27,11 @@ const (
 	// its processor away, and then look 50,000 times a second for more.
 	longestNap = 5 * time.Millisecond
 	yieldEvery = 4 * time.Millisecond
+	// longestRest and restShare: a loop with waiting requests begins a round at least longestRest after the last
+	// one, or that share of the mean delay if this is less. What comes or is due meanwhile is handled in one go.
+	// So nobody wakes and goes to sleep for each request: not the loop, and not who sends to it and reads from it.
+	longestRest = time.Millisecond
+	restShare   = 1.0 / 200
 	// readBytes is the most that is read at once.
 	readBytes = 64 << 10
 	// never is a time that does not come.
@@ -48,8 +53,8 @@ type loop struct {
 	// connections are found by their descriptors.
 	connections []*connection
 	waiting     waiting
-	// woke is when the round began. What it reads counts as there since then.
-	woke time.Duration
+	// began is when the round did, came since when what it reads counts as there.
+	began, came time.Duration
 	// yielded is when Go's scheduler last had its turn.
 	yielded time.Duration
 	// sweepAt is when idle connections are looked for, acceptAt when to accept although nothing was told.
@@ -116,14 +121,23 @@ func (l *loop) run() {
 
 // round sleeps until there is something to do, and does it. It is true if a request waits.
 func (l *loop) round() bool {
-	if l.woke-l.yielded >= yieldEvery {
+	if l.began-l.yielded >= yieldEvery {
 		runtime.Gosched()
-		l.yielded = l.woke
+		l.yielded = l.began
 	}
-	told := l.sleep()
+	rests := l.traffic.clock()
+	told := l.rest(rests)
+	rested := told > 0
+	if !rested {
+		told = l.sleep()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.woke = l.traffic.clock()
+	l.began = l.traffic.clock()
+	if l.came = l.began; rested {
+		// They came at any time of the rest: half of it is what they waited on average.
+		l.came -= (l.began - rests) / 2
+	}
 	l.read(told)
 	l.answerDue()
 	now := l.traffic.clock()
@@ -154,9 +168,22 @@ func (l *loop) read(told int) {
 		if told < len(l.events) || seen >= len(l.connections) {
 			return
 		}
-		none := time.Duration(0)
-		told = wait(l.poll, l.events[:], &none)
+		told = look(l.poll, l.events[:])
 	}
+}
+
+// rest lets the rest of the last round pass, and returns how many events came in it.
+func (l *loop) rest(now time.Duration) int {
+	if l.waiting.Len() == 0 {
+		return 0
+	}
+	share := time.Duration(restShare * float64(l.requests.delay.Mean()))
+	left := l.began + min(longestRest, share) - now
+	if left <= 0 {
+		return 0
+	}
+	l.traffic.rest(left)
+	return look(l.poll, l.events[:])
 }
 
 // sleep waits for events, until the next time at which something is due, and returns how many came.
@@ -250,7 +277,7 @@ func (l *loop) serve(c *connection) {
 		if given.delayed {
 			l.counted.inFlight++
 			now := l.traffic.clock()
-			c.due, c.unread = now+given.delay, now-l.woke
+			c.due, c.unread = now+given.delay, now-l.came
 			heap.Push(&l.waiting, c)
 		} else if !l.write(c) {
 			return

@@ -30,6 +30,7 @@ func NewClock() Clock {
 // Traffic is the server of the traffic port: event loops that share its connections.
 type Traffic struct {
 	clock    Clock
+	rest     func(time.Duration)
 	listener int
 	loops    []*loop
 	turn     int
@@ -39,7 +40,7 @@ type Traffic struct {
 
 // NewTraffic serves what comes to the listener from Start on. It takes the listener over.
 func NewTraffic(listener *net.TCPListener, delay *Delay, clock Clock) (*Traffic, error) {
-	t := &Traffic{clock: clock, listener: -1}
+	t := &Traffic{clock: clock, rest: rest, listener: -1}
 	err := t.takeOver(listener)
 	// Half of what Go may run at once: while one is idle, Go's watcher leaves a loop that sleeps alone.
 	for i := 0; err == nil && i < max(1, runtime.GOMAXPROCS(0)/2); i++ {
