@@ -30,8 +30,8 @@ class Attention:
     def __init__(self, stack: Stack, system: System) -> None:
         self._stack = stack
         self._system = system
-        # When a server was told, by its name. Not known after a trial that was not observed: cAdvisor
-        # comes back later than the servers do.
+        # When a server was told, by its name. Not known after a trial that was not observed:
+        # cAdvisor comes back later than the servers do.
         self._since_s: dict[str, float] = {}
         self._observes = True
 
@@ -48,9 +48,10 @@ class Attention:
             self._observes = not unobserved
 
     def await_close_look(self, server: str, warm_up_s: float, *, unobserved: bool = False) -> None:
-        """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or surely
-        will before a warm-up of `warm_up_s` is over; or until it looks at neither (`unobserved`). At
-        most WAIT_S, and not at all where Prometheus does not answer. Raises Interrupted."""
+        """Wait until Prometheus looks closely at one of the lab's servers and at cAdvisor, or
+        surely will before a warm-up of `warm_up_s` is over; or until it looks at neither
+        (`unobserved`). At most WAIT_S, and not at all where Prometheus does not answer. Raises
+        Interrupted."""
         now = self._system.monotonic()
         until = now + WAIT_S
         if server in self._since_s:
