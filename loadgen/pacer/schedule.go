@@ -44,16 +44,35 @@ func newSchedule(l *load, first, loops int) *schedule {
 	return s
 }
 
+// parts is the rate over time. While the connections open, at an even pace, it grows with their number: else
+// what was due meanwhile would wait for them, and be answered until long after the warm-up.
 func parts(l *load) []part {
-	if l.words.Profile == nil {
-		return []part{{length: math.Inf(1), rate: *l.words.Rate}}
-	}
-	list := []part{{length: *l.words.Warmup, rate: *l.words.Profile[0].From}}
+	var list []part
 	add := func(length, rate, growth float64) {
-		last := list[len(list)-1]
-		list = append(list, part{last.start + last.length, length, last.before + last.count(), rate, growth})
+		next := part{length: length, rate: rate, growth: growth}
+		if len(list) > 0 {
+			last := list[len(list)-1]
+			next.start, next.before = last.start+last.length, last.before+last.count()
+		}
+		list = append(list, next)
 	}
-	last := 0.0
+	begin := func(rate float64) float64 {
+		opening := 0.0
+		if pace := *l.words.ConnectPerS; pace > 0 {
+			opening = min(float64(*l.words.Connections)/pace, *l.words.Warmup)
+		}
+		if opening > 0 {
+			add(opening, 0, rate/opening)
+		}
+		return opening
+	}
+	if l.words.Profile == nil {
+		begin(*l.words.Rate)
+		add(math.Inf(1), *l.words.Rate, 0)
+		return list
+	}
+	last := *l.words.Profile[0].From
+	add(*l.words.Warmup-begin(last), last, 0)
 	for _, one := range l.words.Profile {
 		add(*one.For, *one.From, (*one.To-*one.From) / *one.For)
 		last = *one.To

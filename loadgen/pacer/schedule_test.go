@@ -60,6 +60,28 @@ func TestAProfileIsFollowed(t *testing.T) {
 	}
 }
 
+// While 100 connections open in 2 s, the rate grows with them; a profile's first rate as well.
+func TestTheRateGrowsWithTheConnectionsThatOpen(t *testing.T) {
+	opens := map[string]any{"connections": 100, "connect_per_s": 50, "warmup_s": 5, "rate": 400}
+	profile := map[string]any{"connections": 100, "connect_per_s": 50, "warmup_s": 5, "rate": nil, "profile": []any{map[string]any{"for_s": 4, "from": 400, "to": 400}}}
+	for _, words := range []map[string]any{opens, profile} {
+		list := times(read(t, words), 0, 1, 9*time.Second)
+		for at, want := range map[float64]int{1: 100, 2: 400, 5: 1600, 9: 3200} {
+			came := 0
+			for came < len(list) && list[came] < seconds(at) {
+				came++
+			}
+			if came < want-1 || came > want+1 {
+				t.Errorf("%d requests before %v s, not %d", came, at, want)
+			}
+		}
+	}
+	// It is whole by the end of the warm-up, also where not all are open by then.
+	if list := times(read(t, map[string]any{"connections": 100, "connect_per_s": 10, "warmup_s": 2, "rate": 400}), 0, 1, 3*time.Second); len(list) != 800 {
+		t.Error(len(list))
+	}
+}
+
 // Of Poisson arrivals the number in a second varies as much as its mean, and the seed decides them.
 func TestPoissonArrivals(t *testing.T) {
 	l := read(t, map[string]any{"arrivals": "poisson", "rate": 50, "seed": 7})

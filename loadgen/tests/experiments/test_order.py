@@ -74,7 +74,7 @@ def warm_ups(*engines: Engine, **changes: Any) -> list[int | None]:
 
 
 def test_a_short_window_has_a_short_warm_up_longer_where_a_backlog_is_to_go() -> None:
-    assert warm_ups() == [5, 7]
+    assert warm_ups() == [5, 5]
     assert warm_ups(warmup_s=3) == [3, 3]
     # Connections that take longer to open, latencies that ask for a longer window, and an engine
     # with a warm-up of its own.

@@ -32,9 +32,8 @@ STRAYED = "not to be told from here on, with the verdicts of this version"
 
 REPEATS_IN_VAIN = 2
 # The warm-up of a load in a short window, in seconds. Its JVM was proven warm just before, so only
-# connections have to be opened, and queues to come to rest. In an open load at 90 % of the bound it
-# takes 5 s until what was due while they opened is answered, too.
-SHORT_WARMUP_S: Mapping[Mode, int] = {"closed": 5, "open": 7}
+# connections have to be opened, and queues to come to rest.
+SHORT_WARMUP_S = 5
 # So many connections are open within a second. A longer window is one of long latencies, or of a
 # run that takes its time.
 SHORT_UP_TO = 2000
@@ -396,7 +395,7 @@ def _with_short_warm_up(plan: TrialPlan, engine: Engine) -> TrialPlan:
     engine needs more."""
     if plan.concurrency > SHORT_UP_TO or plan.duration_s > SHORT_WINDOW_S or plan.spike:
         return plan
-    short = dataclasses.replace(plan, warmup_s=SHORT_WARMUP_S[plan.mode])
+    short = dataclasses.replace(plan, warmup_s=SHORT_WARMUP_S)
     try:
         engine.schedule(short, Path())
     except WordError:
