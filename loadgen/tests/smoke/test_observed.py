@@ -32,10 +32,16 @@ TOLD_AFTER_S = 2.0
 TOXICS = ("lab_toxic_attribute", "lab_toxics_changed_timestamp_seconds")
 
 
-def test_every_target_is_up(client: httpx.Client, prometheus: str) -> None:
-    targets = client.get(f"{prometheus}/api/v1/targets").json()["data"]["activeTargets"]
-    down = {t["scrapeUrl"]: t["lastError"] for t in targets if t["health"] != "up"}
-    assert down == {}
+def test_every_target_is_up(client: httpx.Client, prometheus: str, eventually: Eventually) -> None:
+    targets: list[dict[str, Any]] = []
+
+    def all_asked() -> bool:
+        # Prometheus has not asked yet those whose interval it has just changed.
+        targets[:] = client.get(f"{prometheus}/api/v1/targets").json()["data"]["activeTargets"]
+        return all(t["health"] != "unknown" for t in targets)
+
+    eventually(all_asked, 60, "Prometheus asked every target")
+    assert {t["scrapeUrl"]: t["lastError"] for t in targets if t["health"] != "up"} == {}
     jobs = {t["labels"]["job"] for t in targets}
     assert jobs >= {"server", "jvm", "downstream", "toxiproxy", "cadvisor", "loadgen"}
 
