@@ -2,8 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,8 @@ from lab.experiments import loads as fixed
 from lab.experiments import order
 from lab.experiments.order import LONGEST_S
 from lab.judge.gates import TOO_SHORT
-from lab.load.engines import ENGINES, Engine, Schedule
-from lab.model import DAMAGED, Experiment, Mode, Spike, TrialPlan
+from lab.load.engines import ENGINES, Engine
+from lab.model import DAMAGED, Experiment, Mode, Spike
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
 
@@ -56,31 +54,6 @@ def test_a_plan_says_all_that_an_engine_needs() -> None:
     assert (plan.engine, plan.mode, plan.concurrency, plan.cores) == ("wrk2", "open", 100, 2)
     assert (plan.duration_s, plan.warmup_s, plan.predicted_rps) == (15, 12, None)
     assert (plan.launch, plan.arm, plan.spike) == (0, None, None)
-
-
-class Calibrates(FakeEngine):
-    """A fake engine that cannot begin sooner, as wrk2."""
-
-    def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
-        if plan.warmup_s is not None and plan.warmup_s < 10:
-            raise WordError("too short")
-        return super().schedule(plan, raw)
-
-
-def warm_ups(*engines: Engine, **changes: Any) -> list[int | None]:
-    """Of the closed and the open load of one server."""
-    plans = all_of(loads(experiment(servers=("a",), duration_s=10, **changes), engines))
-    return [plan.warmup_s for plan in plans]
-
-
-def test_a_short_window_has_a_short_warm_up_longer_where_a_backlog_is_to_go() -> None:
-    assert warm_ups() == [5, 5]
-    assert warm_ups(warmup_s=3) == [3, 3]
-    # Connections that take longer to open, latencies that ask for a longer window, and an engine
-    # with a warm-up of its own.
-    assert warm_ups(concurrencies=(2001,)) == [None, None]
-    assert [plan.warmup_s for plan in all_of(loads(experiment(duration_s=11)))] == [None] * 4
-    assert warm_ups(Calibrates()) == [None, None]
 
 
 def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:

@@ -31,13 +31,6 @@ STRAYED = "not to be told from here on, with the verdicts of this version"
 
 
 REPEATS_IN_VAIN = 2
-# The warm-up of a load in a short window, in seconds. Its JVM was proven warm just before, so only
-# connections have to be opened, and queues to come to rest.
-SHORT_WARMUP_S = 5
-# So many connections are open within a second. A longer window is one of long latencies, or of a
-# run that takes its time.
-SHORT_UP_TO = 2000
-SHORT_WINDOW_S = 10
 # Where a window proves to be too short for its latencies, its load is given a longer one, of at
 # most so many seconds.
 LONGEST_S = 60
@@ -268,7 +261,7 @@ class Planner:
         duration what this load needs on this server (`duration_s`). `changes` are further fields of
         TrialPlan."""
         route = route or self.experiment.routes[0]
-        plan = TrialPlan(
+        return TrialPlan(
             trial="",
             server=server,
             url=self.url_of(server, route),
@@ -284,7 +277,6 @@ class Planner:
             arrivals=self.experiment.arrivals if mode == "open" else "constant",
             **changes,
         )
-        return plan if plan.warmup_s is not None else _with_short_warm_up(plan, engine)
 
     def single(self, server: str, concurrency: int | None = None, **changes: Any) -> TrialPlan:
         """A trial, without a name yet, of an experiment of one route and one mode; its first
@@ -388,19 +380,6 @@ class Planner:
     def _no_engine(self, *modes: Mode) -> WordError:
         names = ", ".join(self.engines)
         return WordError(f"{names}: no engine that does MODE={','.join(modes)} runs here")
-
-
-def _with_short_warm_up(plan: TrialPlan, engine: Engine) -> TrialPlan:
-    """The plan with the warm-up of a short window; as it is where its window is none, and where the
-    engine needs more."""
-    if plan.concurrency > SHORT_UP_TO or plan.duration_s > SHORT_WINDOW_S or plan.spike:
-        return plan
-    short = dataclasses.replace(plan, warmup_s=SHORT_WARMUP_S)
-    try:
-        engine.schedule(short, Path())
-    except WordError:
-        return plan
-    return short
 
 
 def launches(experiment: Experiment) -> Sequence[int]:
