@@ -203,6 +203,8 @@ def serve(scene: Scene) -> tuple[int, Callable[[], None]]:
     """The page on a free port, in a thread with a loop of its own."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    # From here on nobody is refused, however late the thread begins.
+    listening.listen()
     port: int = listening.getsockname()[1]
     control, _ = scene.app()
 
