@@ -554,11 +554,7 @@ func TestAServerThatIsStopped(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	lasted := time.Since(from)
 	_ = server.Process.Signal(syscall.SIGCONT)
-	told := strings.Count(contents(output), "\n")
-	within(t, "2 more seconds are told", func() bool { return strings.Count(contents(output), "\n") > told+1 })
-	_ = command.Process.Signal(syscall.SIGINT)
-	_ = command.Wait()
-	o := understand(t, []byte(contents(output)))
+	o := interruptedLater(t, command, output)
 	for _, least := range []time.Duration{lasted / 4, lasted / 2, lasted * 9 / 10} {
 		seen := o.last.Unfinished
 		for _, l := range o.seconds {
@@ -587,11 +583,7 @@ func TestPacerThatIsStopped(t *testing.T) {
 	_ = command.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(lasts)
 	_ = command.Process.Signal(syscall.SIGCONT)
-	told := strings.Count(contents(output), "\n")
-	within(t, "2 more seconds are told", func() bool { return strings.Count(contents(output), "\n") > told+1 })
-	_ = command.Process.Signal(syscall.SIGINT)
-	_ = command.Wait()
-	o := understand(t, []byte(contents(output)))
+	o := interruptedLater(t, command, output)
 	long, waited := 0, o.last.Unfinished
 	for _, l := range o.seconds {
 		long += l.Raw.count((lasts - takes).Microseconds())
@@ -623,6 +615,16 @@ func startedOn(t *testing.T, change map[string]any, wrap func(load, output strin
 	t.Cleanup(func() { _ = command.Process.Kill() })
 	within(t, "a second is told", func() bool { return strings.Count(contents(output), "\n") > 1 })
 	return command, output
+}
+
+// interruptedLater is what pacer told, when it was interrupted after two more seconds.
+func interruptedLater(t *testing.T, command *exec.Cmd, output string) outcome {
+	t.Helper()
+	told := strings.Count(contents(output), "\n")
+	within(t, "2 more seconds are told", func() bool { return strings.Count(contents(output), "\n") > told+1 })
+	_ = command.Process.Signal(syscall.SIGINT)
+	_ = command.Wait()
+	return understand(t, []byte(contents(output)))
 }
 
 // toFile has pacer write to the file itself.
