@@ -203,7 +203,8 @@ func TestTheLagIsBeyondTheDrawnDelay(t *testing.T) {
 	clock.pass(s, due+3*time.Millisecond)
 	c.read()
 	_, text := manage(t, s, "GET", "/metrics", "")
-	wantLines(t, text, "lab_downstream_lag_seconds_sum 0.003", "lab_downstream_lag_seconds_count 1")
+	wantLines(t, text, "lab_downstream_lag_seconds_sum 0.003", "lab_downstream_lag_seconds_count 1",
+		fmt.Sprint("lab_downstream_drawn_seconds_total ", due.Seconds()))
 }
 
 func TestADrawAllocatesNothing(t *testing.T) {

@@ -64,7 +64,9 @@ type loop struct {
 // counted is what a loop has done so far.
 type counted struct {
 	accepted, answered, inFlight int
-	lag                          lags
+	// drawn is the sum of the delays of what was answered.
+	drawn time.Duration
+	lag   lags
 }
 
 // connection is either read from, waits in the heap for the time of its answer, or waits for room to
@@ -78,8 +80,9 @@ type connection struct {
 	// due is when out may be written, place where in the heap it stands: -1 is nowhere.
 	due   time.Duration
 	place int
-	// unread is how long the round had lasted when the request was read: part of its lag, not of its delay.
-	unread time.Duration
+	// delay was drawn for the request. unread is how long the round had lasted when it was read: part of its
+	// lag, not of its delay.
+	delay, unread time.Duration
 	// used is when something was last read or written.
 	used time.Duration
 	// readable is whether a read may find something, hungUp whether the end follows, ended whether it came.
@@ -277,7 +280,7 @@ func (l *loop) serve(c *connection) {
 		if given.delayed {
 			l.counted.inFlight++
 			now := l.traffic.clock()
-			c.due, c.unread = now+given.delay, now-l.came
+			c.due, c.delay, c.unread = now+given.delay, given.delay, now-l.came
 			heap.Push(&l.waiting, c)
 		} else if !l.write(c) {
 			return
@@ -304,6 +307,7 @@ func (l *loop) answerDue() {
 		heap.Pop(&l.waiting)
 		l.counted.inFlight--
 		l.counted.answered++
+		l.counted.drawn += c.delay
 		l.counted.lag.add(c.unread + late)
 		if l.write(c) {
 			l.serve(c)

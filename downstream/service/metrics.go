@@ -15,6 +15,8 @@ var (
 		"Requests that wait for their delay to pass.", nil, nil)
 	loopsNow = prometheus.NewDesc("lab_downstream_loops",
 		"Event loops, each a thread: no more CPUs than that answer requests.", nil, nil)
+	drawnTotal = prometheus.NewDesc("lab_downstream_drawn_seconds_total",
+		"The sum of the delays of the requests answered, as they were drawn for each.", nil, nil)
 	delaySeconds  = prometheus.NewDesc("lab_downstream_delay_seconds", "The mean of the delay that is set.", nil, nil)
 	acceptedTotal = prometheus.NewDesc("lab_downstream_accepted_connections_total",
 		"Connections of the traffic port that were accepted, those of health checks included.", nil, nil)
@@ -42,6 +44,7 @@ func (c *counted) add(other *counted) {
 	c.accepted += other.accepted
 	c.answered += other.answered
 	c.inFlight += other.inFlight
+	c.drawn += other.drawn
 	c.lag.sum += other.lag.sum
 	for i, count := range other.lag.buckets {
 		c.lag.buckets[i] += count
@@ -65,7 +68,7 @@ func NewMetrics(delay *Delay, traffic *Traffic, queues *AcceptQueues) *Metrics {
 
 // Describe names the metrics.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, loopsNow, delaySeconds, acceptedTotal, lagSeconds} {
+	for _, one := range []*prometheus.Desc{requestsTotal, inFlight, loopsNow, drawnTotal, delaySeconds, acceptedTotal, lagSeconds} {
 		out <- one
 	}
 }
@@ -83,6 +86,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(requestsTotal, prometheus.CounterValue, float64(told.answered))
 	out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(told.inFlight))
 	out <- prometheus.MustNewConstMetric(loopsNow, prometheus.GaugeValue, float64(len(m.traffic.loops)))
+	out <- prometheus.MustNewConstMetric(drawnTotal, prometheus.CounterValue, told.drawn.Seconds())
 	out <- prometheus.MustNewConstMetric(delaySeconds, prometheus.GaugeValue, m.delay.Mean().Seconds())
 	out <- prometheus.MustNewConstMetric(acceptedTotal, prometheus.CounterValue, float64(told.accepted))
 	out <- prometheus.MustNewConstHistogram(lagSeconds, all, told.lag.sum.Seconds(), upTo)

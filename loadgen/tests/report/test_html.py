@@ -577,6 +577,40 @@ def test_both_reports_split_the_cpu_time_of_each_load_and_mode(run_dir: Path) ->
     assert "its CPU µs" not in markdown.text(content(run_dir, rows=(nothing,)))
 
 
+TIMES = {
+    "time_generator_ms": 0.0, "time_outside_ms": 2.0, "time_queue_ms": 3.0, "time_own_ms": 1.0,
+    "time_pending_ms": 0.5, "time_path_ms": 2.5, "time_downstream_ms": 201.0,
+}  # fmt: skip
+
+
+def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) -> None:
+    record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
+    light = dataclasses.replace(judged_row("r", record), **TIMES, valid=True)
+    twice = dataclasses.replace(light, trial="02-a", time_own_ms=3.0)
+    bad = dataclasses.replace(light, trial="03-a", time_own_ms=900.0, valid=False)
+    untold = dataclasses.replace(judged_row("r", record), trial="04-a", valid=True)
+    more = {"concurrency": 400, "time_queue_ms": 15.0, "time_path_ms": 5.5}
+    heavy = dataclasses.replace(light, trial="05-a", **more)
+    of = content(run_dir, rows=(light, twice, bad, untold, heavy))
+    report, page = markdown.text(of), Page(html(of, (), (), (), ())).text
+    for cells in (
+        ["100", "closed", "a", "211", "0.0", "2.0", "3.0", "2.0", "0.5", "2.5", "201"],
+        ["400", "closed", "a", "225", "0.0", "2.0", "15.0", "1.0", "0.5", "5.5", "201"],
+    ):
+        assert f"| {' | '.join(cells)} |" in report
+        assert " ".join(cells) in page
+    grown = (
+        "a, closed: from 100 connections to 400 connections the mean grew by 14.0 ms, 86% of it "
+        "waiting to be begun in the server"
+    )
+    assert grown in report
+    assert grown in page
+    one = Shown(light, record, judge(record), Curves(None, None), None, Verdict(NONE, STRONG, "n"))
+    told = "210 ms = 2.0 outside + 3.0 queue + 1.0 own + 0.5 connection + 2.5 path + 201 downstream"
+    assert f"mean time of a request {told}" in Page(unpacked(trials([one], [()]))).text
+    assert "Where the time goes" not in markdown.text(content(run_dir, rows=(untold,)))
+
+
 def test_the_page_of_100_trials_has_at_most_3_mb(run_dir: Path) -> None:
     record = measure(run_dir / "raw" / "01-a-closed", [Drawing()])
     random = Random(1)

@@ -30,6 +30,7 @@ from lab.model import (
     Row,
     Series,
     Snapshot,
+    TimeSplit,
     ToxicState,
     TrialPlan,
     TrialRecord,
@@ -459,7 +460,8 @@ def measurement(of: TrialRecord | None = None, said: Reading | None = None) -> M
 def judged_row(run: str, whole: Measurement) -> Row:
     """The row of a measurement of whose window nothing was stored."""
     judgement = judge(whole)
-    return row_of(run, whole, judgement, verdict_of(whole, judgement, None), cpu_split(whole, None))
+    verdict = verdict_of(whole, judgement, None)
+    return row_of(run, whole, judgement, verdict, cpu_split(whole, None), TimeSplit())
 
 
 def rounded(row: Row) -> Row:

@@ -19,6 +19,7 @@ from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
+from lab.judge.time_split import time_split
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
 from lab.load.measure import RECORD, folders, lost, measure
@@ -105,7 +106,8 @@ def read_trial(
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
     split = cpu_split(measurement, observation)
-    row = csv.row_of(measured.run, measurement, judgement, verdict, split)
+    times = time_split(measurement, observation)
+    row = csv.row_of(measured.run, measurement, judgement, verdict, split, times)
     return Trial(measurement, judgement, verdict, row, split.other_us)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model import AGAIN, CpuSplit, Row, TrialPlan, error_share, goodput
+from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms"]
 
@@ -143,7 +143,9 @@ class Load:
     Latencies are of all answers, so `error_share` is given too: the largest share of errors in a
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
     runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
-    trials of a mode: CPU time per answered request by part. `valid` of `trials` are valid."""
+    trials of a mode: CPU time per answered request by part. `closed_time` and `open_time` are means
+    of those valid trials whose parts are all known, so that they add up: where the mean time of a
+    request went. `valid` of `trials` are valid."""
 
     lane: str
     route: str
@@ -160,6 +162,8 @@ class Load:
     error_share: float
     closed_cpu: CpuSplit
     open_cpu: CpuSplit
+    closed_time: TimeSplit
+    open_time: TimeSplit
     valid: int
     trials: int
 
@@ -208,6 +212,8 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         error_share=most_errors(both),
         closed_cpu=_cpu(closed),
         open_cpu=_cpu(opened),
+        closed_time=_time(closed),
+        open_time=_time(opened),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
@@ -221,3 +227,13 @@ def _cpu(rows: Sequence[Row]) -> CpuSplit:
         known = [value for value in values if value is not None]
         medians[name] = statistics.median(known) if known else None
     return CpuSplit(**medians)
+
+
+def _time(rows: Sequence[Row]) -> TimeSplit:
+    """The means of the valid trials of which the parts are known."""
+    known = [row for row in rows if row.valid and row.time_own_ms is not None]
+    means = {}
+    for name in TimeSplit.columns():
+        values = [value for row in known if (value := getattr(row, name)) is not None]
+        means[name] = statistics.fmean(values) if values else None
+    return TimeSplit(**means)

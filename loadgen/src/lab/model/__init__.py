@@ -36,6 +36,7 @@ from lab.model.result import (
     Reading,
     Row,
     Second,
+    TimeSplit,
     answered,
     around_server_us,
     error_share,

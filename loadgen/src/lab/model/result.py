@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import overload
@@ -154,6 +154,44 @@ class CpuSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeSplit:
+    """Where the mean time of a request went in the window, in ms: parts that add up to what the
+    client saw, from when a request was due. None where nobody can tell; the last three also where
+    a request makes no call.
+
+    `time_generator_ms` is from due to sent. `time_outside_ms` is between the generator and the
+    server: in neither's own time. `time_queue_ms` is from handed over to begun in the server.
+    `time_own_ms` is the server's own: its work, and waits that the route is made of.
+    `time_pending_ms` is the wait for a downstream connection. `time_path_ms` is between the server
+    and the downstream: Toxiproxy with its toxics, and the network. `time_downstream_ms` is the
+    downstream's delay and lag.
+    """
+
+    time_generator_ms: float | None = None
+    time_outside_ms: float | None = None
+    time_queue_ms: float | None = None
+    time_own_ms: float | None = None
+    time_pending_ms: float | None = None
+    time_path_ms: float | None = None
+    time_downstream_ms: float | None = None
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The names of the parts, which are columns of a row."""
+        return tuple(field.name for field in fields(cls))
+
+    @property
+    def parts(self) -> tuple[float | None, ...]:
+        """The parts in the order of the fields."""
+        return astuple(self)
+
+    @property
+    def whole_ms(self) -> float:
+        """The mean time as the client saw it: the sum of the parts."""
+        return sum(part or 0.0 for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
 
@@ -180,6 +218,7 @@ class Row:
     * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
       planted); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
+    * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
     """
 
     run: str
@@ -231,6 +270,13 @@ class Row:
     cpu_downstream_us: float | None = None
     cpu_generator_us: float | None = None
     cpu_observation_us: float | None = None
+    time_generator_ms: float | None = None
+    time_outside_ms: float | None = None
+    time_queue_ms: float | None = None
+    time_own_ms: float | None = None
+    time_pending_ms: float | None = None
+    time_path_ms: float | None = None
+    time_downstream_ms: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

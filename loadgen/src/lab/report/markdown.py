@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.report import answers, fairness, settings, verdicts, words
+from lab.report import answers, fairness, settings, spent, verdicts, words
 from lab.report import comparison as texts
 from lab.report.words import Content
 
@@ -27,7 +27,7 @@ def text(of: Content) -> str:
         ("Comparisons", _comparisons(of.comparisons)),
         ("Predicted and measured", _predicted(of)),
         ("Loads", _loads(of.loads)),
-        ("CPU per request", _cpu(of.loads)),
+        *((one.title, _spent(one)) for one in spent.tables(of.loads)),
         ("What was run", _what(of)),
         ("Invalid trials", [f"- {line}" for line in words.invalid(of)]),
         ("Notes", [f"- {note}" for note in words.notes(of)]),
@@ -101,12 +101,14 @@ def _loads(loads: Sequence[Load]) -> Iterator[str]:
     yield words.LOADS_LEGEND
 
 
-def _cpu(loads: Sequence[Load]) -> Iterator[str]:
-    header, rows = words.cpu_table(loads)
-    if rows:
-        yield from table(header, rows)
+def _spent(one: spent.Table) -> Iterator[str]:
+    for line in one.lines:
+        yield f"- {line}"
+    if one.lines:
         yield ""
-        yield words.CPU_LEGEND
+    yield from table(one.header, one.rows)
+    yield ""
+    yield one.legend
 
 
 def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:

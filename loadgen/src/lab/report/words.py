@@ -9,9 +9,9 @@ from typing import Any
 
 from lab.judge.compare import MOST_ERRORS, Comparison
 from lab.judge.grouping import Load
-from lab.model import AGAIN, CpuSplit, Experiment, Finding, Json, Row, Verdict, around_server_us
+from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
 from lab.report import comparison as texts
-from lab.report.table import NOTHING, grouped, microseconds
+from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
 from lab.store.manifest import Manifest
 from lab.store.records import time_text
@@ -166,53 +166,6 @@ def loads_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str,
             _count(load),
         )
         for load in loads
-    ]
-    return header, rows
-
-
-CPU_LEGEND = (
-    "CPU time in the measured window, in µs per answered request: medians of the valid "
-    "trials of one mode. around the server: the four columns after it. generator: the load "
-    "engine's process. observation: Prometheus, cAdvisor, Grafana, the agent and the driver."
-)
-
-
-def cpu_table(loads: Sequence[Load]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The header and the rows of the table of CPU time per request: one for each load and
-    mode of which any part is known. Route and engine as in `loads_table`."""
-    routes = len({load.route for load in loads}) > 1
-    engines = len({load.engine for load in loads}) > 1
-    parts = [
-        (load, mode, offered, cpu)
-        for load in loads
-        for mode, offered, cpu in (
-            ("closed", None, load.closed_cpu),
-            ("open", load.offered_rps, load.open_cpu),
-        )
-        if cpu != CpuSplit()
-    ]
-    rates = any(offered is not None for _, _, offered, _ in parts)
-    header = (
-        *(("route",) if routes else ()),
-        *(("engine",) if engines else ()),
-        "connections",
-        *(("offered/s",) if rates else ()),
-        *("mode", "server", "its CPU µs", "around the server"),
-        *("proxy", "downstream", "generator", "observation"),
-    )
-    rows = [
-        (
-            *((load.route,) if routes else ()),
-            *((load.engine,) if engines else ()),
-            str(load.concurrency),
-            *((NOTHING if offered is None else str(offered),) if rates else ()),
-            mode,
-            load.lane,
-            *map(microseconds, (cpu.cpu_server_us, around_server_us(cpu))),
-            *map(microseconds, (cpu.cpu_proxy_us, cpu.cpu_downstream_us)),
-            *map(microseconds, (cpu.cpu_generator_us, cpu.cpu_observation_us)),
-        )
-        for load, mode, offered, cpu in parts
     ]
     return header, rows
 

@@ -19,6 +19,7 @@ from lab.model import (
     Measurement,
     Reading,
     Row,
+    TimeSplit,
     TrialPlan,
     Usage,
     Verdict,
@@ -31,7 +32,12 @@ _FLOATS = frozenset(n for n, hint in get_type_hints(Row).items() if float in get
 
 
 def row_of(
-    run: str, measurement: Measurement, judgement: Judgement, verdict: Verdict, split: CpuSplit
+    run: str,
+    measurement: Measurement,
+    judgement: Judgement,
+    verdict: Verdict,
+    cpu: CpuSplit,
+    time: TimeSplit,
 ) -> Row:
     """A judged measurement as the values of its row."""
     record, reading = measurement.record, measurement.reading
@@ -44,7 +50,8 @@ def row_of(
         **_columns(Latency, reading.corrected if reading else None),
         **_columns(Latency, reading.raw if reading else None, "raw_"),
         **_columns(Usage, record.usage),
-        **_columns(CpuSplit, split),
+        **_columns(CpuSplit, cpu),
+        **_columns(TimeSplit, time),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
         bottleneck=verdict.bottleneck,

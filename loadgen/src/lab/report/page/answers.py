@@ -12,7 +12,7 @@ from lab.judge.grouping import Load, lane_of
 from lab.model import Mode, Row
 from lab.report import answers as first_lines
 from lab.report import comparison as texts
-from lab.report import verdicts, words
+from lab.report import spent, verdicts, words
 from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import MOST, bullets, first_of, folded, inline, long_table, prose, table
@@ -236,12 +236,11 @@ def loads(of: Content, places: Sequence[FigureGroup]) -> str:
     names = header.index("server") + 1
     parts.append(long_table("Loads", header, rows, names=names))
     parts.append(f'<p class="legend">{inline(words.LOADS_LEGEND)}</p>')
-    header, rows = words.cpu_table(of.loads)
-    if rows:
-        parts.append("<h3>CPU per request</h3>")
-        names = header.index("server") + 1
-        parts.append(long_table("CPU per request", header, rows, names=names))
-        parts.append(f'<p class="legend">{inline(words.CPU_LEGEND)}</p>')
+    for one in spent.tables(of.loads):
+        parts.append(f"<h3>{one.title}</h3>")
+        parts.append(bullets(one.lines))
+        parts.append(long_table(one.title, one.header, one.rows, names=one.names))
+        parts.append(f'<p class="legend">{inline(one.legend)}</p>')
     return "".join(parts)
 
 

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.grouping import bound_of, lane_of
+from lab.judge.grouping import bound_of, lane_of, loads
 from lab.model import Row
 from lab.report.page import spec, units
+from lab.report.page.by_part import by_part
 from lab.report.page.figure import Figure
 from lab.report.page.lane_styles import LaneStyles
 from lab.report.page.lanes import in_rows
@@ -65,7 +66,11 @@ def by_load(
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        figures = (*_figures(rates, here, styles, name), *_figures(times, here, styles, name))
+        figures = (
+            *_figures(rates, here, styles, name),
+            *_figures(times, here, styles, name),
+            *by_part(loads(here), name),
+        )
         if figures:
             found.append(FigureGroup(route, engine, figures))
     return tuple(found)
@@ -125,11 +130,11 @@ def _lines(
     )
     layers = [layer(*part) for part in parts if part[1]]
     layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
-    loads = [what.load(row) for row in rows]
-    margin = (max(loads) / min(loads)) ** 0.08 if max(loads) > min(loads) else 2.0
-    x_axis = {**units.axis(what.x), "values": sorted(set(loads))}
+    places = [what.load(row) for row in rows]
+    margin = (max(places) / min(places)) ** 0.08 if max(places) > min(places) else 2.0
+    x_axis = {**units.axis(what.x), "values": sorted(set(places))}
     x_axis["labelExpr"] = what.x.written("datum.value")
-    domain = [min(loads) / margin, max(loads) * margin]
+    domain = [min(places) / margin, max(places) * margin]
     own: Spec = {
         "title": title(what.title, *_below(what, rows, bool(own_bounds))),
         "width": WIDTH,
@@ -158,8 +163,8 @@ def _set_lines(
 
     series, lines = [], []
     if what.limit is not None:
-        loads = [what.load(row) for row in rows]
-        ends = [(min(loads), what.limit), (max(loads), what.limit)]
+        places = [what.load(row) for row in rows]
+        ends = [(min(places), what.limit), (max(places), what.limit)]
         series.append(Series("objective", NEUTRAL, "dash", spec.GLYPHS["dash"]))
         lines += points("objective", ends)
     offered = _by_load(what, rows, what.offered)

@@ -18,8 +18,8 @@ from lab.model import (
     goodput,
     strength_text,
 )
+from lab.report import spent, words
 from lab.report import table as console
-from lab.report import words
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import bullets, facts, folded, inline, table
 from lab.report.page.over_time import moments
@@ -202,6 +202,7 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
         steady = "steady" if warmth.steady else "not steady"
         yield "warm-up", f"{steady} after {len(warmth.cycles)} cycles in {seconds:.0f} s"
     yield "CPU per answer", _split(row, of.other_us)
+    yield "mean time of a request", spent.one(row)
     usage = record.usage
     if usage.host_busy is not None:
         yield "host CPU in the window", f"{usage.host_busy:.0%} busy"

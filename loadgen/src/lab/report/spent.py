@@ -1,0 +1,168 @@
+"""What a request costs, part by part: CPU time, and the mean time that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lab.judge.grouping import Load
+from lab.model import CpuSplit, Row, TimeSplit, around_server_us
+from lab.report.table import NOTHING, microseconds
+
+CPU_PARTS = ("its CPU µs", "around the server", "proxy", "downstream", "generator", "observation")
+CPU_LEGEND = (
+    "CPU time in the measured window, in µs per answered request: medians of the valid "
+    "trials of one mode. around the server: the four columns after it. generator: the load "
+    "engine's process. observation: Prometheus, cAdvisor, Grafana, the agent and the driver."
+)
+# In the order of TimeSplit.
+TIME_PARTS = ("generator", "outside", "queue", "own", "connection", "path", "downstream")
+TIME_LEGEND = (
+    "Mean times of the requests of the measured window, in ms: means of the valid trials of one "
+    "mode. The parts add up to the mean, which counts from when a request was due. generator: "
+    "until it was sent. outside: between the generator and the server, in neither's own time. "
+    "queue: handed over in the server and not begun. own: the server's work, and waits that the "
+    "route is made of. connection: waiting for a connection to the downstream. path: Toxiproxy "
+    "with its toxics, and the network there and back. downstream: its delay and its lag."
+)
+# What a part is called in a sentence.
+_SPENT = (
+    "waiting in the generator",
+    "between the generator and the server",
+    "waiting to be begun in the server",
+    "the server's own",
+    "waiting for a connection to the downstream",
+    "on the path to the downstream and back",
+    "in the downstream",
+)
+# A smaller growth is not told part by part.
+LEAST_GROWTH_MS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of loads: the first `names` columns say which load, `lines` say what follows."""
+
+    title: str
+    names: int
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    legend: str
+    lines: tuple[str, ...] = ()
+
+
+def tables(loads: Sequence[Load]) -> Iterator[Table]:
+    """The tables that have a row: one for each load and mode of which the parts are known."""
+    cells = [(load, mode, tuple(map(microseconds, _used(of)))) for load, mode, of in _cpu(loads)]
+    if cells:
+        yield _table("CPU per request", CPU_PARTS, cells, CPU_LEGEND)
+    time = list(times(loads))
+    if time:
+        cells = [
+            (load, mode, tuple(map(milliseconds, (of.whole_ms, *of.parts))))
+            for load, mode, of in time
+        ]
+        lines = tuple(_growth(time))
+        yield _table("Where the time goes", ("mean", *TIME_PARTS), cells, TIME_LEGEND, lines)
+
+
+def one(row: Row) -> str | None:
+    """Where the mean time of a trial's requests went; None where nobody can tell."""
+    if row.time_own_ms is None:
+        return None
+    known = {name: getattr(row, name) for name in TimeSplit.columns()}
+    whole_ms = TimeSplit(**known).whole_ms
+    parts = zip(TIME_PARTS, known.values(), strict=True)
+    told = " + ".join(f"{milliseconds(value)} {name}" for name, value in parts if value)
+    return f"{milliseconds(whole_ms)} ms = {told}"
+
+
+def _cpu(loads: Sequence[Load]) -> Iterator[tuple[Load, str, CpuSplit]]:
+    for load in loads:
+        for mode, cpu in (("closed", load.closed_cpu), ("open", load.open_cpu)):
+            if cpu != CpuSplit():
+                yield load, mode, cpu
+
+
+def times(loads: Sequence[Load]) -> Iterator[tuple[Load, str, TimeSplit]]:
+    """The loads and modes of which it is known where the mean time went."""
+    for load in loads:
+        for mode, time in (("closed", load.closed_time), ("open", load.open_time)):
+            if time != TimeSplit():
+                yield load, mode, time
+
+
+def _used(of: CpuSplit) -> tuple[float | None, ...]:
+    around = of.cpu_proxy_us, of.cpu_downstream_us, of.cpu_generator_us, of.cpu_observation_us
+    return of.cpu_server_us, around_server_us(of), *around
+
+
+def _table(
+    title: str,
+    parts: Sequence[str],
+    cells: Sequence[tuple[Load, str, tuple[str, ...]]],
+    legend: str,
+    lines: tuple[str, ...] = (),
+) -> Table:
+    """Route, engine and offered rate are columns only where they differ, or are known."""
+    routes = len({load.route for load, _, _ in cells}) > 1
+    engines = len({load.engine for load, _, _ in cells}) > 1
+    rates = any(mode == "open" and load.offered_rps is not None for load, mode, _ in cells)
+    which = (
+        *(("route",) if routes else ()),
+        *(("engine",) if engines else ()),
+        "connections",
+        *(("offered/s",) if rates else ()),
+        *("mode", "server"),
+    )
+    rows = tuple(
+        (
+            *((load.route,) if routes else ()),
+            *((load.engine,) if engines else ()),
+            str(load.concurrency),
+            *((_offered(load, mode),) if rates else ()),
+            mode,
+            load.lane,
+            *values,
+        )
+        for load, mode, values in cells
+    )
+    return Table(title, len(which), (*which, *parts), rows, legend, lines)
+
+
+def _offered(load: Load, mode: str) -> str:
+    return NOTHING if mode == "closed" or load.offered_rps is None else str(load.offered_rps)
+
+
+def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
+    """For each lane and mode: from its lightest to its heaviest load, which part grew most."""
+    lanes: dict[tuple[str, str, str, str], list[tuple[Load, TimeSplit]]] = {}
+    for load, mode, time in of:
+        lanes.setdefault((load.route, load.engine, load.lane, mode), []).append((load, time))
+    for (_, _, lane, mode), found in lanes.items():
+        ordered = sorted(found, key=lambda one: (one[0].concurrency, one[0].offered_rps or 0))
+        (light, before), (heavy, after) = ordered[0], ordered[-1]
+        grown = after.whole_ms - before.whole_ms
+        if grown < LEAST_GROWTH_MS:
+            continue
+        parts = [
+            (now or 0.0) - (then or 0.0)
+            for now, then in zip(after.parts, before.parts, strict=True)
+        ]
+        share, most = max((part / grown, name) for part, name in zip(parts, _SPENT, strict=True))
+        yield (
+            f"{lane}, {mode}: from {_load(light, mode)} to {_load(heavy, mode)} the mean grew by "
+            f"{milliseconds(grown)} ms, {share:.0%} of it {most}"
+        )
+
+
+def _load(of: Load, mode: str) -> str:
+    rate = f" at {of.offered_rps:,}/s" if mode == "open" and of.offered_rps is not None else ""
+    return f"{of.concurrency:,} connections{rate}"
+
+
+def milliseconds(value: float | None) -> str:
+    """A mean time, without its unit."""
+    if value is None:
+        return NOTHING
+    return f"{value:.1f}" if abs(value) < 99.95 else f"{value:.0f}"
