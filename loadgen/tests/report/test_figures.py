@@ -282,6 +282,27 @@ def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
     assert points(drawn, "set", "bound") == [(100, 1.0), (1000, 1.0)]
 
 
+TIMES = {
+    "time_generator_ms": 0.0, "time_outside_ms": 2.0, "time_queue_ms": 30.0, "time_own_ms": 1.0,
+    "time_pending_ms": 0.0, "time_path_ms": 2.5, "time_downstream_ms": 201.0,
+}  # fmt: skip
+
+
+def test_the_parts_of_the_mean_time_are_stacked_without_the_downstream_s() -> None:
+    known = [dataclasses.replace(one, **TIMES) for one in rows(1)]
+    found = figures(known)
+    assert "time-closed-downstream-wrk2" not in figures(rows(1))
+    opened, closed = (found[f"time-{mode}-downstream-wrk2"] for mode in ("open", "closed"))
+    assert list(legend(closed)) == ["outside", "queue", "own", "path"]
+    first = [one for one in data(closed, "parts") if "fixed-pool, 1,000" in one["row"]]
+    assert [(one["series"], one["y"]) for one in first] == [
+        ("outside", 2.0), ("queue", 30.0), ("own", 1.0), ("path", 2.5)
+    ]  # fmt: skip
+    assert {"fixed-pool, 100", "own-service, 1,000", "35.5 ms"} <= texts(closed)
+    assert "fixed-pool, 100, 400/s" in texts(opened)
+    assert "fixed-pool, 100: outside 2.0, queue 30.0, own 1.0, path 2.5." in closed.alt
+
+
 def test_a_run_without_figures_has_none() -> None:
     assert figures([row(plan(server="fixed-pool"))]) == {}
 
@@ -579,7 +600,7 @@ def every_kind() -> list[Figure]:
     marked = moments(record(plan(), peaks=(Peak(1.0, 2.0),)))
     drawn = over_time("01-a", "a", panels(line("x", 1.0, 2.0), line("y", 0.0)), {}, marked)
     return [
-        *figures(rows(6)).values(),
+        *figures([dataclasses.replace(one, **TIMES) for one in rows(6)]).values(),
         *figures(rows(2, (100,))).values(),
         *by_rank([(one, Curves(curve, curve)) for one in of], LaneStyles.of((), of)),
         *(one for _, one in drawn),

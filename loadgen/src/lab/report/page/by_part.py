@@ -9,7 +9,7 @@ from lab.judge.grouping import Load
 from lab.model import TimeSplit
 from lab.report.page import spec, units
 from lab.report.page.figure import Figure
-from lab.report.page.lanes import NAME_PX, WIDTH
+from lab.report.page.lanes import WIDTH, named
 from lab.report.page.palette import NEUTRAL
 from lab.report.page.quantity import layer, title
 from lab.report.page.spec import Series, Spec
@@ -30,17 +30,15 @@ def by_part(loads: Sequence[Load], name: str) -> Iterator[Figure]:
 
 
 def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figure:
-    rates = mode == "open"
     names, points, told = [], [], []
-    for at, (load, time) in enumerate(known):
-        rate = f", {load.offered_rps:,}/s" if rates and load.offered_rps is not None else ""
-        label = f"{load.lane}, {load.concurrency:,}{rate}"
-        parts = dict(zip(TIME_PARTS, time.parts, strict=True))
-        own = {part: value for part, value in parts.items() if value and part != "downstream"}
-        whole = ", ".join(f"{part} {milliseconds(value)}" for part, value in own.items())
-        told.append(f"{label}: {whole}")
-        # Two rows may say the same; their numbers keep them apart.
-        names.append(f"{at}\n{label}")
+    for load, time in sorted(known, key=lambda one: one[0].lane):
+        rated = mode == "open" and load.offered_rps is not None
+        label = f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
+        parts = dict(zip(TIME_PARTS[:-1], time.parts, strict=False))
+        own = {part: value for part, value in parts.items() if value}
+        end = f"{milliseconds(sum(own.values()))} ms"
+        names.append(f"{len(names)}\n{label}\n\n{end}")
+        told.append(f"{label}: {', '.join(f'{part} {milliseconds(own[part])}' for part in own)}")
         points += [
             {
                 "row": names[-1], "series": part, "y": value, "at": TIME_PARTS.index(part),
@@ -49,36 +47,28 @@ def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figu
             for part, value in own.items()
         ]  # fmt: skip
     used = {point["series"] for point in points}
-    parts_used = zip(TIME_PARTS[:-1], HUES, strict=True)
-    series = [Series(part, hue, "", "square") for part, hue in parts_used if part in used]
-    encodings = spec.of_series(series, WIDTH, "")
+    hues = zip(TIME_PARTS[:-1], HUES, strict=True)
+    series = [Series(part, hue, "", "square") for part, hue in hues if part in used]
     bars: Spec = {
-        **spec.picked(encodings, "color", "opacity"),
+        **spec.picked(spec.of_series(series, WIDTH), "color", "opacity"),
         "order": {"field": "at", "type": "quantitative"},
         "tooltip": {"field": "tip"},
     }
     drawn = layer("parts", points, {"type": "bar", "height": {"band": 0.7}}, bars)
-    drawn["params"] = [spec.toggle()]
-    axis: Spec = {
-        "title": None,
-        "labelColor": "var(--ink)",
-        "labelLimit": NAME_PX,
-        "labelExpr": r"split(datum.value,'\n')[1]",
-    }
+    drawn["params"] = [spec.zoom("x"), spec.toggle()]
+    legend_px = spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH)
     view: Spec = {
         "title": title(f"{TITLE}, {mode} load"),
         "width": WIDTH,
-        "height": 90
-        + ROW_PX * len(names)
-        + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
+        "height": 90 + ROW_PX * len(names) + legend_px,
         "encoding": {
             "x": {
                 "field": "y", "type": "quantitative", "stack": "zero",
-                "axis": {**units.axis(units.MILLISECONDS), "grid": True, "tickCount": 5},
+                "axis": {**units.axis(units.MILLISECONDS), "grid": True, "tickCount": 4},
             },
-            "y": {"field": "row", "type": "nominal", "scale": {"domain": names}, "axis": axis},
         },
-        "layer": [drawn],
+        "resolve": {"axis": {"y": "independent"}},
+        "layer": list(named([drawn], names, high=False)),
     }  # fmt: skip
     alt = f"Means of valid trials in ms, the downstream's own left out. {'. '.join(told)}."
     return Figure(name, f"{TITLE}, {mode} load", alt, view)

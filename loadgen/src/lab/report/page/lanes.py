@@ -86,7 +86,7 @@ def in_rows(
         "height": 80 + (HIGH_ROW_PX if high else ROW_PX) * len(names),
         "encoding": {"x": {"field": "y", "type": "quantitative", "scale": scale, "axis": axis}},
         "resolve": {"axis": {"y": "independent"}},
-        "layer": list(_named(layers, names, high)),
+        "layer": list(named(layers, names, high)),
     }
     return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), view)
 
@@ -120,8 +120,9 @@ def _name(rows: Sequence[Row], first: Row, kind: str) -> tuple[str, str]:
     return f"{name}, {kind}" if kind else name, ", ".join(part for part in below if part)
 
 
-def _named(layers: Sequence[Spec], names: Sequence[str], high: bool) -> Iterator[Spec]:
-    """The layers with the rows' names on the left, and their medians on the right."""
+def named(layers: Sequence[Spec], names: Sequence[str], high: bool) -> Iterator[Spec]:
+    """The layers with the rows' names on the left, and what each comes to on the right. A name is
+    four lines: a number that tells it from others, the name, a line below it, and its end."""
     line = r"split(datum.value,'\n')"
     rows: Spec = {"field": "row", "type": "nominal", "scale": {"domain": list(names)}}
     left: Spec = {
@@ -141,7 +142,7 @@ def _named(layers: Sequence[Spec], names: Sequence[str], high: bool) -> Iterator
         axis = None if at else left
         yield {**one, "encoding": {"y": {**rows, "axis": axis}, **one["encoding"]}}
     yield {
-        "name": "medians",
+        "name": "ends",
         "data": {"values": [{"row": name} for name in names]},
         "mark": {"type": "point", "opacity": 0},
         "encoding": {"x": {"value": 0}, "y": {**rows, "axis": right}},
