@@ -73,8 +73,12 @@ def test_an_interrupted_search_goes_on_with_the_same_trials(ready: Bench) -> Non
 
 
 LINES = (
-    ("virtual-threads", "holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]", "host CPU (strong)"),
-    ("fixed-pool", "holds 970 req/s at p99 ≤ 500 ms [950, 985]", "worker pool (strong)"),
+    (
+        "virtual-threads",
+        "holds 4,310 req/s at p99 ≤ 500 ms [4,120, 4,480]",
+        "then: host CPU (strong)",
+    ),
+    ("fixed-pool", "holds 970 req/s at p99 ≤ 500 ms [950, 985]", "then: worker pool (strong)"),
     ("Not told apart: x.",),
 )
 

@@ -354,7 +354,7 @@ def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
 
     told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
     assert answers(of, told)[0][2] == (
-        "worker pool, 40 of 40 busy, 71% by others than the lab (strong)"
+        "then: worker pool, 40 of 40 busy, 71% by others than the lab (strong)"
     )
     assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
 

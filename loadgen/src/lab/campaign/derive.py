@@ -35,7 +35,7 @@ from lab.model import (
     Row,
     Verdict,
 )
-from lab.report import comparison, markdown, page
+from lab.report import answers, comparison, markdown, page
 from lab.report.verdicts import Said
 from lab.report.words import Content, finding
 from lab.store import csv, jsonl, manifest, panels
@@ -208,7 +208,7 @@ def derive(
         changes_lab=kind.changes_lab,
         verb=kind.verb.name if kind.verb else "run",
         load_name=kind.load_name,
-        answers=kind.answers(experiment, findings) if kind.answers else (),
+        answers=_first(kind, outcome, findings),
         limits=kind.limits(experiment) if kind.limits else None,
     )
     texts = {
@@ -254,6 +254,15 @@ def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:
     except RawDataError as failure:
         text = f"nothing is found, as {failure.said}"
         return (Finding(kind.name, "", 0, None, "", None, None, text),)
+
+
+def _first(
+    kind: TrialKind, outcome: Outcome, found: Sequence[Finding]
+) -> tuple[tuple[str, ...], ...]:
+    """The lines that come first."""
+    if kind.answers:
+        return kind.answers(outcome.experiment, found)
+    return answers.of_loads(outcome.rows, outcome.verdicts) if kind.answers_most else ()
 
 
 def not_back(rows: Sequence[Row]) -> Iterator[Finding]:

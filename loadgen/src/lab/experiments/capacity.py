@@ -541,7 +541,10 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
     """What a reader wants first: for each server its name, what it holds and what gave way; then
     what these lines do not say."""
     of = [one for one in found if one.name == NAME]
-    lines = ((one.server, *one.text.split(SEPARATOR)) for one in of)
+    halves = ((one.server, *one.text.partition(SEPARATOR)) for one in of)
+    lines = (
+        (server, held, *([f"then: {then}"] if then else [])) for server, held, _, then in halves
+    )
     notes = [*_disagree(of, found), *_notes(experiment, of)] if of else []
     return (*lines, *((note,) for note in notes))
 

@@ -131,6 +131,7 @@ class TrialKind(Kind):
     * `load_said`: what its load is, for people, where the settings of [load] do not say it
     * `answers`: the lines that come first on the console and in the reports, from the findings: the
       cells of each, or a note in one cell
+    * `answers_most`: these lines say the most that each server answered, and what limited it
     * `limits`: the latencies in ms that its objective allows, by name, where its trials are of one
       open load at many rates: they are drawn against the rate
     * `exact`: why its trials need the engine that is exact to the second, where they do
@@ -147,6 +148,7 @@ class TrialKind(Kind):
     load_name: Callable[[Row], str] | None = None
     load_said: str | None = None
     answers: Callable[[Experiment, Sequence[Finding]], tuple[tuple[str, ...], ...]] | None = None
+    answers_most: bool = False
     limits: Callable[[Experiment], Mapping[str, float]] | None = None
     exact: str | None = None
     most_to_warm: int | None = None

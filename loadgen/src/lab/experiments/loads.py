@@ -126,4 +126,5 @@ KIND = TrialKind(
     read=read,
     design=design,
     findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),
+    answers_most=True,
 )

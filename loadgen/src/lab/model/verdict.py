@@ -173,6 +173,15 @@ class Verdict:
     ranked: tuple[Standing, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def figures(self) -> str:
+        """How full the resource that is named was: the first of what its standing says; empty where
+        no resource is named."""
+        for one in self.ranked:
+            if one.resource == self.bottleneck:
+                return one.sentence.partition(": ")[2].split("; ")[0].split(", ")[0]
+        return ""
+
     def __post_init__(self) -> None:
         if self.bottleneck not in (*RESOURCES, NONE, UNKNOWN):
             raise ValueError(f"{self.bottleneck} is not a bottleneck")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
+
+from lab.judge.grouping import Cell, lane_of, median_per_launch
+from lab.judge.intervals import LEAST_VALUES
+from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
+from lab.report.table import interval_text
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
@@ -45,4 +50,59 @@ def _full(rows: Answers) -> bool:
 
 def _line(cells: tuple[str, ...], name: int, held: int, between: str) -> str:
     line = f"{cells[0]:<{name}}  {cells[1]:<{held}}"
-    return f"{line}{between}then: {cells[2]}" if len(cells) > 2 else line.rstrip()
+    return f"{line}{between}{cells[2]}" if len(cells) > 2 else line.rstrip()
+
+
+def of_loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[tuple[str, ...], ...]:
+    """The answer of loads that were set: for each lane the most that it answered, over how many
+    connections, and what limited it there. They are in the order of the run: to order servers
+    is for a comparison."""
+    lanes: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        lanes.setdefault((row.route, row.engine, lane_of(row)), []).append(row)
+    routes, engines = (len({lane[at] for lane in lanes}) > 1 for at in (0, 1))
+    found: list[tuple[str, ...]] = []
+    for (route, engine, lane), its in lanes.items():
+        name = [lane, *([route] if routes else []), *([engine] if engines else [])]
+        found.append((" ".join(name), *_most(its, verdicts)))
+    return (*found, *_what_it_takes(rows))
+
+
+def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """The highest goodput that was measured, and what limited it."""
+    cells: dict[Cell, list[Row]] = {}
+    for row in rows:
+        if row.valid and goodput(row) is not None:
+            cells.setdefault(Cell.of(row), []).append(row)
+    medians = {cell: median_per_launch(its, "goodput_rps") for cell, its in cells.items()}
+    known = {cell: median for cell, median in medians.items() if median is not None}
+    if not known:
+        yield "no valid trial"
+        return
+    cell, median = max(known.items(), key=lambda one: one[1].median)
+    rate = "" if cell.offered_rps is None else f" of {cell.offered_rps:,} offered"
+    yield (
+        f"at most {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
+        f"over {cell.concurrency:,} connections"
+    )
+    nearest = min(cells[cell], key=lambda row: abs((goodput(row) or 0.0) - median.median))
+    verdict = verdicts.get(nearest.trial)
+    if verdict is not None:
+        yield f"limit: {_limit(verdict)}"
+
+
+def _limit(of: Verdict) -> str:
+    if of.bottleneck == NONE:
+        return "none but the load"
+    if of.bottleneck == UNKNOWN:
+        return UNKNOWN
+    return f"{', '.join(filter(None, (of.bottleneck, of.figures)))} ({of.strength})"
+
+
+def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
+    """What these lines cannot say, and what would."""
+    if any(row.valid for row in rows) and len({row.launch for row in rows}) < LEAST_VALUES:
+        yield (
+            f"This orders no servers: that takes {LEAST_VALUES} fresh JVMs of each (make run "
+            f"EXP=… LAUNCHES={LEAST_VALUES}). The highest rate that is held: make capacity.",
+        )

@@ -1,0 +1,80 @@
+"""The lines that come first, of loads that were set."""
+
+import dataclasses
+
+from lab.model import NONE, STRONG, UNKNOWN, WEAK, Row, Standing, Strength, Verdict
+from lab.report.answers import of_loads
+from support.fakes import plan
+from support.planned import row
+
+TAKES = (
+    "This orders no servers: that takes 6 fresh JVMs of each (make run EXP=… LAUNCHES=6). The "
+    "highest rate that is held: make capacity.",
+)
+POOL = Standing(
+    "worker pool",
+    score=0.97,
+    sentence="the worker pool: 200 of 200 busy, 800 waiting 0.8 s each; 200 / 0.2 s = 1,000 req/s",
+)
+
+
+def measured(server: str, rps: float, **changes: object) -> Row:
+    of = plan("closed", trial=f"{server}-{rps:g}", server=server, **changes)
+    return row(of, achieved_rps=rps)
+
+
+def verdict(bottleneck: str, strength: Strength = "") -> Verdict:
+    return Verdict(bottleneck, strength, "a sentence", (POOL,))
+
+
+def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -> None:
+    rows = [
+        measured("fixed-pool", 450.0, concurrency=100),
+        measured("fixed-pool", 981.0, concurrency=1000),
+        measured("event-loop", 4950.0, concurrency=1000),
+        measured("netty", 9000.0, concurrency=2000),
+    ]
+    rows += [dataclasses.replace(rows[1], trial="bad", achieved_rps=5000.0, valid=False)]
+    found = of_loads(
+        rows,
+        {
+            "fixed-pool-450": verdict(NONE, STRONG),
+            "fixed-pool-981": verdict("worker pool", STRONG),
+            "event-loop-4950": verdict(NONE, WEAK),
+            "netty-9000": verdict(UNKNOWN),
+        },
+    )
+    assert found == (
+        (
+            "fixed-pool",
+            "at most 981 req/s over 1,000 connections",
+            "limit: worker pool, 200 of 200 busy (strong)",
+        ),
+        ("event-loop", "at most 4,950 req/s over 1,000 connections", "limit: none but the load"),
+        ("netty", "at most 9,000 req/s over 2,000 connections", "limit: unknown"),
+        TAKES,
+    )
+
+
+def test_the_launches_of_a_load_have_an_interval_and_order_nothing_by_themselves() -> None:
+    rows = [
+        dataclasses.replace(measured("a", 1000.0 + launch), trial=f"{launch}", launch=launch)
+        for launch in range(1, 7)
+    ]
+    [(server, most)] = of_loads(rows, {})
+    assert (server, most) == ("a", "at most 1,004 [1,001, 1,006] req/s over 100 connections")
+
+
+def test_an_open_load_says_what_was_offered_and_places_are_told_apart() -> None:
+    opened = plan("open", trial="o", server="a", offered_rps=900, route="/block")
+    rows = [row(opened, achieved_rps=899.6), measured("a", 450.0)]
+    assert of_loads(rows, {})[:2] == (
+        ("a /block", "at most 900 req/s of 900 offered over 100 connections"),
+        ("a /downstream", "at most 450 req/s over 100 connections"),
+    )
+
+
+def test_a_server_without_a_valid_trial_says_so() -> None:
+    bad = dataclasses.replace(measured("a", 450.0), valid=False)
+    assert of_loads([bad], {}) == (("a", "no valid trial"),)
+    assert of_loads([], {}) == ()
