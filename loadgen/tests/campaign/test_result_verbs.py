@@ -241,9 +241,8 @@ def report(results: Path) -> str:
 
 def test_the_report_starts_with_what_was_asked(results: Path) -> None:
     text = report(results)
-    assert text.startswith(
-        f"# aa: {NAME}\n\n**Question.** Does a differ from b?\n\n**Hypothesis.** "
-    )
+    assert text.startswith(f"# aa: {NAME}\n\n```\na  at most ")
+    assert "```\n\n**Question.** Does a differ from b?\n\n**Hypothesis.** " in text
     assert "SCALE" not in text
     for said in (
         "28 trials, 28 of them valid, from 2026-01-31T12:00:00.000Z",
@@ -277,14 +276,20 @@ def test_the_report_answers_and_says_how_sure_the_answers_are_together(results: 
     ) in text
 
 
+def told_first(results: Path) -> list[str]:
+    """The notices between the answer and the question."""
+    above, _, _ = report(results).partition("**Question.**")
+    return [line for line in above.splitlines() if line.startswith("> ")]
+
+
 def test_a_scaled_or_unfinished_run_says_so_first(tmp_path: Path) -> None:
     quick = dataclasses.replace(EXPERIMENT, scale=0.1)
     run_dir = write_manifest(tmp_path, experiment=quick, status="interrupted")
     write_raw(run_dir, plans(launches=1))
     derive(run_dir, [FakeEngine()])
-    lines = report(tmp_path).splitlines()
-    assert lines[2].startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
-    assert lines[4] == "> **The run is interrupted, not complete:** 4 trials."
+    scaled, unfinished = told_first(tmp_path)
+    assert scaled.startswith("> **SCALE=0.1: every duration was multiplied by 0.1.")
+    assert unfinished == "> **The run is interrupted, not complete:** 4 trials."
     assert "no interval (1 launch)" in report(tmp_path)
     assert "inconclusive: closed 100; open 100 at 450/s: too few launches (1, paired): " in report(
         tmp_path
@@ -296,9 +301,9 @@ def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
     run_dir = write_manifest(tmp_path, fairness=unequal)
     write_raw(run_dir, plans(launches=1))
     derive(run_dir, [FakeEngine()])
-    assert report(tmp_path).splitlines()[2] == (
+    assert told_first(tmp_path) == [
         "> **max_heap_bytes is not equal for all servers:** see What was run."
-    )
+    ]
 
 
 def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
@@ -308,9 +313,10 @@ def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
     engine.broken = "no | such line"
     derive(run_dir, [engine])
     text = report(tmp_path)
-    assert text.splitlines()[2] == (
+    assert text.splitlines()[3:5] == ["a  no valid trial", "b  no valid trial"]
+    assert told_first(tmp_path) == [
         "> **4 of 4 trials are invalid** and in no median: see Invalid trials."
-    )
+    ]
     assert text.count("fake.txt:7: no | such line") == 4
     assert "| 0 of 2 | 0 |" in text
 
