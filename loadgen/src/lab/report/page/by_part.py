@@ -30,7 +30,9 @@ def by_part(loads: Sequence[Load], name: str) -> Iterator[Figure]:
 
 
 def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figure:
-    names, points, told = [], [], []
+    names: list[str] = []
+    points: list[Spec] = []
+    told: list[str] = []
     for load, time in sorted(known, key=lambda one: one[0].lane):
         rated = mode == "open" and load.offered_rps is not None
         label = f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
