@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ def models() -> set[str]:
 
 
 # Lanes that are another one's image with one property changed.
-SECOND_LANES = {"spring-mvc-virtual": "spring-mvc"}
+SECOND_LANES = {"spring-mvc-virtual": "spring-mvc", "vertx-shipped": "vertx"}
 
 
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
@@ -94,10 +96,9 @@ def test_frameworks_are_built_by_their_own_part_of_the_pom(compose: dict[str, An
     pom = (REPO / "servers/pom.xml").read_text()
     of_frameworks = pom.partition("<id>frameworks</id>")[2].partition("</profile>")[0]
     for name, service in servers(compose).items():
-        model, profiles = service["build"]["args"]["MODEL"], service.get("profiles", [])
-        assert (f"<module>{model}</module>" in of_frameworks) == (profiles == ["frameworks"]), name
-        # Any other profile's servers are built with the core's, by the same run of Maven.
-        of_maven = "frameworks" if profiles == ["frameworks"] else None
+        # All others are built with the core's, by the same run of Maven.
+        is_one = f"<module>{service['build']['args']['MODEL']}</module>" in of_frameworks
+        of_maven = "frameworks" if is_one else None
         assert service["build"]["args"].get("PROFILE") == of_maven, name
 
 
@@ -206,3 +207,19 @@ def test_every_column_is_documented_in_its_order() -> None:
     table = page.partition("## `trials.csv`")[2].partition("\n## ")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert tuple(re.findall(r"`(\w+)`", " ".join(cells))) == Row.columns()
+
+
+@pytest.mark.parametrize(("version", "newer"), [("25.0.5", True), ("21.0.13", False)])
+def test_no_jvm_is_given_a_flag_that_it_does_not_know(
+    tmp_path: Path, version: str, newer: bool
+) -> None:
+    (tmp_path / "release").write_text(f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\n')
+    (tmp_path / "java").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "java").chmod(0o755)
+    flags = re.findall(r"^SERVER_JVM_FLAGS=(.*)$", (REPO / ".env").read_text(), re.MULTILINE)[0]
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "JAVA_HOME": str(tmp_path), "LAB_JVM_FLAGS": flags}
+    command = ["sh", REPO / "servers/start.sh"]
+    given = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+    assert ("-XX:+UseCompactObjectHeaders" in given) == newer
+    assert ("--sun-misc-unsafe-memory-access=allow" in given) == newer
+    assert "-Xmx1g" in given

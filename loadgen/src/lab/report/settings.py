@@ -25,13 +25,19 @@ DEFAULTS: Mapping[str, tuple[str, Json]] = MappingProxyType(
         "local_ports": ("SERVER_PORTS", "10000 65535"),
     }
 )
-JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError"
+JVM_FLAGS = "-Xms1g -Xmx1g -XX:+UseG1GC -XX:+UseCompactObjectHeaders -XX:+ExitOnOutOfMemoryError"
 SERVER_MEMORY = "2g"
 DOWNSTREAM_DELAY_MS = 200
 # LOOPS=0 is as many as the model has by itself: this one has one, the others one per CPU.
 ONE_LOOP = "event-loop"
 # Flags that start.sh gives every JVM besides its SERVER_JVM_FLAGS.
-OWN_FLAGS = ("--enable-preview", "-Dsun.net.httpserver.", "-javaagent:/lab/")
+OWN_FLAGS = (
+    "--enable-preview",
+    "--enable-native-access=",
+    "--sun-misc-unsafe-memory-access=",
+    "-Dsun.net.httpserver.",
+    "-javaagent:/lab/",
+)
 
 
 @dataclass(frozen=True, slots=True)

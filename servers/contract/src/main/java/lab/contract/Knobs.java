@@ -43,6 +43,11 @@ public final class Knobs {
     fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop());
   }
 
+  /** Tells by which means of the machine this model's loops wait: {@code nio} or {@code native}. */
+  public synchronized void hasTransport(String transport) {
+    fixed.put("transport", transport);
+  }
+
   /** Tells that requests are worked on beside this model's loops: no wait can block one. */
   public synchronized void worksBesideLoops() {
     fixed.remove(Settings.BLOCK_THE_LOOP);

@@ -8,6 +8,7 @@ import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.Arrays;
 import lab.contract.Answer;
 import lab.contract.Outcome;
@@ -39,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  * used yet is copied. LINGERING reads on after a refusal, as closing with unread input would reset
  * the connection and take the answer away from the client.
  */
-final class Connection extends Timers.Timer implements Ready {
+final class Connection implements Ready {
   private enum State {
     IDLE,
     RECEIVING,
@@ -52,14 +53,11 @@ final class Connection extends Timers.Timer implements Ready {
 
   private static final Logger LOG = System.getLogger(Connection.class.getName());
   private static final byte[] NOTHING = new byte[0];
+
+  /** The first sweep after it ends it. */
   private static final long LINGER_NANOS = 1_000_000_000;
+
   private static final int LINGER_BYTES = 1 << 20;
-
-  /** Links of {@link QuietList}, which alone touches them. */
-  @Nullable Connection earlier;
-
-  @Nullable Connection later;
-  boolean isListed;
 
   private final Loop loop;
   private final SocketChannel channel;
@@ -108,11 +106,6 @@ final class Connection extends Timers.Timer implements Ready {
     beQuiet();
   }
 
-  /** Since when it has waited for its client, while it is in the {@link QuietList}. */
-  long quietSinceNanos() {
-    return quietSinceNanos;
-  }
-
   @Override
   public void ready(SelectionKey selected) throws IOException {
     if (selected.isWritable()) {
@@ -128,10 +121,17 @@ final class Connection extends Timers.Timer implements Ready {
     close();
   }
 
-  /** The end of lingering. */
-  @Override
-  void due() {
-    close();
+  /** Closes it if it waits for its client, and has for longer than that. */
+  void closeIfQuiet(long nowNanos, Duration timeout) {
+    long most =
+        switch (state) {
+          case IDLE, RECEIVING, WRITING -> timeout.toNanos();
+          case LINGERING -> LINGER_NANOS;
+          case QUEUED, WORKING, CLOSED -> Long.MAX_VALUE;
+        };
+    if (nowNanos - quietSinceNanos > most) {
+      close();
+    }
   }
 
   /** Its turn in the loop's queue has come. */
@@ -190,8 +190,6 @@ final class Connection extends Timers.Timer implements Ready {
     boolean wasWriting = state == State.WRITING;
     boolean wasReceiving = state == State.RECEIVING;
     become(State.CLOSED);
-    loop.quiet().remove(this);
-    loop.timers().cancel(this);
     input = NOTHING;
     from = 0;
     to = 0;
@@ -369,7 +367,6 @@ final class Connection extends Timers.Timer implements Ready {
       }
     }
     become(State.QUEUED);
-    loop.quiet().remove(this);
     if (loop.admission().tryEnter()) {
       isAdmitted = true;
       loop.queue(this);
@@ -463,10 +460,9 @@ final class Connection extends Timers.Timer implements Ready {
     become(State.LINGERING);
     from = to;
     keepUnused();
-    loop.quiet().remove(this);
     bodyLeft = LINGER_BYTES;
     var _ = channel.shutdownOutput();
-    loop.timers().set(this, System.nanoTime() + LINGER_NANOS);
+    beQuiet();
   }
 
   private void end(Outcome how) {
@@ -490,8 +486,6 @@ final class Connection extends Timers.Timer implements Ready {
 
   /** From now on the client's turn counts as one more wait. */
   private void beQuiet() {
-    quietSinceNanos = System.nanoTime();
-    loop.quiet().remove(this);
-    loop.quiet().add(this);
+    quietSinceNanos = loop.selectedNanos();
   }
 }

@@ -11,7 +11,6 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Queue;
@@ -22,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
 import lab.contract.RequestMetrics;
@@ -76,7 +76,6 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private final Selector selector = Selector.open();
   private final Consumer<SelectionKey> dispatch = this::dispatch;
   private final Timers timers = new Timers();
-  private final QuietList quiet = new QuietList();
   private final ArrayDeque<Connection> queue = new ArrayDeque<>();
   private final Queue<Runnable> handedIn = new ConcurrentLinkedQueue<>();
 
@@ -234,13 +233,13 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   private void workOffQueue() {
     // From here on: what the selection took to hand out is no reason to begin with less.
-    long end = System.nanoTime() + SLICE_NANOS;
-    for (Connection next = queue.poll(); next != null; next = queue.poll()) {
+    long now = System.nanoTime();
+    long end = now + SLICE_NANOS;
+    while (now - end < 0 && !queue.isEmpty()) {
+      Connection next = queue.remove();
       depth.setOpaque(queue.size());
-      next.begin(System.nanoTime());
-      if (System.nanoTime() - end >= 0) {
-        return;
-      }
+      next.begin(now);
+      now = System.nanoTime();
     }
   }
 
@@ -250,7 +249,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
           @Override
           void due() {
             long now = System.nanoTime();
-            closeQuietSince(now - settings.keepAliveTimeout().toNanos());
+            clients().forEach(client -> client.closeIfQuiet(now, settings.keepAliveTimeout()));
             downstream.closeIdle(now);
             timers.set(this, now + SWEEP_NANOS);
           }
@@ -258,12 +257,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
         System.nanoTime() + SWEEP_NANOS);
   }
 
-  private void closeQuietSince(long nanos) {
-    Connection oldest = quiet.first();
-    while (oldest != null && oldest.quietSinceNanos() - nanos < 0) {
-      oldest.close();
-      oldest = quiet.first();
-    }
+  /** Those that are registered; some may be closed already. */
+  private Stream<Connection> clients() {
+    return selector.keys().stream()
+        .map(SelectionKey::attachment)
+        .filter(Connection.class::isInstance)
+        .map(Connection.class::cast);
   }
 
   // --- its end --------------------------------------------------------------------------------
@@ -273,11 +272,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     if (acceptor != null) {
       acceptor.close();
     }
-    List<Connection> waiting = new ArrayList<>();
-    for (Connection each = quiet.first(); each != null; each = each.later) {
-      waiting.add(each);
-    }
-    waiting.forEach(Connection::stop);
+    clients().forEach(Connection::stop);
     timers.set(
         new Timers.Timer() {
           @Override
@@ -391,10 +386,6 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   Timers timers() {
     return timers;
-  }
-
-  QuietList quiet() {
-    return quiet;
   }
 
   RequestHead requestHead() {

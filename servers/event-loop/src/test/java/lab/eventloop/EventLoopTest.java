@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -43,11 +44,36 @@ class EventLoopTest extends ContractTest {
 
   @Test
   void aQuietClientIsClosed() throws Exception {
-    try (Peer peer = new Peer(start("LAB_KEEP_ALIVE_TIMEOUT_S", "3"))) {
+    RunningServer server = start("LAB_KEEP_ALIVE_TIMEOUT_S", "3");
+    try (Peer peer = new Peer(server);
+        Peer waiting = new Peer(server)) {
+      waiting.send("GET /?wait_ms=5000 HTTP/1.1\r\nHost: lab\r\n\r\n");
       peer.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
       assertThat(peer.readAnswer()).doesNotContain("Connection: close");
       peer.send("GET /hea");
       assertThat(peer.readToEnd()).isEmpty();
+      // Who waits for the server is not quiet.
+      assertThat(waiting.readAnswer()).startsWith("HTTP/1.1 200 ");
+    }
+  }
+
+  @Test
+  void aRefusedClientThatStaysIsClosed() throws Exception {
+    RunningServer server = start();
+    URI metrics = URI.create("http://127.0.0.1:%d/metrics".formatted(server.managementPort()));
+    try (Peer peer = new Peer(server)) {
+      peer.send("nonsense\r\n\r\n");
+      assertThat(peer.readToEnd()).startsWith("HTTP/1.1 400 ");
+      // The client keeps its side open; the test's own timeout ends this.
+      String open = "1.0";
+      while (!open.equals("0.0")) {
+        Thread.sleep(50);
+        try (InputStream body = metrics.toURL().openStream()) {
+          open =
+              new String(body.readAllBytes(), US_ASCII)
+                  .replaceFirst("(?s).*\nlab_http_connections_open ([^\n]*)\n.*", "$1");
+        }
+      }
     }
   }
 

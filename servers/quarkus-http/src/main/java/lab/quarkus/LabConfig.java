@@ -17,9 +17,9 @@ public final class LabConfig implements ConfigSource {
   private static final int ORDINAL = 1000;
 
   /**
-   * The most that Quarkus' client can have: with 60,000 no connection was ever opened, with this
-   * one they are. It is the root of the largest int, as if sizes for HTTP/1 and HTTP/2 were
-   * multiplied somewhere; the source was not looked at.
+   * The most that Quarkus' client can have: the root of the largest int. Quarkus gives the size to
+   * Vert.x for HTTP/1.1 and for HTTP/2, and Vert.x' {@code SimpleConnectionPool} multiplies the two
+   * as ints. Of 60,000 that is less than nothing, and a pool that is full from the start.
    */
   private static final int MOST_POOLED = 46_340;
 

@@ -34,17 +34,20 @@ final class HttpVerticle extends VerticleBase {
   private final LoopClients clients;
   private final DownstreamCalls downstream;
   private final AtomicInteger openConnections;
+  private final boolean shipped;
   private volatile @Nullable HttpServer server;
 
   HttpVerticle(
       ModelContext lab,
       LoopClients clients,
       DownstreamCalls downstream,
-      AtomicInteger openConnections) {
+      AtomicInteger openConnections,
+      boolean shipped) {
     this.lab = lab;
     this.clients = clients;
     this.downstream = downstream;
     this.openConnections = openConnections;
+    this.shipped = shipped;
   }
 
   @Override
@@ -54,7 +57,7 @@ final class HttpVerticle extends VerticleBase {
     new LabRoutes(lab, vertx, downstream).addTo(router);
     HttpServer created =
         vertx
-            .createHttpServer(options(lab.settings()))
+            .createHttpServer(options(lab.settings(), shipped))
             .connectionHandler(this::connected)
             .requestHandler(router);
     server = created;
@@ -87,14 +90,18 @@ final class HttpVerticle extends VerticleBase {
         : SocketAddress.inetSocketAddress(port, ALL_ADDRESSES);
   }
 
-  private static HttpServerOptions options(Settings settings) {
-    return new HttpServerOptions()
-        .setAcceptBacklog(settings.backlog())
-        .setTcpNoDelay(settings.tcpNodelay())
-        .setIdleTimeout((int) settings.keepAliveTimeout().toSeconds())
-        .setIdleTimeoutUnit(TimeUnit.SECONDS)
-        .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)
-        .setMaxHeaderSize(MAX_HEAD_BYTES)
-        .setHttp2ClearTextEnabled(false);
+  private static HttpServerOptions options(Settings settings, boolean shipped) {
+    HttpServerOptions shared =
+        new HttpServerOptions()
+            .setAcceptBacklog(settings.backlog())
+            .setTcpNoDelay(settings.tcpNodelay())
+            .setIdleTimeout((int) settings.keepAliveTimeout().toSeconds())
+            .setIdleTimeoutUnit(TimeUnit.SECONDS);
+    return shipped
+        ? shared
+        : shared
+            .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)
+            .setMaxHeaderSize(MAX_HEAD_BYTES)
+            .setHttp2ClearTextEnabled(false);
   }
 }

@@ -37,11 +37,20 @@ final class VertxServer implements TrafficServer {
     this.verticles = verticles;
   }
 
-  static VertxServer start(ModelContext context) throws IOException {
-    int loops = context.settings().loops(Runtime.getRuntime().availableProcessors());
+  /**
+   * Starts it.
+   *
+   * @param shipped whether what Vert.x brings stays: its native transport, its number of loops, its
+   *     limits on heads, its upgrade to HTTP/2
+   */
+  static VertxServer start(ModelContext context, boolean shipped) throws IOException {
+    int cpus = Runtime.getRuntime().availableProcessors();
+    int loops =
+        context.settings().loops(shipped ? VertxOptions.DEFAULT_EVENT_LOOP_POOL_SIZE : cpus);
     AtomicInteger openConnections = new AtomicInteger();
     LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
-    Vertx vertx = Vertx.vertx(options(loops));
+    Vertx vertx = Vertx.vertx(options(loops, shipped));
+    context.knobs().hasTransport(vertx.isNativeTransportEnabled() ? "native" : "nio");
     LoopClients clients = new LoopClients();
     DownstreamCalls downstream = new DownstreamCalls(context, clients);
     Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
@@ -52,7 +61,7 @@ final class VertxServer implements TrafficServer {
               .deployVerticle(
                   () -> {
                     HttpVerticle verticle =
-                        new HttpVerticle(context, clients, downstream, openConnections);
+                        new HttpVerticle(context, clients, downstream, openConnections, shipped);
                     verticles.add(verticle);
                     return verticle;
                   },
@@ -81,10 +90,10 @@ final class VertxServer implements TrafficServer {
     close(vertx.close(), END);
   }
 
-  private static VertxOptions options(int loops) {
+  private static VertxOptions options(int loops, boolean shipped) {
     return new VertxOptions()
         .setEventLoopPoolSize(loops)
-        .setPreferNativeTransport(false)
+        .setPreferNativeTransport(shipped)
         // Nothing is served from the class path.
         .setFileSystemOptions(
             new FileSystemOptions()

@@ -6,7 +6,7 @@ import lab.contract.test.ContractTest;
 class VertxModelTest extends ContractTest {
   @Override
   protected ServerModel model() {
-    return VertxModel.MODEL;
+    return VertxModel.LEVELLED;
   }
 
   @Override
