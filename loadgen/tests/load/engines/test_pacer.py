@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lab.errors import RawDataError
 from lab.load.engines import every_second
@@ -282,6 +283,10 @@ def test_what_prometheus_tells_of_a_window_looks_back_at_open_connections(plan: 
     ]
     assert len(looks_back) > 10
     assert max(looks_back) == LOOK_BACK_S
+    # What clients see comes late besides, so it is told more often.
+    latency = yaml.safe_load((REPO / "prometheus" / "rules" / "latency.yml").read_text())
+    clients = [group for group in latency["groups"] if "lab_client_" in str(group)]
+    assert [group["interval"] for group in clients] == ["1s"]
 
 
 def test_an_older_run_is_read_with_the_warm_up_that_it_had(plan: Plan, tmp_path: Path) -> None:
