@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ALL="debian jre maven golang prometheus toxiproxy cadvisor oha grafana nix nixpkgs"
 LOGS=.lab/logs
 # What takes long in the lab's own images: a stage of a Dockerfile, and the upstream image that it waits for.
-OWN="servers:build:maven loadgen:installed:debian loadgen:pacer-build:golang downstream:build:golang"
+OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang downstream:build:golang"
 # A registry that has not said a word for this long is not reachable. Downloads themselves
 # take as long as they take.
 : "${PULL_DEADLINE_S:=20}"

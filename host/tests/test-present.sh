@@ -43,7 +43,7 @@ check "no registry: the base comes from the mirrors this machine uses" \
 check "no registry: one line each says what is missing and what is used instead" \
   '[[ $(grep -c "grafana/grafana:13.2.0 .*absent (docker.io cannot be reached): no dashboards" <<<"$out") == 1 && $(grep -c "pacer is used instead" <<<"$out") == 1 && $(grep -c "nixos/nix:2.28.7 .*pacer is used instead" <<<"$out") == 1 ]]'
 check "first run: what takes long in the lab's own images is built beside them, each stage after its base" \
-  '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--target ([^ ]*).* /\1 /" | sort | paste -sd, -) == "build downstream,build servers,installed loadgen,pacer-build loadgen" \
+  '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--target ([^ ]*).* /\1 /" | sort | paste -sd, -) == "build downstream,build servers,installed loadgen,runtime loadgen" \
     && $(grep -n -m 1 -- "--target build .* downstream" "$calls" | cut -d: -f1) -gt $(grep -n -m 1 -- "--tag golang" "$calls" | cut -d: -f1) ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"

@@ -42,6 +42,17 @@ def servers(compose: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def test_servers_and_what_they_call_start_at_once(compose: dict[str, Any]) -> None:
+    # `make up` waits until all are healthy: in turn that would take them longer.
+    waits = {
+        name: other
+        for name, service in compose["services"].items()
+        for other, how in service.get("depends_on", {}).items()
+        if how["condition"] != "service_started"
+    }
+    assert waits == {"grafana": "prometheus"}
+
+
 def test_there_are_models(models: set[str]) -> None:
     assert models >= {"fixed-pool", "virtual-threads"}
 

@@ -142,11 +142,11 @@ def clients() -> list[Panel]:
         both(
             "Client-side p95",
             "Latency that the load saw, or else a probe, from when each request was due (in a "
-            "closed load: sent; 10 s window: the first seconds still hold the warm-up). "
+            "closed load: sent; 5 s window: the first seconds still hold the warm-up). "
             f"{FAILED}",
             "s",
             (
-                "max(server_route_source_since:lab_client_request_seconds:p95_10s{SERVER, ROUTE}@)",
+                "max(server_route_source_since:lab_client_request_seconds:p95_5s{SERVER, ROUTE}@)",
                 "client",
             ),
         ),
@@ -178,7 +178,7 @@ def clients() -> list[Panel]:
                 (f'sum({series}{{outcome!="ok", SERVER, ROUTE}}@)', name)
                 for series, name in (
                     ("server_route_outcome:lab_http_requests:rate5s", "answered"),
-                    ("server_route_source_outcome:lab_client_requests:rate10s", "client"),
+                    ("server_route_source_outcome:lab_client_requests:rate5s", "client"),
                 )
             ),
         ),
@@ -200,7 +200,7 @@ def server() -> list[Panel]:
             "Server CPU",
             "CPU in use by the server's container: 100 % is one CPU; dashed what it may use.",
             "percentunit",
-            ("server:container_cpu_usage:rate10s{SERVER}@", ""),
+            ("server:container_cpu_usage:rate6s{SERVER}@", ""),
             limit=("server:container_spec_cpu_limit:max{SERVER}@", "limit"),
             slow=True,
         ),
@@ -209,7 +209,7 @@ def server() -> list[Panel]:
             "CPU in use by the driver and its load engine: 100 % is one CPU. Unequal here, and "
             "the trials were not loaded alike.",
             "percentunit",
-            ('service:container_cpu_usage:rate10s{service="driver"}@', "driver"),
+            ('service:container_cpu_usage:rate6s{service="driver"}@', "driver"),
             slow=True,
         ),
         both(
@@ -222,17 +222,17 @@ def server() -> list[Panel]:
         ),
         both(
             "Time in garbage collection",
-            "Share of the time that collections took, 10 s window.",
+            "Share of the time that collections took, 6 s window.",
             "percentunit",
-            ("server:jvm_gc_collection_seconds:rate10s{SERVER}@", ""),
+            ("server:jvm_gc_collection_seconds:rate6s{SERVER}@", ""),
             slow=True,
         ),
         both(
             "Downstream lag",
-            "p99 of how much later than its set delay the downstream answered, 10 s window: "
+            "p99 of how much later than its set delay the downstream answered, 6 s window: "
             "unequal, and the trials met another downstream.",
             "s",
-            ("downstream:lab_downstream_lag_seconds:p99_10s@", "p99"),
+            ("downstream:lab_downstream_lag_seconds:p99_6s@", "p99"),
             slow=True,
         ),
     ]

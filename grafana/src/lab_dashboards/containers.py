@@ -37,8 +37,8 @@ def cpu() -> list[Panel]:
             "CPU in use by each service: 100 % is one CPU. The dashed line is what the machine "
             "has, and host what anybody uses of it, the lab or not.",
             "percentunit",
-            per_service("service:container_cpu_usage:rate10s"),
-            Line("machine:host_cpu_usage:ratio10s * machine:machine_cpu_cores:max", "host"),
+            per_service("service:container_cpu_usage:rate6s"),
+            Line("machine:host_cpu_usage:ratio6s * machine:machine_cpu_cores:max", "host"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
@@ -46,14 +46,14 @@ def cpu() -> list[Panel]:
             "Share of the scheduler's periods in which a CPU quota stopped the service; 0 "
             "without a quota.",
             "percentunit",
-            per_service("service:container_cpu_cfs_throttled_periods:ratio10s"),
+            per_service("service:container_cpu_cfs_throttled_periods:ratio6s"),
         ),
         time_series(
             "Throttled time",
             "Seconds per second that a CPU quota stopped the service's threads, summed over "
             "them: above 100 % when several were stopped at once. 0 without a quota.",
             "percentunit",
-            per_service("service:container_cpu_cfs_throttled_seconds:rate10s"),
+            per_service("service:container_cpu_cfs_throttled_seconds:rate6s"),
         ),
     ]
 
@@ -101,14 +101,14 @@ def network() -> list[Panel]:
             "Received",
             "Bytes per second into each service, all of its containers.",
             "Bps",
-            per_service("service:container_network_receive_bytes:rate10s"),
+            per_service("service:container_network_receive_bytes:rate6s"),
             width=HALF,
         ),
         time_series(
             "Sent",
             "Bytes per second out of each service, all of its containers.",
             "Bps",
-            per_service("service:container_network_transmit_bytes:rate10s"),
+            per_service("service:container_network_transmit_bytes:rate6s"),
             width=HALF,
         ),
         time_series(

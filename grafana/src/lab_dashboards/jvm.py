@@ -90,10 +90,10 @@ def collection() -> list[Panel]:
     return [
         time_series(
             "Time in garbage collection",
-            "Share of the time that collections took (10 s window): seconds per second, 100 % "
+            "Share of the time that collections took (6 s window): seconds per second, 100 % "
             "is nothing but collecting.",
             "percentunit",
-            per_server("server:jvm_gc_collection_seconds:rate10s"),
+            per_server("server:jvm_gc_collection_seconds:rate6s"),
         ),
         time_series(
             "Collections",

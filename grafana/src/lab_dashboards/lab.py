@@ -13,8 +13,8 @@ from lab_dashboards.server_resources import heap
 from lab_dashboards.variables import route_variable, server_variable
 
 AT = 'server=~"$server", route="$route"'
-PER_REQUEST = "container_cpu_per_request_seconds:ratio10s"
-CLIENT_REQUESTS = "server_route_source_outcome:lab_client_requests:rate10s"
+PER_REQUEST = "container_cpu_per_request_seconds:ratio6s"
+CLIENT_REQUESTS = "server_route_source_outcome:lab_client_requests:rate5s"
 P95 = "server_route_phase:lab_http_request_seconds:p95_5s"
 
 
@@ -45,7 +45,7 @@ def load() -> list[Panel]:
             "Throughput",
             "Requests per second the server ended (any outcome; a probe's are among them, about "
             "20/s), those that the load itself saw answered without an error, where its engine "
-            "tells that while it runs (10 s window), and what an open trial offers. Below the "
+            "tells that while it runs (5 s window), and what an open trial offers. Below the "
             "dashed line the server does not keep up. A closed trial offers nothing.",
             "reqps",
             Line(f"server_route:lab_http_requests:rate5s{{{AT}}}", "{{server}} achieved"),
@@ -54,7 +54,7 @@ def load() -> list[Panel]:
                 "{{server}} client: {{outcome}}",
             ),
             Line(
-                f"server_route:lab_client_requests_offered:rate10s{{{AT}}} "
+                f"server_route:lab_client_requests_offered:rate5s{{{AT}}} "
                 f"or on (server, route) lab_trial_offered_rps{{{AT}}}",
                 "{{server}} offered",
                 dashed=True,
@@ -66,14 +66,14 @@ def load() -> list[Panel]:
             "p95 latency: client beside server",
             "Client: the load's own requests where its engine tells them while it runs, or else "
             "a Poisson probe of about 20 requests/s, timed from when each was due (in a closed "
-            "load: sent; 10 s window). Server: from hand-over to the executor to the answer "
+            "load: sent; 5 s window). Server: from hand-over to the executor to the answer "
             "(total), split into waiting for a thread (queue) and work (service), 5 s "
             "window. Client far above total: the wait is before the server's own code, in "
             "the accept queue or on the wire. Failed answers are in all of them, and quick "
             "failures lower a p95: see Errors by kind.",
             "s",
             Line(
-                f"server_route_source_since:lab_client_request_seconds:p95_10s{{{AT}}}",
+                f"server_route_source_since:lab_client_request_seconds:p95_5s{{{AT}}}",
                 "{{server}} client, since {{since}} ({{source}})",
             ),
             *(
@@ -158,7 +158,7 @@ def way() -> list[Panel]:
             "How much later than its set delay the downstream answers: p99 and mean. Above "
             "a few milliseconds the downstream itself limits what is measured.",
             "s",
-            Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
+            Line("downstream:lab_downstream_lag_seconds:p99_6s", "p99"),
             Line(
                 "sum(rate(lab_downstream_lag_seconds_sum[$__rate_interval])) / "
                 "sum(rate(lab_downstream_lag_seconds_count[$__rate_interval]))",
@@ -177,7 +177,7 @@ def memory_and_cpu() -> list[Panel]:
             "CPU in use by each service, all of its containers: 100 % is one CPU. The "
             "dashed line is what the machine has.",
             "percentunit",
-            Line("service:container_cpu_usage:rate10s", "{{service}}"),
+            Line("service:container_cpu_usage:rate6s", "{{service}}"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
             width=HALF,
         ),

@@ -49,7 +49,7 @@ def calls() -> list[Panel]:
             ),
             Line(
                 or_zero(
-                    "sum by (server) (server_route_source_outcome:lab_client_requests:rate10s"
+                    "sum by (server) (server_route_source_outcome:lab_client_requests:rate5s"
                     f'{{outcome="timeout", {SERVER}}})',
                     server="no",
                 ),
@@ -69,7 +69,7 @@ def behind() -> list[Panel]:
             "is measured, not the server.",
             "percentunit",
             Line(
-                'service:container_cpu_usage:rate10s{service=~"toxiproxy|downstream"}',
+                'service:container_cpu_usage:rate6s{service=~"toxiproxy|downstream"}',
                 "{{service}}",
             ),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
@@ -80,8 +80,8 @@ def behind() -> list[Panel]:
             "all connections; what passes between the two is not in it. (Toxiproxy's own byte "
             "counters move only when a connection closes.)",
             "Bps",
-            Line(f"service:container_network_receive_bytes:rate10s{{{_NETWORK}}}", "in"),
-            Line(f"service:container_network_transmit_bytes:rate10s{{{_NETWORK}}}", "out"),
+            Line(f"service:container_network_receive_bytes:rate6s{{{_NETWORK}}}", "in"),
+            Line(f"service:container_network_transmit_bytes:rate6s{{{_NETWORK}}}", "out"),
         ),
         time_series(
             "Connection set-up",
@@ -117,10 +117,10 @@ def behind() -> list[Panel]:
         ),
         time_series(
             "Downstream lag",
-            "p99 of how much later than its set delay the downstream answers (10 s window). "
+            "p99 of how much later than its set delay the downstream answers (6 s window). "
             "Above a few milliseconds the downstream itself limits what is measured.",
             "s",
-            Line("downstream:lab_downstream_lag_seconds:p99_10s", "p99"),
+            Line("downstream:lab_downstream_lag_seconds:p99_6s", "p99"),
         ),
     ]
 
@@ -136,12 +136,12 @@ def around() -> list[Panel]:
             "percentunit",
             Line(
                 or_zero(
-                    'service:container_cpu_usage:rate10s{service="driver"}',
+                    'service:container_cpu_usage:rate6s{service="driver"}',
                     service="no driver",
                 ),
                 "{{service}}",
             ),
-            Line('service:container_cpu_usage:rate10s{service="loadgen"}', "agent"),
+            Line('service:container_cpu_usage:rate6s{service="loadgen"}', "agent"),
             Line("machine:machine_cpu_cores:max", "machine", dashed=True),
         ),
         time_series(
@@ -175,9 +175,9 @@ def around() -> list[Panel]:
             "Share of the machine's CPUs in use by anybody, and by the lab's containers alone. "
             "At 100 % every latency holds a wait for the CPU; the gap is somebody else's work.",
             "percentunit",
-            Line("machine:host_cpu_usage:ratio10s", "host"),
+            Line("machine:host_cpu_usage:ratio6s", "host"),
             Line(
-                "sum(service:container_cpu_usage:rate10s) / machine:machine_cpu_cores:max",
+                "sum(service:container_cpu_usage:rate6s) / machine:machine_cpu_cores:max",
                 "the lab",
             ),
             Line("vector(1)", "all CPUs", dashed=True),

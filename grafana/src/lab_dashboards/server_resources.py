@@ -77,7 +77,7 @@ def cpu_and_memory() -> list[Panel]:
             "CPU in use by the server's container (100 % is one CPU), and what it may use: its "
             "quota (SERVER_CPUS), or the machine. A CPU set narrower than that is not seen here.",
             "percentunit",
-            per_server("server:container_cpu_usage:rate10s"),
+            per_server("server:container_cpu_usage:rate6s"),
             per_server("server:container_spec_cpu_limit:max", "limit", dashed=True),
         ),
         time_series(
@@ -87,18 +87,18 @@ def cpu_and_memory() -> list[Panel]:
             "without a quota.",
             "percentunit",
             Line(
-                "label_replace(service:container_cpu_cfs_throttled_periods:ratio10s"
+                "label_replace(service:container_cpu_cfs_throttled_periods:ratio6s"
                 '{service=~"$server"}, "server", "$1", "service", "(.+)") '
-                f"and on (server) server:container_cpu_usage:rate10s{{{SERVER}}}",
+                f"and on (server) server:container_cpu_usage:rate6s{{{SERVER}}}",
                 "{{server}}",
             ),
         ),
         time_series(
             "Time in garbage collection",
-            "Share of the time that collections took (10 s window). Above 5 % to 10 % memory "
+            "Share of the time that collections took (6 s window). Above 5 % to 10 % memory "
             "costs throughput; near 100 % the heap is too small for what is live.",
             "percentunit",
-            per_server("server:jvm_gc_collection_seconds:rate10s"),
+            per_server("server:jvm_gc_collection_seconds:rate6s"),
         ),
         heap(
             HALF,

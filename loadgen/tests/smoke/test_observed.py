@@ -76,8 +76,8 @@ def test_only_the_server_that_is_measured_is_scraped_closely(
 
 # Samples that a scrape may bring: a tenth more than what was counted. Every one is written beside
 # the load, and Prometheus takes some 8 µs for it (docs/overhead.md).
-# The agent's are of both phases of an open load twice, 821: of one trial they stay for 10 s, and
-# here the next begins by then.
+# The agent's are latencies of both phases of an open load, twice: of one trial they stay for 10 s,
+# and here the next begins by then.
 MOST_SAMPLES = {"jvm": 130, "downstream": 90, "toxiproxy": 60, "prometheus": 900, "loadgen": 900}
 # For each of these in the last hour, and besides: a route of the servers.
 MOST_FOR_EACH = {

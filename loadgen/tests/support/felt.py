@@ -59,5 +59,5 @@ def keep_trial(
         status = (statuses or {}).get(at, "200")
         line = second_of(at, [], [], [0.0] * count, {status: count} if count else {})
         lines.append(line | {"raw": told, "corrected": told})
-    write(raw, lines)
+    write(raw, lines, warmup_s=WINDOW[0])
     Pacer().condense(planned, raw)

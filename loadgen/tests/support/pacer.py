@@ -61,8 +61,8 @@ def second(
     } | changes
 
 
-def text(seconds: Sequence[dict[str, Any]], **changes: Any) -> str:
-    """The whole output; `changes` are of the last line."""
+def text(seconds: Sequence[dict[str, Any]], warmup_s: float = 0, **changes: Any) -> str:
+    """The whole output of a load with that warm-up; `changes` are of the last line."""
     total = {
         name: sum(one[name] for one in seconds)
         for name in ("sent", "due", "ok", "http_errors", "timeouts")
@@ -78,11 +78,12 @@ def text(seconds: Sequence[dict[str, Any]], **changes: Any) -> str:
         "unfinished": seconds[-1]["unfinished"] if seconds else 0,
         "cpu_s": 0.1,
     }
-    head = {"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": {"warmup_s": 0}, "nofile": 20000}
+    load = {"warmup_s": warmup_s}
+    head = {"pacer": "1.0.0", "format": 1, "unix_s": 1.5, "load": load, "nofile": 20000}
     lines = (head, *seconds, end | changes)
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
 def write(raw: Path, seconds: Sequence[dict[str, Any]], **changes: Any) -> None:
-    """Leave it in a trial's raw folder."""
+    """Leave it in a trial's raw folder; `changes` as of `text`."""
     (raw / OUTPUT).write_text(text(seconds, **changes))

@@ -90,8 +90,11 @@ class Scene:
         where = {"server": "netty", "route": "/downstream", "mode": trial.mode, "source": "load"}
         return self.registry.get_sample_value(f"lab_client_{name}", where | labels)
 
-    def ok(self, phase: str = "measure", trial: Trial = TRIAL) -> float | None:
-        return self.value("requests_total", trial, outcome="ok", phase=phase)
+    def ok(self, trial: Trial = TRIAL) -> float | None:
+        return self.value("requests_total", trial, outcome="ok")
+
+    def latencies(self, phase: str) -> float | None:
+        return self.value("request_seconds_count", phase=phase, since="due")
 
 
 @pytest.fixture
@@ -99,7 +102,7 @@ def scene(clock: Any) -> Scene:
     return Scene(clock)
 
 
-def test_every_figure_of_a_second_is_told_by_phase(scene: Scene) -> None:
+def test_every_figure_of_a_second_is_told_and_latencies_by_phase(scene: Scene) -> None:
     scene.told(header(1))
     scene.clock.now += 1
     scene.told(line(0, ok=7))
@@ -109,13 +112,13 @@ def test_every_figure_of_a_second_is_told_by_phase(scene: Scene) -> None:
     scene.told(line(1, due=500, ok=390, http_errors=10, timeouts=4, **errors, **levels))
     scene.clock.now += HOLD_S
     ended = {
-        outcome: scene.value("requests_total", outcome=outcome, phase="measure")
+        outcome: scene.value("requests_total", outcome=outcome)
         for outcome in ("ok", "http_error", "timeout", "error")
     }
-    assert ended == {"ok": 390, "http_error": 10, "timeout": 4, "error": 3}
-    assert scene.ok("warmup") == 7
-    assert scene.value("requests_offered_total", phase="measure") == 500
-    assert scene.value("connect_failures_total", phase="measure") == 9
+    assert ended == {"ok": 397, "http_error": 10, "timeout": 4, "error": 3}
+    assert (scene.latencies("warmup"), scene.latencies("measure")) == (400, 400)
+    assert scene.value("requests_offered_total") == 900
+    assert scene.value("connect_failures_total") == 9
     # 50 of the 130 wait for a connection: they are not sent.
     assert scene.value("requests_in_flight") == 80
     assert scene.value("requests_waiting") == 50
@@ -145,7 +148,7 @@ def test_a_closed_load_has_no_time_at_which_a_request_was_due(scene: Scene) -> N
     scene.clock.now += HOLD_S
     assert scene.value("request_seconds_count", CLOSED, phase="measure", since="sent") == 400
     assert scene.value("request_seconds_count", CLOSED, phase="measure", since="due") is None
-    assert scene.value("requests_offered_total", CLOSED, phase="measure") is None
+    assert scene.value("requests_offered_total", CLOSED) is None
     assert scene.ok(trial=CLOSED) == 400
 
 
@@ -172,33 +175,32 @@ def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene)
         assert [after - before for before, after in pairwise(each[3:])] == [400] * 4
 
 
-def test_series_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
+def test_latencies_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
     scene.told(header())
     seen = []
     for second in range(WARMUP_S + 1):
         scene.clock.now += 1
         scene.told(line(second))
         scene.clock.now += HOLD_S
-        seen.append((scene.ok("warmup"), scene.ok()))
+        seen.append((scene.latencies("warmup"), scene.latencies("measure")))
         scene.clock.now -= HOLD_S
     assert seen == [(400, None), (800, 0), (1200, 0), (1200, 400)]
 
 
 def test_everything_exists_at_zero_from_the_start_of_the_load_on(scene: Scene) -> None:
     scene.told(header())
-    assert scene.ok("warmup") == 0
-    assert scene.value("request_seconds_count", phase="warmup", since="due") == 0
-    assert scene.value("requests_offered_total", phase="warmup") == 0
+    assert (scene.ok(), scene.latencies("warmup")) == (0, 0)
+    assert scene.value("requests_offered_total") == 0
 
 
 def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: Scene) -> None:
     scene.run(WARMUP_S + 2)
-    assert scene.ok() == 800
+    assert scene.ok() == 400 * (WARMUP_S + 2)
     assert scene.value("requests_in_flight") == 0
     assert scene.value("connections_open") == 0
     scene.current = None
     scene.clock.now += KEPT_S
-    assert scene.ok() == 800
+    assert scene.ok() == 400 * (WARMUP_S + 2)
     scene.clock.now += 0.1
     assert scene.ok() is None
     assert scene.value("requests_in_flight") is None
@@ -211,16 +213,16 @@ def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scen
         scene.clock.now += 1
         scene.told(line(second))
         sizes.append(sum(len(family.samples) for family in scene.registry.collect()))
-    # Two histograms, four outcomes, two other counters; three levels.
-    each = 2 * (len(BUCKETS_S) + 3) + 6
-    assert (max(sizes), sizes[-1]) == (2 * each + 3, each + 3)
+    # Two histograms; four outcomes, two other counters, three levels.
+    each = 2 * (len(BUCKETS_S) + 3)
+    assert (max(sizes), sizes[-1]) == (2 * each + 9, each + 9)
 
 
 def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
     scene.run(WARMUP_S + 1)
     again = replace(TRIAL, trial="03-netty-open-c100")
     scene.told(header(), trial=again)
-    assert (scene.ok(), scene.ok("warmup")) == (None, 0)
+    assert (scene.ok(), scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
 
 
 def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:

@@ -73,9 +73,7 @@ class Bench:
         asyncio.run(run())
 
     def value(self, name: str, **labels: str) -> float | None:
-        counted = {} if name.endswith("in_flight") else {"phase": ""}
-        if "seconds" in name:
-            counted |= {"since": "due"}
+        counted = {"phase": "", "since": "due"} if "seconds" in name else {}
         return self.registry.get_sample_value(name, WHERE | counted | labels)
 
 

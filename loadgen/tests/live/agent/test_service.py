@@ -111,7 +111,7 @@ async def test_counters_start_at_zero_so_that_the_first_rate_is_right(scene: Sce
     await scene.client.put("/trial", json=TRIAL)
     metrics = (await scene.client.get("/metrics")).text
     for outcome in ("ok", "http_error", "timeout", "error"):
-        labels = f'mode="open",outcome="{outcome}",phase="",route="/downstream",server="fixed-pool"'
+        labels = f'mode="open",outcome="{outcome}",route="/downstream",server="fixed-pool"'
         assert f'lab_client_requests_total{{{labels},source="probe"}} 0.0' in metrics
 
 
@@ -131,7 +131,7 @@ async def test_a_load_that_tells_what_it_sees_is_not_probed(scene: Scene) -> Non
     assert (await scene.client.put("/load", content=body)).status_code == 204
     scene.clock.now = 2
     metrics = (await scene.client.get("/metrics")).text
-    labels = 'mode="open",outcome="ok",phase="warmup",route="/downstream",server="fixed-pool"'
+    labels = 'mode="open",outcome="ok",route="/downstream",server="fixed-pool"'
     assert f'lab_client_requests_total{{{labels},source="load"}} 400.0' in metrics
     assert 'source="probe"' not in metrics
     # No request is sent, and yet the agent is well.

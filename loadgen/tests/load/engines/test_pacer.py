@@ -3,17 +3,20 @@
 import dataclasses
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lab.errors import RawDataError
 from lab.load.engines import every_second
-from lab.load.engines.pacer import LOAD, OUTPUT, PACKED, Pacer, load_of
+from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
 from lab.model import Reading, TrialPlan, error_share
 from support.pacer import second, text, write
+from support.repo import REPO
 
 Plan = Callable[..., TrialPlan]
 Seconds = list[dict[str, Any]]
@@ -265,6 +268,33 @@ def test_connections_open_in_half_of_the_warm_up_at_most_2000_a_second_and_a_cro
     assert pace(19_000, 10) == 3800
     assert pace(400, 1) == 800
     assert pace(500, 0) == 0
+
+
+def test_what_prometheus_tells_of_a_window_looks_back_at_open_connections(plan: Plan) -> None:
+    def usual(connections: int) -> float:
+        return Pacer().schedule(plan(connections), Path()).window_offset_s
+
+    assert [usual(n) for n in (1, 2000, 2001, 5000, 19_000)] == [7, 7, 8, 9, 10]
+    # What the machine has does not change with the load.
+    looks_back = [
+        int(seconds)
+        for rules in (REPO / "prometheus" / "rules").glob("*.yml")
+        for seconds in re.findall(r"\[(\d+)s\]", rules.read_text())
+    ]
+    assert len(looks_back) > 10
+    assert max(looks_back) == LOOK_BACK_S
+    # What clients see comes late besides, so it is told more often.
+    latency = yaml.safe_load((REPO / "prometheus" / "rules" / "latency.yml").read_text())
+    clients = [group for group in latency["groups"] if "lab_client_" in str(group)]
+    assert [group["interval"] for group in clients] == ["1s"]
+
+
+def test_an_older_run_is_read_with_the_warm_up_that_it_had(plan: Plan, tmp_path: Path) -> None:
+    seconds = [second(at, [900.0 if at < 10 else 100.0] * 10) for at in range(13)]
+    reading = read_back(tmp_path, plan(10, None, duration_s=3), seconds, warmup_s=10)
+    assert (reading.samples, reading.raw.max_ms) == (30, pytest.approx(100))
+    with pytest.raises(RawDataError, match=r"to its end: complete after 13\.0 of 14 s"):
+        Pacer().read(plan(10, None, duration_s=4), tmp_path)
 
 
 def test_a_loop_for_four_cpus_is_what_the_generator_can_use(

@@ -153,7 +153,7 @@ def test_compare_shifts_every_query_by_the_trial_it_draws(files: dict[str, Any])
             side = target["legendFormat"][0].lower()
             used = set(VARIABLE.findall(target["expr"]))
             assert used <= {f"{n}_{side}" for n in ("run", "trial", "server", "route", "shift")}
-            series = len(re.findall(r"[a-z]\w*(?::\w+)*\{|lag_seconds:p99_10s ", target["expr"]))
+            series = len(re.findall(r"[a-z]\w*(?::\w+)*\{|lag_seconds:p99_6s ", target["expr"]))
             assert target["expr"].count(f"offset ${{shift_{side}}}s") == series, target["expr"]
 
 

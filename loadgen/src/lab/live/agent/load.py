@@ -21,7 +21,7 @@ from lab.load.engines.pacer import Head, Line, Times, meant
 
 # More than a line may be late by, and less than anybody waits for.
 HOLD_S = 0.5
-# Series of a phase exist at zero so many seconds before its first: a scrape and the hold.
+# Latencies of a phase exist at zero so many seconds before its first: a scrape and the hold.
 AHEAD_S = 2
 
 

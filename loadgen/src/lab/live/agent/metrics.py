@@ -51,7 +51,6 @@ OTHERS = {
     "requests_skipped": "Probe requests not sent because too many were unanswered.",
 }
 CLIENT = ("server", "route", "mode", "source")
-COUNTED = (*CLIENT, "phase")
 # Many scrapes of a second each.
 KEPT_S = 10.0
 
@@ -68,20 +67,15 @@ class _Latencies:
 
 
 @dataclass(slots=True)
-class _Counts:
-    """What a client counted in one phase of a trial, and when (monotonic) it last did."""
+class _Client:
+    """One client: its counts, of which only latencies are by phase, and its levels (None: it has no
+    such). A rate over two series, of which one begins, is too low for a while: requests have one.
+    ``at`` is when (monotonic) it last counted something, by phase."""
 
-    at: float
-    latencies: dict[str, _Latencies]
     others: dict[str, int]
     outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
-
-
-@dataclass(slots=True)
-class _Client:
-    """One client: its counts by phase, and its levels (None: it has no such)."""
-
-    counts: dict[str, _Counts] = field(default_factory=dict)
+    latencies: dict[str, dict[str, _Latencies]] = field(default_factory=dict)
+    at: dict[str, float] = field(default_factory=dict)
     in_flight: int = 0
     waiting: int | None = None
     connections: int | None = None
@@ -108,25 +102,27 @@ class ClientMetrics(Collector):
 
     def probes(self, trial: Trial) -> None:
         """A probe begins: make its series exist at zero, so that its first rate is right."""
-        self._clients[_labels(trial, "probe")] = _Client()
+        self._clients.pop(_labels(trial, "probe"), None)
         self._probe(trial)
 
     def sent(self, trial: Trial) -> None:
         """Count a request of the probe that is sent."""
-        self._client(trial, "probe").in_flight += 1
+        self._probe(trial).in_flight += 1
 
     def gone(self, trial: Trial) -> None:
         """Count a request of the probe that is no longer waited for."""
-        self._client(trial, "probe").in_flight -= 1
+        if client := self._clients.get(_labels(trial, "probe")):
+            client.in_flight -= 1
 
     def answered(self, trial: Trial, outcome: str, latency_s: float) -> None:
         """Count a request of the probe that ended with ``outcome``, one of OUTCOMES. A failed
         connection has no latency."""
-        counts = self._probe(trial)
-        counts.outcomes[outcome] += 1
+        probe = self._probe(trial)
+        probe.outcomes[outcome] += 1
         if outcome != "error":
-            counts.latencies["due"].add(latency_s)
-            counts.latencies["due"].sum_s += latency_s
+            latencies = probe.latencies[""]["due"]
+            latencies.add(latency_s)
+            latencies.sum_s += latency_s
 
     def skipped(self, trial: Trial) -> None:
         """Count a request of the probe that was not sent."""
@@ -140,10 +136,10 @@ class ClientMetrics(Collector):
         if trial is not None and _labels(trial, "probe") in self._clients:
             self._probe(trial)  # It may be slow: it has its series as long as it runs.
         for labels, client in tuple(self._clients.items()):
-            for phase, counts in tuple(client.counts.items()):
-                if now - counts.at > KEPT_S:
-                    del client.counts[phase]
-            if not client.counts:
+            for phase, at in tuple(client.at.items()):
+                if now - at > KEPT_S:
+                    del client.at[phase], client.latencies[phase]
+            if not client.at:
                 del self._clients[labels]
         yield from self._families()
 
@@ -164,74 +160,69 @@ class ClientMetrics(Collector):
         requests = CounterMetricFamily(
             "lab_client_requests",
             "Requests by outcome: ok, http_error (status 400 and up), timeout, error.",
-            labels=(*COUNTED, "outcome"),
+            labels=(*CLIENT, "outcome"),
         )
         others = {
-            name: CounterMetricFamily(f"lab_client_{name}", text, labels=COUNTED)
+            name: CounterMetricFamily(f"lab_client_{name}", text, labels=CLIENT)
             for name, text in OTHERS.items()
         }
         seconds = HistogramMetricFamily(
             "lab_client_request_seconds",
             "Latency of requests as their client sees it, from when each was due, or was sent. "
             "Errors of status are in it; a timeout of the probe counts as the time waited.",
-            labels=(*COUNTED, "since"),
+            labels=(*CLIENT, "phase", "since"),
         )
         for labels, client in self._clients.items():
             now = (client.in_flight, client.waiting, client.connections)
             for gauge, level in zip(levels, now, strict=True):
                 if level is not None:
                     gauge.add_metric(labels, level)
-            for phase, counts in client.counts.items():
-                counted = (*labels, phase)
-                for outcome, count in counts.outcomes.items():
-                    requests.add_metric((*counted, outcome), count)
-                for name, count in counts.others.items():
-                    others[name].add_metric(counted, count)
-                for since, latencies in counts.latencies.items():
+            for outcome, count in client.outcomes.items():
+                requests.add_metric((*labels, outcome), count)
+            for name, count in client.others.items():
+                others[name].add_metric(labels, count)
+            for phase, by_since in client.latencies.items():
+                for since, latencies in by_since.items():
                     buckets = list(zip(_BOUNDS, accumulate(latencies.counts), strict=True))
-                    seconds.add_metric((*counted, since), buckets, latencies.sum_s)
+                    seconds.add_metric((*labels, phase, since), buckets, latencies.sum_s)
         yield from (*levels, requests, *others.values(), seconds)
 
     def _load(self, told: Told) -> None:
         """Count a second of the load."""
         if told.begins:
-            self._clients[_labels(told.trial, "load")] = _Client()
+            self._clients.pop(_labels(told.trial, "load"), None)
         is_open = told.trial.mode == "open"
         since = SINCE if is_open else ("sent",)
         others = ("connect_failures", "requests_offered") if is_open else ("connect_failures",)
-        client, second = self._client(told.trial, "load"), told.second
-        counts = self._counts(client, told.phase, since, others)
+        client = self._client(told.trial, "load", told.phase, since, others)
+        second, by_since = told.second, client.latencies[told.phase]
         client.in_flight = second.unfinished - second.waiting
         client.waiting, client.connections = second.waiting, second.connections
-        counts.others["connect_failures"] += sum(second.connect_failed.values())
+        client.others["connect_failures"] += sum(second.connect_failed.values())
         if is_open:
-            counts.others["requests_offered"] += second.due
+            client.others["requests_offered"] += second.due
         errors = sum(second.socket_errors.values())
         ended = (second.ok, second.http_errors, second.timeouts, errors)
         for outcome, count in zip(OUTCOMES, ended, strict=True):
-            counts.outcomes[outcome] += count
+            client.outcomes[outcome] += count
         for one, times in (("due", second.corrected), ("sent", second.raw)):
-            if times is not None and one in counts.latencies:
+            if times is not None and one in by_since:
                 for upper_us, count in times.buckets:
-                    counts.latencies[one].add(upper_us / 1e6, count)
-                counts.latencies[one].sum_s += times.sum_us / 1e6
+                    by_since[one].add(upper_us / 1e6, count)
+                by_since[one].sum_s += times.sum_us / 1e6
 
-    def _probe(self, trial: Trial) -> _Counts:
-        """Its counts are of no phase: it sends the same in both."""
-        return self._counts(self._client(trial, "probe"), "", ("due",), ("requests_skipped",))
+    def _probe(self, trial: Trial) -> _Client:
+        """Its latencies are of no phase: it sends the same in both."""
+        return self._client(trial, "probe", "", ("due",), ("requests_skipped",))
 
-    def _client(self, trial: Trial, source: str) -> _Client:
-        return self._clients.setdefault(_labels(trial, source), _Client())
-
-    def _counts(
-        self, client: _Client, phase: str, since: Iterable[str], others: Iterable[str]
-    ) -> _Counts:
-        now = self._clock.monotonic()
-        if phase not in client.counts:
-            latencies = {one: _Latencies() for one in since}
-            client.counts[phase] = _Counts(now, latencies, dict.fromkeys(others, 0))
-        client.counts[phase].at = now
-        return client.counts[phase]
+    def _client(
+        self, trial: Trial, source: str, phase: str, since: Iterable[str], others: Iterable[str]
+    ) -> _Client:
+        """The client, from zero on where it is new, and so its latencies of a phase."""
+        client = self._clients.setdefault(_labels(trial, source), _Client(dict.fromkeys(others, 0)))
+        client.latencies.setdefault(phase, {one: _Latencies() for one in since})
+        client.at[phase] = self._clock.monotonic()
+        return client
 
 
 def _labels(trial: Trial, source: str) -> tuple[str, ...]:

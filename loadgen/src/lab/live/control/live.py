@@ -16,8 +16,8 @@ from lab.live.http import new_client
 FRESH_S = 0.9
 DEADLINE_S = 2.0
 _PHASE = "server_route_phase:lab_http_request_seconds:p95_5s"
-_CLIENT = "server_route_source_outcome:lab_client_requests:rate10s"
-_CLIENT_P95 = "server_route_source_since:lab_client_request_seconds:p95_10s"
+_CLIENT = "server_route_source_outcome:lab_client_requests:rate5s"
+_CLIENT_P95 = "server_route_source_since:lab_client_request_seconds:p95_5s"
 # By name on the page: an expression with one series per server (prometheus/rules).
 EXPRESSIONS: Mapping[str, str] = {
     # Of an open load that from when requests were due, which is never less than the other.

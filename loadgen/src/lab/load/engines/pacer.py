@@ -50,6 +50,9 @@ FORMAT = 1
 # that sets 4,000 up at once makes some of them wait for seconds.
 CONNECT_PER_S = 2000
 LEAST_OPENING_S = 1.0
+# What Prometheus tells of a moment looks back so far (prometheus/rules): after a warm-up that is
+# shorter than this and the opening, it would show an even load as one that rises.
+LOOK_BACK_S = 6
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
 # Of each request at most three buckets of about so many characters, before they are condensed.
@@ -68,7 +71,7 @@ class Pacer:
 
     def schedule(self, plan: TrialPlan, raw: Path) -> Schedule:
         """One run, warm-up and window. It tells its figures while it runs."""
-        warm_up_s = DEFAULT_WARMUP_S if plan.warmup_s is None else plan.warmup_s
+        warm_up_s = _usual_warm_up_s(plan) if plan.warmup_s is None else plan.warmup_s
         return Schedule(
             warm_up=None,
             warm_up_s=0,
@@ -103,16 +106,15 @@ class Pacer:
     def read(self, plan: TrialPlan, raw: Path) -> Reading:
         """The figures of the window, and the counts of the run."""
         told = _whole(plan, raw)
-        schedule = self.schedule(plan, raw)
-        window = _window(schedule, told)
+        window = _window(plan, told)
         uncorrected = Histogram.sum_of(line.raw.histogram for line in window)
         corrected = Histogram.sum_of(line.corrected.histogram for line in window if line.corrected)
         late = Histogram.sum_of(line.late.histogram for line in window)
         is_open = plan.mode == "open"
         return Reading(
-            window_s=schedule.window_s,
+            window_s=plan.duration_s,
             samples=uncorrected.count,
-            achieved_rps=uncorrected.count / schedule.window_s,
+            achieved_rps=uncorrected.count / plan.duration_s,
             corrected=corrected.latency() if is_open else None,
             raw=uncorrected.latency(),
             counts=_counts(told),
@@ -129,7 +131,7 @@ class Pacer:
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
         """Of the answers of the window."""
-        window = _window(self.schedule(plan, raw), _whole(plan, raw))
+        window = _window(plan, _whole(plan, raw))
         corrected = [line.corrected.histogram for line in window if line.corrected]
         return Curves(
             corrected=Histogram.sum_of(corrected).curve() if plan.mode == "open" else None,
@@ -156,9 +158,20 @@ def loops_for(plan: TrialPlan) -> int:
     return min(plan.concurrency, max(1, plan.cores // CPUS_PER_LOOP))
 
 
+def _opening_s(plan: TrialPlan) -> float:
+    """How long its connections take to open, given the time."""
+    return max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S)
+
+
+def _usual_warm_up_s(plan: TrialPlan) -> int:
+    """Its warm-up where nobody asks for one: its connections open, and what looks back from the
+    window sees them open. Its JVM was proven warm before."""
+    return min(DEFAULT_WARMUP_S, math.ceil(_opening_s(plan)) + LOOK_BACK_S)
+
+
 def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
     """What pacer is told, by its keys (loadgen/pacer/load.go)."""
-    opening_s = min(warm_up_s / 2, max(LEAST_OPENING_S, plan.concurrency / CONNECT_PER_S))
+    opening_s = min(warm_up_s / 2, _opening_s(plan))
     load: dict[str, Any] = {
         "connections": plan.concurrency,
         "loops": loops_for(plan),
@@ -271,8 +284,9 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """All that a run told."""
+    """All that a run told. `words` are those of its first line."""
 
+    words: Words | None
     seconds: tuple[Line, ...]
     end: End
 
@@ -304,6 +318,7 @@ def _lines(path: Path) -> list[bytes]:
 def _told(path: Path, lines: Sequence[bytes]) -> _Told:
     """The lines as they are meant. Raises RawDataError unless they are complete and add up."""
     seconds: list[Line] = []
+    words: Words | None = None
     end: End | None = None
     for number, line in enumerate(lines, 1):
         try:
@@ -315,6 +330,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
             if isinstance(one, Head):
                 if one.format != FORMAT:
                     raise RawDataError(path, 1, f"format {one.format} is not one of this lab's")
+                words = one.load
             elif isinstance(one, End):
                 end = one
             else:
@@ -331,7 +347,7 @@ def _told(path: Path, lines: Sequence[bytes]) -> _Told:
         problem = "ends before its last line (was pacer killed, or the disk full?)"
         raise RawDataError(path, len(lines) or None, problem)
     _check_totals(path, seconds, end)
-    return _Told(tuple(seconds), end)
+    return _Told(words, tuple(seconds), end)
 
 
 def _check_totals(path: Path, seconds: Sequence[Line], end: End) -> None:
@@ -359,7 +375,7 @@ def _whole(plan: TrialPlan, raw: Path) -> _Told:
         words = last_line(raw / OUTPUT, "and said nothing")
         raise RawDataError(path, None, f"pacer wrote no result: {words}")
     told = _told(path, _lines(path))
-    planned_s = Pacer().schedule(plan, raw).run_s
+    planned_s = _opens_s(plan, told) + plan.duration_s
     if told.end.ended != "complete" or len(told.seconds) < planned_s:
         problem = f"{told.end.ended} after {told.end.run_s:.1f} of {planned_s:.0f} s"
         raise RawDataError(path, None, f"the load did not run to its end: {problem}")
@@ -368,9 +384,16 @@ def _whole(plan: TrialPlan, raw: Path) -> _Told:
     return told
 
 
-def _window(schedule: Schedule, told: _Told) -> Sequence[Line]:
-    first = round(schedule.window_offset_s)
-    return told.seconds[first : first + round(schedule.window_s)]
+def _opens_s(plan: TrialPlan, told: _Told) -> float:
+    """When the window began: as the run was told, for the usual warm-up was another one before."""
+    if plan.warmup_s is not None:
+        return plan.warmup_s
+    return told.words.warmup_s if told.words else _usual_warm_up_s(plan)
+
+
+def _window(plan: TrialPlan, told: _Told) -> Sequence[Line]:
+    first = round(_opens_s(plan, told))
+    return told.seconds[first : first + plan.duration_s]
 
 
 def _counts(told: _Told) -> Counts:
