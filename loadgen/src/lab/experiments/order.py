@@ -50,6 +50,11 @@ class Design(Protocol):
         return ()
 
     @property
+    def typical(self) -> tuple[TrialPlan, ...]:
+        """The trials of a usual run; none where nobody can say more than `left`."""
+        return self.known
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """For the user: what the design leaves out."""
         return ()
@@ -92,6 +97,11 @@ class Listed:
 
     @property
     def known(self) -> tuple[TrialPlan, ...]:
+        """All of them."""
+        return self.plans
+
+    @property
+    def typical(self) -> tuple[TrialPlan, ...]:
         """All of them."""
         return self.plans
 
