@@ -537,3 +537,14 @@ def test_p95_is_the_corrected_one_in_an_open_load() -> None:
     both = dataclasses.replace(rows[0], p95_ms=1.0, raw_p95_ms=2.0)
     assert stress.p95_of(both) == 1.0
     assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0
+
+
+def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
+    def filled(plan: TrialPlan) -> dict[str, Any]:
+        return {**holds(1650)(plan), "others_cpu": 0.4 if plan.concurrency > 1650 else None}
+
+    rows, value, text = alone(filled)
+    assert value is None
+    assert "cannot tell, for 2 measurements do not say: others than the lab used 40%" in text
+    # What was held, was.
+    assert max(one.concurrency for one in rows if one.others_cpu is None) <= 1650

@@ -118,10 +118,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed. Notes tell what a reader must know about it."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it.
+    `others_cpu` is as of Row."""
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+    others_cpu: float | None = None
 
     @property
     def valid(self) -> bool:
@@ -180,6 +182,8 @@ class Row:
     * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
       planted); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
+    * others_cpu: the share of the machine's CPUs that others than the lab used in the window, where
+      that left the lab too few; empty otherwise
     """
 
     run: str
@@ -231,6 +235,7 @@ class Row:
     cpu_downstream_us: float | None = None
     cpu_generator_us: float | None = None
     cpu_observation_us: float | None = None
+    others_cpu: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

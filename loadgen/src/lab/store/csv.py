@@ -47,6 +47,7 @@ def row_of(
         **_columns(CpuSplit, split),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
+        others_cpu=judgement.others_cpu,
         bottleneck=verdict.bottleneck,
         strength=verdict.strength or None,
         started_at=started_at,
