@@ -38,7 +38,7 @@ from lab.model import (
     Verdict,
 )
 from support.fakes import snapshot
-from support.planned import experiment, planner, row, with_damaged
+from support.planned import experiment, planner, row, with_damaged, with_others_said
 from support.queueing import open_load
 
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
@@ -556,6 +556,15 @@ def test_the_same_rows_lead_to_the_same_trial_and_damaged_ones_are_measured_agai
     again = order.next(with_damaged(rows, 3))
     assert again is not None
     assert (again.repeats, again.offered_rps) == (rows[3].trial, rows[3].offered_rps)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_search_goes_on_where_a_damaged_trial_says_otherwise_the_second_time(gone: bool) -> None:
+    of = searched(launches=2)
+    rows = run(of, {"a": server(1650)})
+    for at in range(len(rows)):
+        done = with_others_said(order_of(of), rows, at, server(1650), gone=gone)
+        assert found(of, done)[0].value == pytest.approx(1646, rel=0.03)
 
 
 def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:

@@ -30,7 +30,7 @@ from lab.model import (
 )
 from lab.store.csv import REASON_SEPARATOR
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
-from support.planned import experiment, planner, row, with_damaged
+from support.planned import experiment, planner, row, with_damaged, with_others_said
 
 STRESS = Stress(Objective(p95_ms=500.0), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 LATE_GENERATOR = "the generator was the limit"
@@ -488,6 +488,14 @@ def test_a_damaged_trial_is_measured_again_in_its_place() -> None:
             assert plan is not None
             assert (plan.trial, plan.repeats) == (one.trial, None)
             assert order_of(of).next([*gone, one]) is None
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_search_goes_on_where_a_damaged_trial_says_otherwise_the_second_time(gone: bool) -> None:
+    rows, value, _ = alone(holds(1650))
+    for at in range(len(rows)):
+        done = with_others_said(order_of(ALONE), rows, at, holds(1650), gone=gone)
+        assert found(ALONE, done)["a", 0][0] == value
 
 
 def test_a_trial_that_is_damaged_twice_tells_nothing() -> None:

@@ -27,6 +27,7 @@ from lab.experiments.order import (
     launches,
     lengthened,
     next_number,
+    replaced,
     turned,
 )
 from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
@@ -194,7 +195,8 @@ class Search:
 def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. It
     ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate. `curve`: whether rows of a curve may follow."""
+    otherwise, and ask for another next rate. After a trial was `replaced` it leaves such rows out.
+    `curve`: whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
     strayed, after = "", 0
     rate = way.next([])
@@ -203,6 +205,8 @@ def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool =
             after = len(rows) - at
             break
         if row.offered_rps != rate or rate is None:
+            if replaced(rows):
+                continue
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break

@@ -20,6 +20,7 @@ from lab.experiments.order import (
     launches,
     lengthened,
     next_number,
+    replaced,
     turned,
 )
 from lab.experiments.reading import Asked, Key, read_load, rules
@@ -124,7 +125,8 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     held load and the smallest load that is broken or cannot be told, until these differ by at most
     `resolution`. The middle is a number of connections that any number of an engine's threads can
     share, if there is one. The search ends at the first row that is not its own: another version of
-    the lab may judge a trial otherwise and ask for another next load.
+    the lab may judge a trial otherwise and ask for another next load. After a trial was `replaced`
+    it leaves such rows out.
     """
     load: int | None = stress.first
     held: Row | None = None
@@ -136,6 +138,8 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     unknown = 0
     for row in rows:
         if row.concurrency != load:
+            if replaced(rows):
+                continue
             wanted = "it had ended" if load is None else f"{load} connections were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
