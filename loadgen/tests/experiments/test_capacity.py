@@ -620,6 +620,16 @@ def test_a_usual_run_is_known_beforehand(longer: bool) -> None:
     assert len(order.typical) < order.left([])
 
 
+def test_a_window_that_was_too_short_is_longer_at_the_second_try() -> None:
+    of = searched()
+    first = run(of, {"a": server(1650)})[0]
+    short = f"{TOO_SHORT}: 15 s for a mean latency of 5 s, and … (DURATION=28s would do)"
+    first = dataclasses.replace(first, valid=False, invalid_reasons=short, p99_ms=400.0)
+    plan = order_of(of).next([first])
+    assert plan is not None
+    assert (plan.offered_rps, plan.duration_s) == (500, 28)
+
+
 def test_windows_are_long_enough_for_the_percentile() -> None:
     of = searched(longer=True)
     rows = run(of, {"a": server(20)})
