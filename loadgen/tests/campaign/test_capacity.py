@@ -35,9 +35,10 @@ def test_the_answer_comes_first_on_the_console_and_in_both_reports(ready: Bench)
 
 def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
     ready.run(**SEARCH)
-    # 100, 200, 400 broken and the middles, at worst; 4 s between trials, 22 s to warm up a JVM.
+    # A capacity of 200: 4 s between trials, 22 s to warm up a JVM.
     left = (
-        "at most 17 trials (invalid ones once more), each of 25 s and warm-up, at most about 8m35s"
+        "about 17 trials (at most 17, invalid ones once more), the first of 25 s and warm-up, "
+        "about 8m35s"
     )
     assert f"{left} in all, with wrk2, open load, at a rate that is searched" in ready.said
     ready.text.truncate(0)

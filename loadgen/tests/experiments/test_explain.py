@@ -19,7 +19,7 @@ from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import snapshot
-from support.planned import experiment, planner, row, with_damaged
+from support.planned import experiment, planner, row, with_damaged, with_others_said
 from support.runs import write_manifest
 
 SIX = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005)
@@ -388,6 +388,18 @@ def test_a_damaged_trial_is_measured_again_in_its_place_and_stays_of_its_pair() 
                 of, whole, SNAPSHOTS, 2, {plan.trial: plan.condition for plan in plans(of, rows)}
             )
         ]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_inquiry_goes_on_where_a_damaged_trial_says_otherwise_the_second_time(
+    gone: bool,
+) -> None:
+    of = inquiry()
+    rows = run(of)
+    for at in range(len(rows)):
+        done = with_others_said(order_of(of), rows, at, lambda plan: honest(plan, 0), gone=gone)
+        end = explain.told(of, done, SNAPSHOTS, 2, {})[-1].text
+        assert "bottleneck: host CPU" in end
 
 
 def test_windows_of_an_inquiry_grow_once_one_was_too_short() -> None:

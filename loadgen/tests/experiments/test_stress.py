@@ -30,7 +30,7 @@ from lab.model import (
 )
 from lab.store.csv import REASON_SEPARATOR
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
-from support.planned import experiment, planner, row, with_damaged
+from support.planned import experiment, planner, row, with_damaged, with_others_said
 
 STRESS = Stress(Objective(p95_ms=500.0), first=100, step=1000, most=5000, resolution=50, fall=0.1)
 LATE_GENERATOR = "the generator was the limit"
@@ -490,6 +490,14 @@ def test_a_damaged_trial_is_measured_again_in_its_place() -> None:
             assert order_of(of).next([*gone, one]) is None
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_search_goes_on_where_a_damaged_trial_says_otherwise_the_second_time(gone: bool) -> None:
+    rows, value, _ = alone(holds(1650))
+    for at in range(len(rows)):
+        done = with_others_said(order_of(ALONE), rows, at, holds(1650), gone=gone)
+        assert found(ALONE, done)["a", 0][0] == value
+
+
 def test_a_trial_that_is_damaged_twice_tells_nothing() -> None:
     rows, *_ = alone(holds(222))
     bad = {"valid": False, "invalid_reasons": f"{DAMAGED}: trial.json: x"}
@@ -537,3 +545,14 @@ def test_p95_is_the_corrected_one_in_an_open_load() -> None:
     both = dataclasses.replace(rows[0], p95_ms=1.0, raw_p95_ms=2.0)
     assert stress.p95_of(both) == 1.0
     assert stress.p95_of(dataclasses.replace(both, mode="closed")) == 2.0
+
+
+def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
+    def filled(plan: TrialPlan) -> dict[str, Any]:
+        return {**holds(1650)(plan), "others_cpu": 0.4 if plan.concurrency > 1650 else None}
+
+    rows, value, text = alone(filled)
+    assert value is None
+    assert "cannot tell, for 2 measurements do not say: others than the lab used 40%" in text
+    # What was held, was.
+    assert max(one.concurrency for one in rows if one.others_cpu is None) <= 1650

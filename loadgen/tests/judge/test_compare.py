@@ -371,8 +371,22 @@ def test_loads_of_other_lengths_are_other_loads(length: str) -> None:
     longer = [dataclasses.replace(one, **{length: 77}) for one in side(STEADY)]
     found = compare(side(STEADY), longer, "a", "b")
     assert (found.cells, len(found.only_a), len(found.only_b)) == ((), 1, 1)
-    said = any("both sides need the same DURATION" in line for line in beside(found))
-    assert said == (length == "duration_s")
+    said = [line for line in beside(found) if "DURATION" in line]
+    assert said == [
+        "closed 100: windows of 15 and 77 s. Only those of one length are compared: measure both "
+        "sides with DURATION=77s"
+    ] * (length == "duration_s")
+
+
+def test_launches_of_a_run_whose_windows_were_lengthened_on_the_way_are_said_once() -> None:
+    def lengthened(rows: Sequence[Row]) -> list[Row]:
+        return [dataclasses.replace(one, duration_s=15 if one.launch < 3 else 25) for one in rows]
+
+    found = compare(lengthened(side(STEADY)), lengthened(side(STEADY)), "a", "b")
+    assert [cell.cell.duration_s for cell in found.cells] == [15, 25]
+    assert [line.partition(". ")[0] for line in beside(found) if "DURATION" in line] == [
+        "closed 100: windows of 15 and 25 s"
+    ]
 
 
 def test_cells_of_one_side_only_are_listed() -> None:

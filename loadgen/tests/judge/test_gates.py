@@ -666,6 +666,49 @@ def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
     assert "98% busy" in notes[1]
 
 
+def ours(cpus: float, steps: int = 15) -> Observation:
+    """The containers of the lab used so many of the machine's two CPUs."""
+    times = tuple(OPENS - 1 + at * 17 / steps for at in range(steps + 1))
+    rising = tuple(cpus / 2 * (at - times[0]) for at in times)
+    name = "container_cpu_usage_seconds_total"
+    return observation(
+        *(Series({"__name__": name, "service": one}, times, rising) for one in ("a", "toxiproxy")),
+        Series({"__name__": "machine:machine_cpu_cores:max"}, times, tuple(2.0 for _ in times)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cpus", "changes", "share"),
+    [
+        (1.1, {"host_busy": 0.9}, "35%"),
+        # The lab filled them itself, or nearly so.
+        (1.6, {"host_busy": 0.9}, None),
+        # Some CPU was always idle, but for bursts.
+        (0.6, {"host_busy": 0.6}, None),
+        (0.6, {"host_busy": 0.6, "window_wait_s": 7.0, "window_slices": 50_000}, "30%"),
+        # Other machines are others too, and may be all that is known.
+        (1.4, {"host_busy": 0.9, "host_steal": 0.2}, "20%"),
+        (None, {"host_busy": 0.9, "host_steal": 0.2}, "20%"),
+        (None, {"host_busy": 0.9}, None),
+    ],
+)
+def test_others_that_leave_the_lab_too_few_cpus_are_told(
+    cpus: float | None, changes: dict[str, float], share: str | None
+) -> None:
+    judgement = judge(measurement(usage(**changes)), observation() if cpus is None else ours(cpus))
+    used = judgement.others_cpu
+    assert judgement.valid
+    assert share == (None if used is None else f"{used:.0%}")
+    said = f"others than the lab used {share} of CPUs that were short"
+    assert [one for one in judgement.notes if "others" in one] == ([said] if share else [])
+
+
+def test_the_cpus_of_a_foreign_service_are_not_those_of_others() -> None:
+    foreign = Snapshot(None, {"url": "x"}, ToxicState(), 0.0)
+    of = dataclasses.replace(usage(host_busy=0.9), before=foreign)
+    assert judge(measurement(of), ours(0.6)).others_cpu is None
+
+
 def test_a_proxy_stopped_by_its_quota() -> None:
     name = "container_cpu_cfs_throttled_seconds_total"
     stopped = observation(rise(name, 2.0, service="toxiproxy"), rise(name, 9.0, service="a"))

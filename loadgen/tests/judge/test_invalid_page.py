@@ -10,16 +10,17 @@ import pytest
 
 from lab.campaign import preparation
 from lab.judge import fairness
-from lab.judge.gates import by_accident, figures, generator, parts, server, steady, trial
+from lab.judge.gates import by_accident, figures, generator, others, parts, server, steady, trial
 from lab.load import trial as load_trial
 from lab.load import warm
+from lab.load.engines.base import none_left
 from lab.load.measure import CLOCK_STEP_S
 from lab.load.warm import MAX_WARM_S
 from lab.model import CLOCK_SET, DAMAGED, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
-GATES = (figures, generator, parts, server, steady, trial)
+GATES = (figures, generator, others, parts, server, steady, trial)
 # They yield no message, but a name that is a part of one.
 PARTIAL = ("unread", "_changes", "as_begun", "_assumed")
 # Messages that are put together from several, or come from other files.
@@ -53,6 +54,7 @@ OTHERS = (
     "oha ended with status 1: database or disk is full",
     f"{DAMAGED}: oha.json: is not JSON",
     "oha was killed by SIGKILL: it said nothing",
+    none_left("port", 2, "window"),
     f"{CLOCK_SET}: it took 10.0 s, and 13.0 s by the wall clock",
     "wrk2 opened 4 of 5 connections: they do not divide by 2 threads",
     "wrk2 calibrated 1 of its 2 threads: the latencies include the warm-up",
@@ -143,6 +145,9 @@ def share(value: float) -> str:
         ("the clock of the machine", f"more than {CLOCK_STEP_S:g} s"),
         ("the downstream was late", f"more than {parts.LEAST_LATE_MS:g} ms"),
         ("the downstream was late", f"more than {share(parts.LATE_SHARE)}"),
+        ("others than the lab", f"{share(others.OTHERS)} of the machine's"),
+        ("others than the lab", f"at least {share(others.HOST_CROWDED)} busy"),
+        ("others than the lab", f"for {share(generator.WAITED)} of"),
         ("… used all", f"at least {share(parts.PART_CPU)}"),
         ("too few answers", f"fewer than {figures.MIN_SAMPLES}"),
         ("the server stopped", f"{steady.LEAST_SILENT_S:g} s and "),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from lab.experiments.order import Design, Planner
 from lab.load.engines import Engine
 from lab.model import DAMAGED, Experiment, Row, Snapshot, TrialPlan
 from lab.store.records import to_json
-from support.fakes import FakeEngine, snapshot
+from support.fakes import START, FakeEngine, snapshot
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -43,6 +44,30 @@ def with_damaged(rows: Sequence[Row], at: int) -> list[Row]:
     """The rows, but the raw data of this one is damaged."""
     damaged = {"valid": False, "invalid_reasons": f"{DAMAGED}: trial.json: x"}
     return [*rows[:at], dataclasses.replace(rows[at], **damaged), *rows[at + 1 :]]
+
+
+def with_others_said(
+    order: Design,
+    rows: Sequence[Row],
+    at: int,
+    answer: Callable[[TrialPlan], Mapping[str, Any]],
+    *,
+    gone: bool,
+) -> list[Row]:
+    """The rows of a design that goes on after this trial was damaged, or is gone as a whole: it is
+    measured again in its place, and is invalid then. `answer` gives what the trials after it say.
+    """
+    timed = [
+        dataclasses.replace(one, started_at=START + timedelta(seconds=number))
+        for number, one in enumerate(rows)
+    ]
+    done = [*timed[:at], *timed[at + 1 :]] if gone else with_damaged(timed, at)
+    said: Mapping[str, Any] = {"valid": False, "invalid_reasons": "the generator was the limit"}
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 3 * len(rows)
+        done.append(row(plan, **{**answer(plan), **said}, started_at=START + timedelta(hours=1)))
+        said = {}
+    return done
 
 
 def planner(

@@ -1,7 +1,10 @@
-"""How often the check for one state in the window is wrong, from single answers on.
+"""The checks for one state in the window, from single answers on.
 
-Latencies are drawn answer by answer, independent of each other, at real rates and lengths of
-windows. Such a window shows one state, whatever the shape of its latencies.
+How often they are wrong: latencies are drawn answer by answer, independent of each other, at real
+rates and lengths of windows. Such a window shows one state, whatever the shape of its latencies.
+
+Whether they select: a burst of late answers, as when others take the CPUs for some seconds, must
+not have a trial measured again more often where it falls early in the window.
 """
 
 import dataclasses
@@ -12,10 +15,10 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from lab.judge.gates import judge
+from lab.judge.gates import by_accident, judge
 from lab.judge.gates.steady import FALSE_ALARM, UNSTEADY
-from lab.model import Second
-from support.fakes import measurement, observation, plan, reading, record
+from lab.model import Latency, Second
+from support.fakes import latency, measurement, observation, plan, reading, record
 
 WINDOWS = 400
 # Two standard errors of the count of a gate that is wrong as often as it may be.
@@ -54,3 +57,41 @@ def test_independent_latencies_are_one_state(latencies: Latencies, rps: int, win
         reasons = judge(measurement(of, said), observation()).reasons
         alarms += any(one.startswith(UNSTEADY) for one in reasons)
     assert alarms / WINDOWS <= MOST
+
+
+def again(rng: Generator, burst_s: float, length_s: float, late_ms: float) -> bool:
+    """Whether a trial is measured again whose answers are this late for those seconds of its
+    window, from `burst_s` on. 450 req/s are due evenly, from 10 s before the window of 15 s on."""
+    due_s = np.arange(-10, 20, 1 / 450)
+    in_burst = (due_s >= burst_s) & (due_s < burst_s + length_s)
+    times_ms = even(rng, due_s.shape) + late_ms * in_burst
+    ends_s = due_s + times_ms / 1000
+    seconds = []
+    for at in range(15):
+        of = times_ms[(ends_s >= at) & (ends_s < at + 1)]
+        seconds.append(Second(len(of), len(of), float(of.mean())))
+    seen_ms = times_ms[(ends_s >= 0) & (ends_s < 15)]
+    p50_ms, p95_ms, p99_ms = map(float, np.percentile(seen_ms, (50, 95, 99)))
+    latencies = Latency(float(seen_ms.mean()), p50_ms, p95_ms, p99_ms, float(seen_ms.max()))
+    said = dataclasses.replace(
+        reading(len(seen_ms) / 15, corrected=latencies, raw=latencies, late=latency(0.0)),
+        due=450 * 15,
+        seconds=tuple(seconds),
+    )
+    of_load = record(plan("open", concurrency=1000, predicted_rps=None))
+    return by_accident(judge(measurement(of_load, said), observation()).reasons)
+
+
+def test_a_burst_has_a_trial_measured_again_as_often_late_as_early() -> None:
+    rng, early, late = np.random.default_rng(14), 0, 0
+    for length_s in (0.5, 2.0, 4.0):
+        for late_s in (0.05, 0.2, 0.8):
+            # From the first request that is late to the answer of the last.
+            felt_s = length_s + 0.2 + late_s
+            for off_s in np.arange(-felt_s, 7.5 - felt_s / 2, 0.25):
+                # As far from the end of the window as the other from its start.
+                early += again(rng, off_s, length_s, 1000 * late_s)
+                late += again(rng, 15 - off_s - felt_s, length_s, 1000 * late_s)
+    # Two standard errors of the difference of two such counts.
+    assert min(early, late) > 50
+    assert abs(early - late) <= 2 * (early + late) ** 0.5

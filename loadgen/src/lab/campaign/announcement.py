@@ -25,22 +25,21 @@ def announcement(
     first = first or design.next([])
     if first is None:
         return "no trial"
-    trials = design.left([])
-    each_s = _takes_s(first, chosen)
-    if design.total is None:
-        load_s = each_s * trials
-        count = f"at most {trials} trials (invalid ones once more), each"
-    else:
-        load_s = sum(_takes_s(plan, chosen) for plan in design.known)
-        count = f"{trials} trials"
+    most, plans = design.left([]), design.typical
+    each_s, trials, limit = _takes_s(first, chosen), len(plans), ""
+    load_s, count = sum(_takes_s(plan, chosen) for plan in plans), f"{trials} trials"
+    if not plans:
+        load_s, trials, limit = each_s * most, most, "at most "
+        count = f"at most {most} trials (invalid ones once more), each"
+    elif design.total is None:
+        count = f"about {trials} trials (at most {most}, invalid ones once more), the first"
     jvms = len(experiment.servers) * max(1, experiment.launches) * max(1, len(experiment.arms))
     took = duration(load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S)
-    limit = "at most about " if design.total is None else "about "
     scale = ""
     if experiment.scale != 1:
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"
     return (
-        f"{count} of {each_s:.0f} s and warm-up, {limit}{took} in all, with "
+        f"{count} of {each_s:.0f} s and warm-up, {limit}about {took} in all, with "
         f"{', '.join(chosen.engines)}, {_load(experiment)}{scale}"
     )
 

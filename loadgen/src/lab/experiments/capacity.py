@@ -27,6 +27,7 @@ from lab.experiments.order import (
     launches,
     lengthened,
     next_number,
+    replaced,
     turned,
 )
 from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
@@ -194,7 +195,8 @@ class Search:
 def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. It
     ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate. `curve`: whether rows of a curve may follow."""
+    otherwise, and ask for another next rate. After a trial was `replaced` it leaves such rows out.
+    `curve`: whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
     strayed, after = "", 0
     rate = way.next([])
@@ -203,6 +205,8 @@ def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool =
             after = len(rows) - at
             break
         if row.offered_rps != rate or rate is None:
+            if replaced(rows):
+                continue
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
@@ -283,6 +287,29 @@ class Searches(Design):
         LabError for rows that are not of its search."""
         return after_damaged(done, self._next)
 
+    @property
+    def typical(self) -> tuple[TrialPlan, ...]:
+        """See Design: of servers that hold what their settings allow, but no more than the
+        geometric middle of the rates that may be tried, in every launch."""
+        experiment = self.planner.experiment
+        capacity = settings_of(Capacity, experiment)
+        most, resolution = capacity.most, capacity.resolution
+        plans: list[TrialPlan] = []
+        for server in experiment.servers:
+            holds = min(math.sqrt(capacity.first * most), self._bound(server) or math.inf)
+            way = Way(self._start(server), most, resolution)
+            for launch in launches(experiment):
+                course = list(way.course(holds))
+                plans += [
+                    self._plan(server, one.rate, launch, longer=one.held > 1) for one in course
+                ]
+                low = max((one.rate for one in course if one.held), default=1)
+                top = min((one.rate for one in course if one.broke), default=None)
+                way = Way(low, most, resolution, AGREE_LATER, (low, top))
+            if capacity.curve:
+                plans += [self._plan(server, max(1, round(at * holds)), launch) for at in SHARES]
+        return tuple(plans)
+
     def _next(self, done: Sequence[Row]) -> TrialPlan | None:
         experiment = self.planner.experiment
         found = {server: self._searches(server, done) for server in experiment.servers}
@@ -298,17 +325,19 @@ class Searches(Design):
             if waiting:
                 _, server, rate = min(waiting, key=lambda one: one[0])
                 rung = found[server][launch].of(rate) or Rung(rate)
-                plan = self._plan(server, rung, launch)
+                # Near the capacity a queue takes long to grow: another look is a longer one.
+                grew = any(why.startswith(UNSTEADY) for _, why in rung.broke)
+                plan = self._plan(server, rate, launch, longer=bool(rung.held) or grew)
                 plan = lengthened(plan, [row for row, _ in rung.untold])
                 return self.planner.named(plan, next_number(done), digits=3)
         for server in experiment.servers:
             for rate in curve(experiment, found[server]):
-                plan = self._plan(server, Rung(rate), launches(experiment)[-1])
+                plan = self._plan(server, rate, launches(experiment)[-1])
                 return self.planner.named(plan, next_number(done), digits=3)
         return None
 
-    def _plan(self, server: str, rung: Rung, launch: int) -> TrialPlan:
-        experiment, rate = self.planner.experiment, rung.rate
+    def _plan(self, server: str, rate: int, launch: int, *, longer: bool = False) -> TrialPlan:
+        experiment = self.planner.experiment
         capacity = settings_of(Capacity, experiment)
         duration_s = experiment.duration_s
         if experiment.longer:
@@ -317,8 +346,7 @@ class Searches(Design):
             needed_s = self.planner.needed_s([server], route, objective.longest_s)
             wanted_s = max(needed_s, 1.1 * objective.samples / rate)
             duration_s = max(duration_s, math.ceil(wanted_s))
-            # Near the capacity a queue takes long to grow: another look is a longer one.
-            if rung.held or any(why.startswith(UNSTEADY) for _, why in rung.broke):
+            if longer:
                 duration_s *= LONGER
             duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         return self.planner.plan(
@@ -337,11 +365,17 @@ class Searches(Design):
 
     def _start(self, server: str) -> int:
         """The first rate: half of what the settings allow, where that is less."""
+        first, bound = settings_of(Capacity, self.planner.experiment).first, self._bound(server)
+        return first if bound is None else max(1, min(first, int(bound / 2)))
+
+    def _bound(self, server: str) -> float | None:
+        """The rate that the settings allow at most; None where they allow any."""
         experiment = self.planner.experiment
-        capacity = settings_of(Capacity, experiment)
-        snapshot = self.planner.snapshots[server]
-        bound = predict(experiment.routes[0], capacity.connections, None, snapshot).rps
-        return capacity.first if bound is None else max(1, min(capacity.first, int(bound / 2)))
+        most, snapshot = (
+            settings_of(Capacity, experiment).connections,
+            self.planner.snapshots[server],
+        )
+        return predict(experiment.routes[0], most, None, snapshot).rps
 
 
 def design(planner: Planner) -> Design:
@@ -426,8 +460,6 @@ def _answer(
     return Finding(NAME, server, 0, value, UNIT, low, high, whole)
 
 
-# How a verdict says that the CPUs were not the lab's alone.
-BY_OTHERS = "by others than the lab"
 # Between the two halves of an answer.
 SEPARATOR = "; then: "
 
@@ -464,18 +496,15 @@ def _then(of: Sequence[Search], verdicts: Mapping[str, Verdict]) -> str:
             sure = (
                 "strong" if 2 * sum(row.strength == STRONG for row in its) >= len(its) else "weak"
             )
-            figures = _figures_of(_standing(its[-1], name, verdicts))
-            return f"{', '.join([name, *figures])} ({sure}{f', at {rate:,} req/s' if at else ''})"
+            stood = _standing(its[-1], name, verdicts)
+            # How full it was.
+            full = stood.sentence.partition(": ")[2].partition(", ")[0] if stood else ""
+            figures = f"{name}, {full}" if full else name
+            return f"{figures} ({sure}{f', at {rate:,} req/s' if at else ''})"
     unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
     if rungs or not unknown:
         return UNKNOWN if rungs else ""
     return f"cannot be told: {unknown[0].untold[-1][1]}"
-
-
-def _figures_of(stood: Standing | None) -> Iterator[str]:
-    """How full it was, and whether that says anything of the server."""
-    first, *others = stood.sentence.partition(": ")[2].split(", ") if stood else ("",)
-    yield from filter(None, [first, *(one for one in others if one.endswith(BY_OTHERS))])
 
 
 def _standing(row: Row, name: str | None, verdicts: Mapping[str, Verdict]) -> Standing | None:

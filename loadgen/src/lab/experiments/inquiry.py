@@ -31,6 +31,7 @@ from lab.experiments.interventions import (
     Present,
     together,
 )
+from lab.experiments.order import replaced
 from lab.experiments.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf
@@ -132,13 +133,17 @@ def story(
 
     `present` is the server as it was before the first trial. `conditions` are the conditions that
     were in force, by trial, as far as they are known: another version of the lab may give another
-    verdict and ask for another change than the one that was made."""
+    verdict and ask for another change than the one that was made. Rows that are not of the inquiry
+    are left out after a trial was `replaced`, and else end it."""
     told = Story()
     asking = _inquiry(explain, present, told)
     told.wanted = next(asking)
     for row in rows:
-        told.strayed = _strayed(row, told.wanted, conditions or {})
-        if told.strayed or told.wanted is None:
+        strayed = _strayed(row, told.wanted, conditions or {})
+        if strayed and replaced(rows):
+            continue
+        told.strayed = strayed
+        if strayed or told.wanted is None:
             break
         try:
             told.wanted = asking.send(row)

@@ -20,7 +20,7 @@ from lab.judge.gates import (
 )
 from lab.judge.gates.figures import BACKLOG
 from lab.judge.predict import SPARE
-from lab.model import NOT_BACK, Row, error_share, goodput, needed_samples
+from lab.model import NOT_BACK, STRONG, Row, error_share, goodput, needed_samples
 from lab.store.csv import REASON_SEPARATOR
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
@@ -39,6 +39,8 @@ _PART = re.compile(
 MORE = 1.2
 LEAST_CONNECTIONS = 10
 CONNECTIONS = "connections of the load"
+# They bind however busy the CPUs are.
+OWN_LIMITS = ("worker pool", "downstream connections")
 Outcome = Literal["held", "broke", "untold"]
 
 
@@ -126,8 +128,24 @@ def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tupl
     An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
     shows that the server gave way, that a backlog grew in its window, or that the objective was
     kept though one from the warm-up drained in it. Nor does one that was limited by connections of
-    which its rate takes more. `after_break`: as of `gave_way`.
+    which its rate takes more, or that others may have broken (`by_others`). `after_break`: as of
+    `gave_way`.
     """
+    outcome, why = _judged(objective, row, after_break=after_break)
+    others = by_others(row) if outcome == "broke" else None
+    return ("untold", f"{others} ({why})") if others else (outcome, why)
+
+
+def by_others(row: Row) -> str | None:
+    """Why it is no fault of the server that a trial was not held: others used CPUs that the lab
+    lacked. None where they did not, and where a pool gave all that its size allows, which shows by
+    itself what the limit was."""
+    if row.others_cpu is None or (row.bottleneck in OWN_LIMITS and row.strength == STRONG):
+        return None
+    return f"others than the lab used {row.others_cpu:.0%} of the CPUs"
+
+
+def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
     gone = None if row.valid else gave_way(row, after_miss=after_break)
     if gone:
         return "broke", gone

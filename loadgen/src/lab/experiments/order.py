@@ -10,10 +10,11 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from lab.errors import LabError, WordError
+from lab.errors import WordError
 from lab.experiments.reading import no_auto_rate
 from lab.judge.gates import by_accident, needed_window_s, wanted_window_s
 from lab.judge.predict import auto_rate_rps, predict
@@ -48,6 +49,11 @@ class Design(Protocol):
     def known(self) -> tuple[TrialPlan, ...]:
         """The trials that are known before the first one; none where they follow from findings."""
         return ()
+
+    @property
+    def typical(self) -> tuple[TrialPlan, ...]:
+        """The trials of a usual run; none where nobody can say more than `left`."""
+        return self.known
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,6 +98,11 @@ class Listed:
 
     @property
     def known(self) -> tuple[TrialPlan, ...]:
+        """All of them."""
+        return self.plans
+
+    @property
+    def typical(self) -> tuple[TrialPlan, ...]:
         """All of them."""
         return self.plans
 
@@ -199,8 +210,8 @@ def after_damaged(
     """The next trial of a design in which each trial follows from the rows before it (`following`).
 
     A trial whose raw data is damaged, or gone as a whole, is measured again in its place: what came
-    after it followed from what it had said, and still counts. Raises LabError where the rows before
-    it ask for another trial, and what `following` raises.
+    after it followed from what it had said, and still counts as far as it is asked for
+    (`replaced`). Raises what `following` raises.
     """
     rows, number = in_order(done), 0
     names = {row.trial for row in rows}
@@ -211,10 +222,18 @@ def after_damaged(
         again = f"{row.trial}{AGAIN}"
         if _is_damaged(row) and again not in names:
             plan = following(counted(rows[:at]))
-            if plan is None or plan.trial != row.trial:
-                raise LabError(f"{row.trial} is damaged, and the trials before it ask for another")
-            return dataclasses.replace(plan, trial=again, repeats=row.trial)
+            if plan is not None and plan.trial == row.trial:
+                return dataclasses.replace(plan, trial=again, repeats=row.trial)
     return following(counted(rows))
+
+
+def replaced(rows: Sequence[Row]) -> bool:
+    """Whether one of these rows, in their order, was measured in the place of a damaged or lost
+    trial. Rows that follow it may be of what that trial had said. Where the new one says otherwise,
+    a search leaves out what it does not ask for."""
+    times = [row.started_at for row in rows if row.started_at is not None]
+    late = any(after < before for before, after in pairwise(times))
+    return late or any(row.trial.endswith(AGAIN) for row in rows)
 
 
 def _is_damaged(row: Row) -> bool:

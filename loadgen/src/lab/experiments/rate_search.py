@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -121,19 +121,19 @@ class Way:
             # A bisection takes about as many steps whichever way it goes.
             width = top.rate - 1 - low.rate
             guesses = [low.rate + width * part // 8 for part in range(9)]
-        return max(self._left(tried, guess) for guess in guesses)
+        return max(sum(1 for _ in self.course(guess, tried)) for guess in guesses)
 
-    def _left(self, tried: Sequence[Tried], capacity: int) -> int:
-        """How many trials are left if just the rates up to `capacity` are held."""
-        known, count = {one.rate: one for one in tried}, 0
+    def course(self, capacity: float, tried: Sequence[Tried] = ()) -> Iterator[Tried]:
+        """The trials that are left if just the rates up to `capacity` are held: each as its rate
+        stands after it."""
+        known = {one.rate: one for one in tried}
         while (rate := self.next([known[at] for at in sorted(known)])) is not None:
             one = known.get(rate, Tried(rate))
             held = rate <= capacity
             known[rate] = dataclasses.replace(
                 one, held=one.held + held, broke=one.broke + (not held)
             )
-            count += 1
-        return count
+            yield known[rate]
 
 
 def _middle(low: int, high: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lab.errors import LabError
 from lab.experiments.kind import COMMON, Outcome, ToMeasure, TrialKind, settings_of
-from lab.experiments.objective import Objective, gave_way
+from lab.experiments.objective import Objective, by_others, gave_way
 from lab.experiments.order import (
     STRAYED,
     Design,
@@ -20,6 +20,7 @@ from lab.experiments.order import (
     launches,
     lengthened,
     next_number,
+    replaced,
     turned,
 )
 from lab.experiments.reading import Asked, Key, read_load, rules
@@ -119,12 +120,13 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     """Where the search stands after these rows of one server and launch, in the order of time.
 
     It tries each load until one trial held it, TRIES did not, or TRIES are invalid for what is not
-    the server's (`gave_way`). The loads are first, first + step, … up to most while they are held.
-    Then it tries the middle between the largest held load and the smallest load that is broken or
-    cannot be told, until these differ by at most `resolution`. The middle is a number of
-    connections that any number of an engine's threads can share, if there is one. The search ends
-    at the first row that is not its own: another version of the lab may judge a trial otherwise and
-    ask for another next load.
+    the server's (`gave_way`) or may be the work of others (`by_others`). The loads are first,
+    first + step, … up to most while they are held. Then it tries the middle between the largest
+    held load and the smallest load that is broken or cannot be told, until these differ by at most
+    `resolution`. The middle is a number of connections that any number of an engine's threads can
+    share, if there is one. The search ends at the first row that is not its own: another version of
+    the lab may judge a trial otherwise and ask for another next load. After a trial was `replaced`
+    it leaves such rows out.
     """
     load: int | None = stress.first
     held: Row | None = None
@@ -136,6 +138,8 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
     unknown = 0
     for row in rows:
         if row.concurrency != load:
+            if replaced(rows):
+                continue
             wanted = "it had ended" if load is None else f"{load} connections were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
@@ -145,9 +149,9 @@ def search(stress: Stress, rows: Sequence[Row]) -> Search:
             problem = gave_way(row, after_miss=bool(misses)) or too_slow(stress, row)
         if row.valid:
             valid.append(row)
-        if problem is not None:
+        if problem is not None and by_others(row) is None:
             misses.append(problem)
-        elif row.valid:
+        elif problem is None and row.valid:
             held, after = row, "; ".join(misses)
         else:
             unknown += 1
@@ -336,9 +340,12 @@ def _finding(stress: Stress, state: Search, server: str, launch: int) -> Finding
     value: float | None = None
     text = f"{held}{broken}"
     if stuck is not None:
+        why = f"were invalid: {stuck.invalid_reasons}"
+        if stuck.valid:
+            why = f"do not say: {by_others(stuck)}"
         text += (
             f"; whether it holds {stuck.concurrency} this machine cannot tell, for {TRIES} "
-            f"measurements were invalid: {stuck.invalid_reasons}"
+            f"measurements {why}"
         )
     if state.strayed:
         text += f"; {STRAYED}: {state.strayed}"

@@ -118,10 +118,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether a measurement may be believed. Notes tell what a reader must know about it."""
+    """Whether a measurement may be believed. Notes tell what a reader must know about it.
+    `others_cpu` is as of Row."""
 
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+    others_cpu: float | None = None
 
     @property
     def valid(self) -> bool:
@@ -219,6 +221,8 @@ class Row:
       planted); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
     * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
+    * others_cpu: the share of the machine's CPUs that others than the lab used in the window, where
+      that left the lab too few; empty otherwise
     """
 
     run: str
@@ -277,6 +281,7 @@ class Row:
     time_pending_ms: float | None = None
     time_path_ms: float | None = None
     time_downstream_ms: float | None = None
+    others_cpu: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

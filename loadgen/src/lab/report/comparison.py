@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,17 +118,24 @@ def beside(of: Comparison) -> list[str]:
             )
     if not of.cells:
         lines.append("A and B have no load in common")
-    windows = {
-        (a.duration_s, b.duration_s)
-        for a in of.only_a
-        for b in of.only_b
-        if a.duration_s != b.duration_s and a == replace(b, duration_s=a.duration_s)
-    }
-    lines += [
-        f"the same loads have windows of {a} and {b} s: both sides need the same DURATION"
-        for a, b in sorted(windows)
-    ]
-    return lines
+    return [*lines, *_windows(of)]
+
+
+def _windows(of: Comparison) -> Iterator[str]:
+    """What to do where a load was measured in windows of several lengths, as one of them proved too
+    short: such trials are not compared."""
+    lengths: dict[Cell, set[int]] = {}
+    for cell in (*(one.cell for one in of.cells), *of.only_a, *of.only_b):
+        if cell.duration_s is not None:
+            lengths.setdefault(replace(cell, duration_s=None), set()).add(cell.duration_s)
+    several = {cell: of_cell for cell, of_cell in lengths.items() if len(of_cell) > 1}
+    if several:
+        names, lengths_s = cell_names(list(several)), sorted(set().union(*several.values()))
+        yield (
+            f"{'; '.join(names.values())}: windows of {' and '.join(map(str, lengths_s))} s. Only "
+            "those of one length are compared: measure both sides with "
+            f"DURATION={lengths_s[-1]}s"
+        )
 
 
 def rows(of: Comparison) -> list[tuple[str, ...]]:

@@ -54,6 +54,7 @@ def row_of(
         **_columns(TimeSplit, time),
         valid=judgement.valid,
         invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
+        others_cpu=judgement.others_cpu,
         bottleneck=verdict.bottleneck,
         strength=verdict.strength or None,
         started_at=started_at,

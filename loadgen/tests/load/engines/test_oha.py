@@ -295,6 +295,15 @@ def test_refused_and_closed_connections_are_socket_errors(
     assert reading.notes[0].startswith(f"oha: {errors} ×")
 
 
+def test_what_oha_itself_could_not_open_makes_it_the_limit(plan: Plan, tmp_path: Path) -> None:
+    trial = plan(concurrency=10, offered_rps=100, duration_s=1, warmup_s=1, engine="oha")
+    errors = {"Connection refused (os error 111)": 4, "Too many open files (os error 24)": 3}
+    assert read_back(tmp_path, trial, [], errors).problems == (
+        "the generator was the limit: it had no file descriptor left, and failed to connect 3 "
+        "times in the run",
+    )
+
+
 def test_condensing_deletes_the_database_and_is_the_same_every_time(
     plan: Plan, tmp_path: Path
 ) -> None:

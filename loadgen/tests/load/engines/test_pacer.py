@@ -314,6 +314,26 @@ def test_servers_of_a_launch_get_the_same_arrivals(plan: Plan) -> None:
     assert load_of(plan(), 10, Path())["seed"] == load_of(plan(), 10, Path())["seed"]
 
 
+def test_what_the_generator_itself_could_not_open_makes_it_the_limit(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    early = second(1, [100.0] * 10, [105.0] * 10, connect_failed={"no_port_left": 9})
+    failed = {"refused": 7, "no_port_left": 2, "no_descriptor_left": 1}
+    last = second(3, [100.0] * 10, [105.0] * 10, connect_failed=failed)
+    seconds = even()
+    reading = read_back(tmp_path, opened, [seconds[0], early, seconds[2], last])
+    assert reading.problems == (
+        "the generator was the limit: it had no port left, and failed to connect 2 times in the "
+        "window",
+        "the generator was the limit: it had no file descriptor left, and failed to connect 1 time "
+        "in the window",
+    )
+    # Before the window, and by the server's doing.
+    failed = {"refused": 7}
+    last = second(3, [100.0] * 10, [105.0] * 10, connect_failed=failed)
+    assert read_back(tmp_path, opened, [seconds[0], early, seconds[2], last]).problems == ()
+
+
 def test_without_an_answer_there_is_no_latency(opened: TrialPlan, tmp_path: Path) -> None:
     silent = [
         second(at, [], [], [], due=10, unfinished=10 * (at + 1), waiting=10 * (at + 1),

@@ -18,7 +18,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.judge.gates.generator import overloaded
+from lab.judge.gates.generator import ended_rps, offered_rps, overloaded
 from lab.model import Observation, Reading, TrialRecord
 from lab.model.routes import parse
 
@@ -103,7 +103,7 @@ def drift(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> str |
     burst kept. The corrected latency of an overloaded load grows by nature, and is not asked.
     Spikes and scripts are unsteady on purpose.
     """
-    if record.plan.spike is not None or record.plan.script:
+    if _on_purpose(record):
         return None
     rates = [(step, step.good / step.length_s) for step in steps]
     halves = _drifted(rates, reading.window_s, 0.0)
@@ -116,13 +116,44 @@ def drift(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> str |
     return None if halves is None else f"{UNSTEADY}: the mean latency {_change(halves, 'ms')}"
 
 
+def overload_drift(record: TrialRecord, reading: Reading, steps: Sequence[Step]) -> str | None:
+    """Why an open load was overloaded in one half of its window only: by more than half, what the
+    whole window lacks is the difference between its halves. A server that the load itself overloads
+    lacks as much in both. A burst of late answers lets a window end with a backlog as it lets
+    another begin with one (`figures.backlog`), and neither is a finding."""
+    rates = [(step, step.answers / step.length_s) for step in steps]
+    first, second = _halves(rates, reading.window_s)
+    offered = offered_rps(record, reading)
+    if _on_purpose(record) or offered is None or not overloaded(record, reading):
+        return None
+    if min(len(first), len(second)) < LEAST_STEPS:
+        return None
+    means = statistics.fmean(first), statistics.fmean(second)
+    if abs(means[1] - means[0]) <= offered - ended_rps(record, reading):
+        return None
+    return f"{UNSTEADY}: goodput {_change(means, 'req/s')}"
+
+
+def _on_purpose(record: TrialRecord) -> bool:
+    return record.plan.spike is not None or bool(record.plan.script)
+
+
+def _halves(
+    values: Sequence[tuple[Step, float]], window_s: float
+) -> tuple[list[float], list[float]]:
+    """The values of both halves. A step across the middle is in neither."""
+    return (
+        [value for step, value in values if step.ends_s <= window_s / 2],
+        [value for step, value in values if step.starts_s >= window_s / 2],
+    )
+
+
 def _drifted(
     values: Sequence[tuple[Step, float]], window_s: float, least: float
 ) -> tuple[float, float] | None:
     """The means of both halves, where they differ by more than matters and by more than the scatter
-    explains; else None. A step across the middle is in neither half."""
-    first = [value for step, value in values if step.ends_s <= window_s / 2]
-    second = [value for step, value in values if step.starts_s >= window_s / 2]
+    explains; else None."""
+    first, second = _halves(values, window_s)
     if min(len(first), len(second)) < LEAST_STEPS:
         return None
     means = statistics.fmean(first), statistics.fmean(second)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lab.judge.gates import figures, generator, parts, server, steady
+from lab.judge.gates import figures, generator, others, parts, server, steady
 from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
 from lab.judge.gates.parts import LATE_DOWNSTREAM
@@ -103,8 +103,9 @@ def judge(
     # Without an edge of the window the engine ended before it.
     asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
     _compared_with_the_load(measurement, reading, observation, asked, reasons, notes)
-    notes += _host(record)
-    return Judgement(tuple(reasons), tuple(dict.fromkeys(notes)))
+    used = others.crowded_out(record, reading, observation)
+    notes += _host(record, used)
+    return Judgement(tuple(reasons), tuple(dict.fromkeys(notes)), used)
 
 
 def _compared_with_the_load(
@@ -123,14 +124,16 @@ def _compared_with_the_load(
         reasons.append(NO_ANSWER)
         return
     steps = steady.steps_of(record, reading, observation)
-    drift = steady.drift(record, reading, steps)
     found = [*figures.few(reading)]
     if reading.samples:
         found += [*figures.littles_law(record, reading), *generator.not_offered(record, reading)]
-    if drift is not None and not reasons and not found:
-        found.append(drift)
+    drift = steady.drift(record, reading, steps)
     silence_s = steady.silent_s(reading, steps, figures.silent_by_draw_s(record, reading))
     silence = f"{STOPPED} for {silence_s:.1f} s of the window" if silence_s is not None else None
+    if silence is None and drift is None:
+        drift = steady.overload_drift(record, reading, steps)
+    if drift is not None and not reasons and not found:
+        found.append(drift)
     if silence is not None and not (found and asked):
         notes.append(silence)
     if RESTARTED in reasons or any(one.startswith(GONE) for one in reasons):
@@ -154,8 +157,10 @@ def _host_is_full(record: TrialRecord) -> bool:
     return busy is not None and busy >= HOST_FULL
 
 
-def _host(record: TrialRecord) -> Iterator[str]:
-    """Notes on the machine that all parts share."""
+def _host(record: TrialRecord, used: float | None) -> Iterator[str]:
+    """Notes on the machine that all parts share. `used`: see `others.crowded_out`."""
+    if used is not None:
+        yield f"others than the lab used {used:.0%} of CPUs that were short"
     busy, steal = record.usage.host_busy, record.usage.host_steal
     if busy is not None and busy >= HOST_FULL:
         yield f"the host's CPU was {busy:.0%} busy: these numbers are this machine's limit"

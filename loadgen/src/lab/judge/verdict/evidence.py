@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.judge.gates.generator import offered_rps
+from lab.judge.gates.others import HOST_CROWDED
 from lab.judge.heap import AFTER, OLD, USED, heap_after_collections
 from lab.judge.predict import response_spread, response_time_ms, uncovered
 from lab.model import (
@@ -39,9 +40,6 @@ WAITING_SHARE = 0.02
 # engines themselves add up to 57 ms to the p95 of an answer of 200 ms (wrk2 sends in bursts), and
 # less to its mean.
 EXCESS = 0.25
-# CPUs this busy on average are full in bursts: requests wait for a CPU, and clocks that run on
-# during these waits (pauses, calls) show more than was worked.
-HOST_CROWDED = 0.8
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, cores_of, waited_share
+from lab.judge.gates.others import HOST_CROWDED, OTHERS, by_others
 from lab.judge.gates.trial import HOST_FULL
-from lab.judge.verdict.evidence import HOST_CROWDED, SeenTrial
+from lab.judge.verdict.evidence import SeenTrial
 from lab.model import Evidence, Standing
 
 # From here on the CPUs leave the load at most a ninth more than it has.
 NEARLY_FULL = 0.9
-# Where others use this share of the machine, half a CPU of two, its figures are not the lab's.
-OTHERS = 0.25
 # The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
@@ -36,12 +35,11 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
     sentence = f"the host's CPUs: {busy:.0%} busy"
     evidence = [Evidence("CPUs of the host", busy, "of their time", _DRIVER)]
     mine = seen.rate("CPU of the lab's containers", "CPUs", "container_cpu_usage_seconds_total")
-    cpus = seen.machine_cpus()
-    if mine is not None and cpus is not None and cpus.value > 0:
+    if mine is not None:
         evidence.append(mine)
-        others = busy - mine.value / cpus.value
-        if others >= OTHERS:
-            sentence += f", {others:.0%} by others than the lab"
+    others = by_others(seen.record, seen.observation)
+    if others is not None and others >= OTHERS:
+        sentence += f", {others:.0%} by others than the lab"
     if waited is not None:
         sentence += f", the generator's threads waited for one {waited:.0%} of the time"
         evidence.append(

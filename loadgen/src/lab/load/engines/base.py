@@ -138,6 +138,16 @@ def last_line(output: Path, otherwise: str) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), otherwise)
 
 
+def none_left(what: str, count: int, within: str) -> str:
+    """Why the generator was the limit where it could not connect `count` times, as it had nothing
+    left of what a connection takes."""
+    times = "time" if count == 1 else "times"
+    return (
+        f"the generator was the limit: it had no {what} left, and failed to connect {count:,} "
+        f"{times} in the {within}"
+    )
+
+
 def cores() -> int:
     """The CPUs that this process may use: its CPU set, without regard to a quota."""
     return len(os.sched_getaffinity(0))

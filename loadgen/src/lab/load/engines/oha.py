@@ -39,6 +39,7 @@ from lab.load.engines.base import (
     Schedule,
     first_line,
     last_line,
+    none_left,
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.oha_tickets import Answer, missing
@@ -53,6 +54,11 @@ ANSWERS = "answers.jsonl.gz"
 _HEAD = {"format": 2, "unit": "us"}
 _DEADLINE = "aborted due to deadline"
 _TIMEOUT = "timeout"
+# Why it could not connect, where that is its own limit.
+_NONE_LEFT = {
+    "Cannot assign requested address (os error 99)": "port",
+    "Too many open files (os error 24)": "file descriptor",
+}
 # oha's timers tick every millisecond, and are rounded up twice (by its runtime, and by the wait for
 # events). Tickets are issued 0.6 to 1.2 ms late at the median, which is no lateness of its own.
 _TIMER_S = 0.002
@@ -170,6 +176,11 @@ class Oha:
             window_http_errors=window_http_errors,
             lag_ms=lag_us / corrected.count / 1000 if corrected.count else None,
             seconds=tuple(_each_second(schedule, window, plan.mode)),
+            problems=tuple(
+                none_left(what, errors[text], "run")
+                for text, what in _NONE_LEFT.items()
+                if text in errors
+            ),
             notes=tuple(f"oha: {count} × {text}" for text, count in sorted(errors.items())),
         )
 

@@ -11,7 +11,8 @@ and `late.hlog`, which the lab does not read. The lines cover the whole run, war
   exact.
 * `late` is how long the generator took to send a request that was due on a connection that was
   free: its own lateness, a histogram of all requests.
-* A connection that could not be opened is no request. It is a note.
+* A connection that could not be opened is no request. It is a note, and where the generator itself
+  had no port or descriptor left for it, the generator was the limit.
 
 What does not add up is damaged: a line, a histogram and the totals at the end are compared.
 """
@@ -36,6 +37,7 @@ from lab.load.engines.base import (
     Schedule,
     first_line,
     last_line,
+    none_left,
 )
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
@@ -55,6 +57,8 @@ LEAST_OPENING_S = 1.0
 LOOK_BACK_S = 6
 # One event loop sends more than the rest of so many CPUs can answer; a request costs least in one.
 CPUS_PER_LOOP = 4
+# Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
+_OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
 # Of each request at most three buckets of about so many characters, before they are condensed.
 BUCKET_BYTES = 14
 
@@ -126,6 +130,7 @@ class Pacer:
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
             seconds=tuple(_each_second(window, plan.mode)),
+            problems=tuple(_own_limits(window)),
             notes=tuple(_notes(told, window)),
         )
 
@@ -416,6 +421,14 @@ def _each_second(window: Sequence[Line], mode: Mode) -> Iterator[model.Second]:
         times = line.corrected if mode == "open" and line.corrected else line.raw
         mean_ms = times.sum_us / times.count / 1000 if times.count else None
         yield model.Second(line.raw.count, line.ok, mean_ms)
+
+
+def _own_limits(window: Sequence[Line]) -> Iterator[str]:
+    """Why the generator itself had too few connections. What was due waited for these."""
+    failed = _summed(line.connect_failed for line in window)
+    for cause, what in _OWN_CAUSES.items():
+        if failed[cause]:
+            yield none_left(what, failed[cause], "window")
 
 
 def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:

@@ -1,0 +1,55 @@
+"""Was the machine the lab's own, or did others use its CPUs: other processes, other machines?"""
+
+from __future__ import annotations
+
+from lab.judge.cpu_split import CPUS, USED
+from lab.judge.gates.generator import WAITED, waited_share
+from lab.model import Observation, Reading, TrialRecord
+
+# CPUs this busy on average are full in bursts: requests wait for a CPU, and clocks that run on
+# during these waits (pauses, calls) show more than was worked.
+HOST_CROWDED = 0.8
+# Where the CPUs are short, a rate that they limit is lower by the share that others use. On a quiet
+# machine 2 to 9 % of two CPUs were nobody's in the lab: the kernel, Docker, its host.
+OTHERS = 0.15
+
+
+def by_others(record: TrialRecord, observation: Observation | None) -> float | None:
+    """The share of the machine's CPUs that others than the lab used in the window. None where
+    nobody knows. The CPU time of a service that is not the lab's cannot be told from theirs: then
+    it is what other machines took (steal)."""
+    usage = record.usage
+    if observation is None or record.before.foreign or usage.host_busy is None:
+        return usage.host_steal
+    mine = _by_lab(observation)
+    cpus = max((max(one.values) for one in observation.series(CPUS)), default=None)
+    if mine is None or not cpus:
+        return usage.host_steal
+    return max(0.0, usage.host_busy - mine / cpus)
+
+
+def _by_lab(observation: Observation) -> float | None:
+    """The CPUs that the lab's containers used. One that rests is read more seldom than once in half
+    a window: of it the even rise between two samples counts. None without any, and where one of
+    them began or ended in the window."""
+    opens, closes = observation.window
+    used = []
+    for service in {one.labels.get("service", "") for one in observation.series(USED)}:
+        rate = observation.rate(USED, service=service)
+        rise = observation.increase(USED, service=service) if rate is None else None
+        used.append(rise / (closes - opens) if rise is not None else rate)
+    known = [one for one in used if one is not None]
+    return sum(known) if known and len(known) == len(used) else None
+
+
+def crowded_out(
+    record: TrialRecord, reading: Reading, observation: Observation | None
+) -> float | None:
+    """The share of the CPUs that others used, where that left the lab too few: its figures are then
+    a lower bound of what it can do. None where it did not. While some CPU is always idle, others
+    take nothing from the lab."""
+    busy, share = record.usage.host_busy, by_others(record, observation)
+    if busy is None or share is None or share < OTHERS:
+        return None
+    short = busy >= HOST_CROWDED or (waited_share(record, reading) or 0.0) >= WAITED
+    return share if short else None
