@@ -496,11 +496,9 @@ def _then(of: Sequence[Search], verdicts: Mapping[str, Verdict]) -> str:
             sure = (
                 "strong" if 2 * sum(row.strength == STRONG for row in its) >= len(its) else "weak"
             )
-            stood = _standing(its[-1], name, verdicts)
-            # How full it was.
-            full = stood.sentence.partition(": ")[2].partition(", ")[0] if stood else ""
-            figures = f"{name}, {full}" if full else name
-            return f"{figures} ({sure}{f', at {rate:,} req/s' if at else ''})"
+            last = verdicts.get(its[-1].trial)
+            full = ", ".join(filter(None, (name, last.figures if last else "")))
+            return f"{full} ({sure}{f', at {rate:,} req/s' if at else ''})"
     unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
     if rungs or not unknown:
         return UNKNOWN if rungs else ""
