@@ -191,6 +191,15 @@ plan() {
     "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
 }
 
+# one_of NAME WORD…: fail unless a setting is one of these words, or none.
+one_of() {
+  local name=$1 given word
+  given=$(setting "$1")
+  shift
+  for word in "" "$@"; do if [[ $given == "$word" ]]; then return 0; fi; done
+  fail "$name=$given: allowed are $*"
+}
+
 # replace FROM TO: whole, and only where it differs: Prometheus reads the folder at any time.
 replace() {
   if ! cmp -s "$1" "$2"; then cp "$1" "$2.part" && mv "$2.part" "$2"; fi
@@ -256,6 +265,7 @@ write_env() {
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"
+    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(setting JRE21_IMAGE)" >>"$state/env.part"; fi
   )
   mv "$state/env.part" "$state/env"
 }
@@ -265,6 +275,8 @@ write_env() {
 ready() {
   local nofile planned="" status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
+  one_of BLOCK_THE_LOOP false true spin
+  one_of JDK 25 21
   nofile=$(max_open_files)
   if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
     planned=$(plan) || status=$?

@@ -2,17 +2,18 @@
 # Makes the upstream images that .env pins present in the local engine.
 #
 #   present.sh          every image the lab needs here
-#   present.sh NAME…    only these: debian jre maven golang prometheus toxiproxy cadvisor oha
+#   present.sh NAME…    only these: debian jre jre21 maven golang prometheus toxiproxy cadvisor oha
 #                       grafana nix nixpkgs
 #
 # An image is there, else pulled, else built from package registries under the same name and
 # tag (images/NAME/). Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network:
-# without them the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
+# without them the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it,
+# the JRE 21 only where JDK does. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-ALL="debian jre maven golang prometheus toxiproxy cadvisor oha grafana nix nixpkgs"
+ALL="debian jre jre21 maven golang prometheus toxiproxy cadvisor oha grafana nix nixpkgs"
 LOGS=.lab/logs
 # What takes long in the lab's own images: a stage of a Dockerfile, and the upstream image that it waits for.
 OWN="servers:build:maven loadgen:installed:debian loadgen:runtime:golang downstream:build:golang"
@@ -37,10 +38,13 @@ pin() {
   printf '%s' "$image"
 }
 
+# recipe NAME: the folder that builds it.
+recipe() { printf 'images/%s' "${1%21}"; }
+
 # needs NAME: the images its Dockerfile builds on.
 needs() {
   case $1 in
-    jre | maven | golang | prometheus | oha) echo debian ;;
+    jre | jre21 | maven | golang | prometheus | oha) echo debian ;;
     toxiproxy) echo golang ;;
     cadvisor) echo debian golang ;;
     nixpkgs) echo nix ;;
@@ -156,7 +160,7 @@ build() {
     DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" \
       --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
-      --build-arg "TAG=${image##*:}" "images/$name" >>"$log" 2>&1
+      --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1
   fi
 }
 
@@ -190,7 +194,7 @@ make_present() {
     line "$image" "pulled, $((SECONDS - started)) s"
     return 0
   fi
-  if [[ ! -d images/$name ]]; then
+  if [[ ! -d $(recipe "$name") ]]; then
     if [[ -z $(without "$name") ]]; then
       line "$image" "ABSENT: it cannot be pulled ($why_not)"
       return 1
@@ -228,6 +232,7 @@ needed_names() {
   for name in $ALL; do
     case $name in
       grafana) if [[ ",$(setting COMPOSE_PROFILES)," == *,grafana,* ]]; then echo grafana; fi ;;
+      jre21) if [[ $(setting JDK) == 21 ]]; then echo jre21; fi ;;
       oha) if [[ -n $(setting OHA_IMAGE) ]]; then echo oha; fi ;;
       # Nix is only there for it. It is marked broken on arm64.
       nixpkgs) if [[ -z $wrk2 && $(uname -m) =~ ^(x86_64|amd64)$ ]]; then echo nixpkgs; fi ;;

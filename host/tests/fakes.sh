@@ -17,6 +17,7 @@ fresh() {
   cat >"$lab/.env" <<'ENV'
 DEBIAN_IMAGE=debian:trixie-slim
 JRE_IMAGE=eclipse-temurin:25-jre
+JRE21_IMAGE=eclipse-temurin:21-jre
 MAVEN_IMAGE=maven:3.9-eclipse-temurin-25
 GOLANG_IMAGE=golang:1.27.4-trixie
 PROMETHEUS_IMAGE=prom/prometheus:v2.53.3

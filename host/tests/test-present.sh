@@ -135,6 +135,11 @@ fresh; everything; debian_host; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.0
 run "$lab/images/present.sh"
 check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 8 there" ]]'
 
+fresh; everything; debian_host
+JDK=21 run "$lab/images/present.sh"
+check "an older JRE is built by the same recipe, only where it is asked for" \
+  '[[ $status == 0 && $(built) == eclipse-temurin:21-jre && $(count "TAG=21-jre images/jre$") == 1 ]]'
+
 fresh; run "$lab/images/present.sh" grafanaa
 check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$out == *\"'grafanaa' is not one of: debian jre\"* ]]"
 

@@ -54,6 +54,12 @@ readied TOXIPROXY_GOMAXPROCS=7 TOXIPROXY_CPUSET=0-1
 check "ready: what the user says of it wins" '[[ $(grep TOXIPROXY_GO "$state/env") == TOXIPROXY_GOMAXPROCS=7 ]]'
 readied TOXIPROXY_GOMAXPROCS=many
 check "ready: it is a number" '[[ $status == 1 && $out == *"TOXIPROXY_GOMAXPROCS=many is not a number of CPUs" ]]'
+readied JDK=21
+check "ready: with JDK=21 the blocking models get its JRE" '[[ $(grep JRE "$state/env") == BLOCKING_JRE_IMAGE=eclipse-temurin:21-jre ]]'
+for wrong in JDK=17 BLOCK_THE_LOOP=yes; do
+  readied "$wrong"
+  check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
+done
 readied COMPOSE_PROJECT_NAME=other
 check "ready: another lab of this checkout has its own state" \
   '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'

@@ -113,6 +113,14 @@ def test_frameworks_are_built_by_their_own_part_of_the_pom(compose: dict[str, An
         assert service["build"]["args"].get("PROFILE") == of_maven, name
 
 
+def test_what_can_run_on_an_older_jdk_is_compiled_for_it(compose: dict[str, Any]) -> None:
+    for name, service in servers(compose).items():
+        model, jre = service["build"]["args"]["MODEL"], service["build"]["args"]["JRE_IMAGE"]
+        pom = (REPO / "servers" / model / "pom.xml").read_text()
+        older = "<maven.compiler.release>21</maven.compiler.release>" in pom
+        assert ("BLOCKING_JRE_IMAGE" in jre) == older, name
+
+
 def test_what_is_published_binds_to_loopback(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         for port in service.get("ports", ()):

@@ -47,7 +47,9 @@ def present(condition: Condition = AS_IT_IS, **changes: Any) -> Present:
     }  # fmt: skip
     given |= {name: changes.pop(name) for name in list(changes) if name in given}
     settings = {**SETTINGS, **changes.pop("settings", {})}
-    identity = dataclasses.replace(IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2))
+    identity = dataclasses.replace(
+        IDENTITY, jvm_flags=FLAGS, cpus=changes.pop("cpus", 2), jdk=changes.pop("jdk", IDENTITY.jdk)
+    )
     toxics = ToxicState(in_force=changes.pop("toxics", ()))
     spread = changes.pop("spread", None)
     assert not changes
@@ -82,7 +84,7 @@ def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "LabServer.java"))
+    text = "".join((CONTRACT / name).read_text() for name in ("Settings.java", "Carriers.java"))
     options = {
         name: int(most.replace("_", ""))
         for name, most in re.findall(
@@ -142,10 +144,18 @@ def test_what_a_model_does_not_have_cannot_be_changed() -> None:
         assert "this server" in refused(resource, **nothing)
 
 
-def test_a_blocked_loop_is_freed_before_there_are_more() -> None:
-    blocked = pulled("event loop", settings={"block_the_loop": True})
+def test_an_old_jdk_does_not_let_its_carriers_be_changed() -> None:
+    settings = {"pool_size": None, "virtual_thread_parallelism": 2}
+    found = refused("carrier threads", jdk="21.0.8", route="/synchronized", settings=settings)
+    assert found == "this JDK does not let the number of its carrier threads be changed"
+
+
+@pytest.mark.parametrize(("how", "word"), [(True, "true"), ("spin", "spin")])
+def test_a_blocked_loop_is_freed_before_there_are_more(how: bool | str, word: str) -> None:
+    blocked = pulled("event loop", settings={"block_the_loop": how})
     assert blocked.step == blocked.lift == host(BLOCK_THE_LOOP="false")
-    more = pulled("event loop", blocked.lift, settings={"block_the_loop": True})
+    assert f"BLOCK_THE_LOOP {word} → false" in str(blocked)
+    more = pulled("event loop", blocked.lift, settings={"block_the_loop": how})
     assert more.step == host(BLOCK_THE_LOOP="false", LOOPS="2")
     assert more.lift == host(BLOCK_THE_LOOP="false", LOOPS="4")
 

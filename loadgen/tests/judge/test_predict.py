@@ -5,7 +5,7 @@ import pytest
 from lab.judge.predict import AT_RANDOM, auto_rate_rps, predict, response_time_ms
 from lab.model import Condition, Demand, Snapshot, ToxicState
 from lab.model.routes import parse
-from support.fakes import SETTINGS, snapshot
+from support.fakes import IDENTITY, SETTINGS, snapshot
 
 
 def test_connections_bound_a_closed_load() -> None:
@@ -99,7 +99,7 @@ def test_a_route_that_only_computes_has_no_bound(path: str) -> None:
     assert predict(path, 40, 100, snapshot()).rps == 100
 
 
-def loops(count: int, blocked: bool) -> Snapshot:
+def loops(count: int, blocked: bool | str) -> Snapshot:
     return snapshot(settings={"pool_size": None, "loops": count, "block_the_loop": blocked})
 
 
@@ -123,8 +123,44 @@ def test_loops_that_wait_by_blocking_are_bounded_by_their_number(
     assert prediction.bounds[0].resource == "event loop"
 
 
+def test_loops_that_compute_instead_of_waiting_are_bounded_by_the_cpus_too() -> None:
+    # 2 CPUs / 10 ms; a third loop has none of its own.
+    for count, rps, resource in ((1, 100, "event loop"), (3, 200, "server CPU")):
+        prediction = predict("/", 1000, None, loops(count, blocked="spin"))
+        assert (prediction.rps, prediction.bounds[0].resource) == (rps, resource)
+        assert not prediction.bounds[0].estimate
+    # What a request computes is its wait, and counts once.
+    spent = Demand(connections=1, requests=100, server_cpu_s=0.011, host_cpu_s=0.011)
+    assert predict("/", 5, 20, loops(1, blocked="spin"), spent).expected_ms == pytest.approx(11)
+
+
 def test_a_call_of_the_downstream_blocks_no_loop() -> None:
     assert predict("/downstream", 1000, None, loops(1, blocked=True)).rps == 5000
+
+
+@pytest.mark.parametrize(
+    ("jdk", "pool", "rps"),
+    [
+        # Two carriers, each kept for 200 ms.
+        ("21.0.8+9", None, 10),
+        ("23", None, 10),
+        ("24", None, 5000),
+        ("25.0.1-ea", None, 5000),
+        # Threads of a pool have no carrier.
+        ("21.0.8+9", 200, 1000),
+    ],
+)
+def test_a_wait_inside_synchronized_keeps_a_carrier_before_jdk_24(
+    jdk: str, pool: int | None, rps: float
+) -> None:
+    before = snapshot(
+        identity=dataclasses.replace(IDENTITY, jdk=jdk),
+        settings={"pool_size": pool, "virtual_thread_parallelism": 2},
+    )
+    prediction = predict("/synchronized", 1000, None, before)
+    assert prediction.rps == rps
+    assert (prediction.bounds[0].resource == "carrier threads") == (rps == 10)
+    assert predict("/downstream", 1000, None, before).rps == (1000 if pool else 5000)
 
 
 def test_loops_with_timers_bound_nothing() -> None:

@@ -394,6 +394,42 @@ def test_a_quota_that_stops_the_server_is_named_on_a_busy_host() -> None:
     assert (found.bottleneck, found.strength == STRONG) == ("server CPU", True)
 
 
+@pytest.mark.parametrize(("rps", "named"), [(9.7, True), (5.0, False)])
+def test_carriers_that_waiting_requests_keep_are_named_where_they_explain_the_rate(
+    rps: float, named: bool
+) -> None:
+    found = judged(
+        seen(),
+        rps=rps,
+        route="/synchronized",
+        jdk="21.0.8",
+        settings={"pool_size": None, "virtual_thread_parallelism": 2},
+    )
+    standing = next(one for one in found.ranked if one.resource == "carrier threads")
+    assert (found.bottleneck == "carrier threads", standing.score >= 0.9) == (named, named)
+    assert "of 2 kept by requests that wait in synchronized" in standing.sentence
+
+
+@pytest.mark.parametrize(
+    ("how", "loops", "score", "says"),
+    [
+        ("spin", 1, 0.95, "it waits by computing on the loop"),
+        # As many as CPUs: these are short. A loop that sleeps uses none.
+        ("spin", 2, 0.55, "it waits by computing on the loop"),
+        (True, 2, 0.95, "it waits by sleeping on the loop"),
+    ],
+)
+def test_a_loop_that_computes_its_waits_is_the_limit_while_there_are_cpus(
+    how: bool | str, loops: int, score: float, says: str
+) -> None:
+    name = "lab_event_loop_busy_seconds_total"
+    busy = [counter(name, 0.99, server=SERVER, loop=str(loop)) for loop in range(loops)]
+    found = judged(seen(*busy), rps=99 * loops, settings={"block_the_loop": how})
+    standing = next(one for one in found.ranked if one.resource == "event loop")
+    assert standing.score == score
+    assert says in standing.sentence
+
+
 def test_a_full_loop_on_a_full_host_is_no_strong_evidence() -> None:
     found = judged(seen(*FULL["event loop"]), rps=99, usage=Usage(1, 1, 0.97, 0, 0.1, 9))
     assert found.strength == WEAK

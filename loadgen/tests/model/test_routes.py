@@ -63,6 +63,7 @@ def test_waits_are_parameters_of_the_route(route: object) -> None:
         ("/", 10, 10),
         ("/?wait_ms=50", 50, 50),
         ("/downstream", None, 0),
+        ("/synchronized", None, 0),
         ("/health", 0, 0),
         ("/compute?limit=2", 0, 0),
         ("/block", 300, 300),

@@ -86,6 +86,7 @@ class FakeLab:
     agent_up: bool = True
     down: set[str] = dataclasses.field(default_factory=set)
     route_status: int = 200
+    route_said: object = dataclasses.field(default_factory=dict)
     answering_model: str | None = None
     toxic_changes: list[dict[str, str]] = dataclasses.field(default_factory=list)
     # When the agent first looked at the toxics, in seconds since START (None: no look was ever
@@ -171,7 +172,7 @@ class FakeLab:
         if host in self.foreign:
             return httpx.Response(self.route_status, stream=httpx.ByteStream(b"{}"))
         model = self.answering_model or self.identities[host].model
-        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json={})
+        return httpx.Response(self.route_status, headers={"Lab-Model": model}, json=self.route_said)
 
     def _toxiproxy(self, request: httpx.Request) -> httpx.Response:
         if request.url.port == 8666:

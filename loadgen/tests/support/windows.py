@@ -19,7 +19,7 @@ from lab.model import (
     Usage,
     Verdict,
 )
-from support.fakes import latency, measurement, plan, reading, record
+from support.fakes import IDENTITY, latency, measurement, plan, reading, record
 from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
 SERVER = "a"
@@ -78,6 +78,7 @@ def judged(
     corrected: Latency | None = None,
     raw: Latency | None = None,
     demand: Demand | None = None,
+    jdk: str = IDENTITY.jdk,
 ) -> Verdict:
     """The verdict of a closed trial, or of one at that rate; the downstream takes 200 ms, so 200
     connections could do 1,000 req/s. Answers take 200 ms unless their latencies are given."""
@@ -95,6 +96,7 @@ def judged(
     before: Snapshot = of.before
     if toxics is not None:
         before = dataclasses.replace(before, toxics=toxics)
+    before = dataclasses.replace(before, identity=dataclasses.replace(IDENTITY, jdk=jdk))
     before = dataclasses.replace(before, settings={**before.settings, **(settings or {})})  # type: ignore[dict-item]
     usage = usage or Usage(1.0, 1.0, 0.4, 0.0, 0.1, 1000)
     of = dataclasses.replace(of, before=before, usage=usage, demand=demand)

@@ -69,6 +69,13 @@ def test_a_route_that_is_not_served_is_refused(lab: FakeLab) -> None:
         lab.stack.traffic.check_route("a", "/downstream")
 
 
+def test_a_route_that_this_jdk_cannot_serve_is_refused_with_its_reason(lab: FakeLab) -> None:
+    lab.route_status, lab.route_said = 501, {"error": "it needs JDK 25"}
+    with pytest.raises(LabUnreachable) as refused:
+        lab.stack.traffic.check_route("a", "/aggregate")
+    assert str(refused.value) == "a: /aggregate answers 501: not served (it needs JDK 25)"
+
+
 def test_an_error_status_may_be_the_toxics_doing(lab: FakeLab) -> None:
     lab.route_status = 504
     assert lab.stack.traffic.check_route("a", "/downstream") == "/downstream answers 504"

@@ -10,7 +10,7 @@ more connections must not raise it.
 | downstream connections | knob `downstream_connections`                  | × 2                   | as many as connections    |
 | downstream timeout     | knob `downstream_timeout_ms`                   | × 2, at least 2 × R0  | 10 s                      |
 | carrier threads        | knob `virtual_thread_parallelism`              | × 2                   | as many as CPUs           |
-| event loop             | `BLOCK_THE_LOOP` where it is true, else `LOOPS` | false; × 2            | as many as CPUs           |
+| event loop             | `BLOCK_THE_LOOP` where it is on, else `LOOPS` | false; × 2            | as many as CPUs           |
 | server CPU             | `SERVER_CPUS` where there is a limit           | × 2                   | all CPUs                  |
 | garbage collection     | `-Xmx`, `-Xms` of `SERVER_JVM_FLAGS`           | × 2, `SERVER_MEMORY` to fit | × 4                 |
 | accept queue           | `SERVER_BACKLOG`                               | × 16                  | the most there is         |
@@ -35,7 +35,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.predict import predict, response_spread, response_time_ms
+from lab.judge.predict import pinned_carriers, predict, response_spread, response_time_ms
 from lab.model import Bound, Condition, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, KNOBS, PROXIED
 from lab.model.routes import parse
@@ -116,7 +116,7 @@ class Present:
         settings = {
             **self.snapshot.settings,
             **changed,
-            **({} if blocked is None else {"block_the_loop": blocked == "true"}),
+            **({} if blocked is None else {"block_the_loop": blocked != "false" and blocked}),
             **condition.knobs,
         }
         snapshot = dataclasses.replace(self.snapshot, settings=settings)
@@ -206,6 +206,8 @@ def _downstream_timeout(now: Present) -> Lever | str:
 
 
 def _carriers(now: Present) -> Lever | str:
+    if pinned_carriers(parse(now.route), now.snapshot):
+        return "this JDK does not let the number of its carrier threads be changed"
     return (
         _knob(now, "virtual_thread_parallelism", now.cpus)
         or "this server does not tell its carrier threads"
@@ -229,12 +231,11 @@ def _knob(
 
 
 def _event_loop(now: Present) -> Lever | str:
-    blocked = now.condition.host.get("BLOCK_THE_LOOP")
-    if blocked == "true" or (
-        blocked is None and now.snapshot.settings.get("block_the_loop") is True
-    ):
+    read_back = str(now.snapshot.settings.get("block_the_loop")).lower()
+    blocked = now.condition.host.get("BLOCK_THE_LOOP", read_back)
+    if blocked in ("true", "spin"):
         free = _host(now, BLOCK_THE_LOOP="false")
-        return Lever(free, free, "BLOCK_THE_LOOP true → false", "BLOCK_THE_LOOP=false")
+        return Lever(free, free, f"BLOCK_THE_LOOP {blocked} → false", "BLOCK_THE_LOOP=false")
     return _setting(now, "LOOPS", "loops", 2, now.cpus) or "this model has no event loops"
 
 

@@ -20,6 +20,7 @@ delay.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,6 +39,10 @@ AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
 SPARE = 3.0
 # A deadline may cut at most this share off the mean of the drawn delays for the mean to count.
 MOST_CUT = 0.05
+# The JDK from which on `synchronized` pins no carrier.
+UNPINNED = 24
+# BLOCK_THE_LOOP: a wait is computing on the loop's thread.
+SPIN = "spin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +194,12 @@ def predict(
         return Prediction(tuple(bounds), (), *alike, demand=demand)
     call = parse(path)
     r0_ms = response_time_ms(call, snapshot)
-    for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms):
+    cpus = _cpus(snapshot, condition)
+    for name, count, busy_ms in _resources(call, concurrency, snapshot, r0_ms, cpus):
         if count and busy_ms:
             rps = count * 1000 / busy_ms
-            bounds.append(Bound(name, rps, f"{count} / {busy_ms / 1000:g} s"))
+            bounds.append(Bound(name, rps, f"{count:g} / {busy_ms / 1000:g} s"))
     if demand is not None:
-        cpus = _cpus(snapshot, condition)
         # What a spinner takes away is not there.
         free = host_cores and host_cores * (1 - (condition.spin or 0.0))
         bounds += _estimates(demand, cpus, free, concurrency if not r0_ms else None)
@@ -205,7 +210,8 @@ def predict(
         return predicted()
     if arrivals != "constant":
         return predicted(no_tail=AT_RANDOM)
-    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand)
+    spins = snapshot.settings.get("block_the_loop") == SPIN
+    expected_ms = _response_time_ms(bounds, concurrency, offered_rps, r0_ms, demand, spins=spins)
     spread = response_spread(call, snapshot)
     jittered = call.route.calls_downstream and snapshot.toxics.jittered
     if expected_ms is None or (spread is None and not jittered):
@@ -292,14 +298,18 @@ def _response_time_ms(
     offered_rps: int | None,
     r0_ms: float,
     demand: Demand | None,
+    *,
+    spins: bool = False,
 ) -> float | None:
     """The response time R that follows from the bounds. It is R0 plus the server's CPU time D where
-    nothing queues. A closed load at its tightest bound X has N/X, where that is more (Little's
-    law). An open load queues without limit from its tightest bound on: None. R is a mean; p95 is
-    close to it where all requests wait alike."""
+    nothing queues; where waits are computing (`spins`), D is all of it. A closed load at its
+    tightest bound X has N/X, where that is more (Little's law). An open load queues without limit
+    from its tightest bound on: None. R is a mean; p95 is close to it where all requests wait alike.
+    """
     least_ms = r0_ms
     if demand is not None and demand.server_cpu_s is not None:
-        least_ms += demand.server_cpu_s * 1000
+        cpu_ms = demand.server_cpu_s * 1000
+        least_ms = max(r0_ms, cpu_ms) if spins else r0_ms + cpu_ms
     if offered_rps is None:
         queued_ms = concurrency * 1000 / bounds[0].rps if bounds else 0.0
         return max(least_ms, queued_ms) or None
@@ -308,15 +318,31 @@ def _response_time_ms(
 
 
 def _resources(
-    call: RouteCall, concurrency: int, snapshot: Snapshot, r0_ms: float
-) -> Iterator[tuple[str, int | None, float]]:
+    call: RouteCall, concurrency: int, snapshot: Snapshot, r0_ms: float, cpus: float
+) -> Iterator[tuple[str, float | None, float]]:
     """(name, how many there are, how many ms a request holds one of them)."""
     yield "connections", concurrency, r0_ms
     yield "worker pool", snapshot.setting("pool_size"), r0_ms
     if call.route.calls_downstream:
         yield "downstream connections", snapshot.setting("downstream_connections"), r0_ms
-    if snapshot.settings.get("block_the_loop") is True:
+    yield "carrier threads", pinned_carriers(call, snapshot), r0_ms
+    if block := snapshot.settings.get("block_the_loop"):
         yield "event loop", snapshot.setting("loops"), call.asleep_ms
+        if block == SPIN:
+            yield "server CPU", cpus, call.asleep_ms
+
+
+def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
+    """How many carrier threads there are for requests of which each keeps one while it waits; None
+    where none does. Before JDK 24 (JEP 491) a virtual thread that waits inside `synchronized` does.
+    Models that run on such a JDK and have no pool have virtual threads."""
+    identity, pool = snapshot.identity, snapshot.setting("pool_size")
+    if identity is None or pool is not None or not call.route.in_synchronized:
+        return None
+    release = re.match(r"\d+", identity.jdk)
+    if release is None or int(release[0]) >= UNPINNED:
+        return None
+    return snapshot.setting("virtual_thread_parallelism")
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:

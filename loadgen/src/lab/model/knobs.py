@@ -50,7 +50,7 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_DOWNSTREAM_URL": rf"({PROXIED}|{DIRECT})",
         "SERVER_PORTS": r"[1-9][0-9]{3,4} [1-9][0-9]{3,4}",
         "LOOPS": r"[0-9]{1,3}",
-        "BLOCK_THE_LOOP": r"(true|false)",
+        "BLOCK_THE_LOOP": r"(true|false|spin)",
         "SERVER_POOL_SIZE": r"[1-9][0-9]{0,4}",
         "SERVER_QUEUE_BOUND": r"[0-9]{1,7}",
         "SERVER_DOWNSTREAM_CONNECTIONS": r"[1-9][0-9]{0,4}",

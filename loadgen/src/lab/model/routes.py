@@ -40,6 +40,7 @@ class Route:
       as long as the downstream does
     * `asleep`: a loop that waits by blocking its thread is blocked for the product of these
     * `opens`: what a request opens besides its own connection
+    * `in_synchronized`: it waits inside `synchronized`, where its server's threads block
     """
 
     path: str
@@ -47,6 +48,7 @@ class Route:
     waits: tuple[str, ...] = ()
     asleep: tuple[str, ...] = ()
     opens: Literal["connection to the downstream", "file"] | None = None
+    in_synchronized: bool = False
 
     @property
     def calls_downstream(self) -> bool:
@@ -91,6 +93,7 @@ def _wait(default_ms: int) -> Parameter:
 ROUTES: tuple[Route, ...] = (
     Route("/", (_wait(10),), ("wait_ms",), ("wait_ms",)),
     Route("/downstream", opens="connection to the downstream"),
+    Route("/synchronized", opens="connection to the downstream", in_synchronized=True),
     Route("/health"),
     Route("/compute", (Parameter("limit", 50_000, 2, 1_000_000),)),
     Route("/block", (_wait(300),), ("wait_ms",), ("wait_ms",)),

@@ -83,8 +83,10 @@ class Traffic:
             raise LabUnreachable(
                 f"{server}: {url} is answered by {model or 'something without a name'}"
             )
-        if answer.status_code in (404, 405):
-            raise LabUnreachable(f"{server}: {route} answers {answer.status_code}: not served")
+        if answer.status_code in (404, 405, 501):
+            raise LabUnreachable(
+                f"{server}: {route} answers {answer.status_code}: not served{_why(answer)}"
+            )
         return None if answer.status_code == 200 else f"{route} answers {answer.status_code}"
 
     def _check_foreign(self, server: str, route: str) -> str | None:
@@ -113,6 +115,15 @@ class Traffic:
                 "in the window are not counted"
             )
         return None
+
+
+def _why(answer: httpx.Response) -> str:
+    """The reason that a server of the lab gives for an error, in brackets; else nothing."""
+    try:
+        said = answer.json()
+    except ValueError:
+        return ""
+    return f" ({said['error']})" if isinstance(said, dict) and "error" in said else ""
 
 
 def _ends(answer: httpx.Response, until_s: float) -> bool:

@@ -7,6 +7,7 @@ something waited for them (or failed for want of them).
 
 from __future__ import annotations
 
+from lab.judge.predict import pinned_carriers
 from lab.judge.verdict.evidence import (
     EXPLAINED,
     FULL,
@@ -115,6 +116,9 @@ def _explained(seen: SeenTrial, size: float, held_s: float | None) -> tuple[floa
 
 def carrier_threads(seen: SeenTrial) -> Standing | None:
     """Platform threads that carry virtual ones (JEP 444)."""
+    pinned = pinned_carriers(seen.call, seen.record.before)
+    if pinned:
+        return _pinned(seen, pinned)
     mine = {"server": seen.server}
     name = "lab_virtual_thread_scheduler_"
     wanted = seen.mean("carriers", "threads", f"{name}parallelism", **mine)
@@ -150,6 +154,34 @@ def carrier_threads(seen: SeenTrial) -> Standing | None:
     )
 
 
+def _pinned(seen: SeenTrial, carriers: int) -> Standing:
+    """Carriers that requests keep while they wait. No gauge of such a JDK shows them; how many are
+    busy follows from the answers (Little's law)."""
+    request = {"server": seen.server, "route": seen.call.route.path}
+    wait = seen.mean_time("mean wait", "lab_http_request_seconds", phase="queue", **request)
+    law = "Little's law: achieved_rps × R0"
+    busy = Evidence("carriers kept by a waiting request", seen.rps * seen.r0_s, "threads", law)
+    used = min(1.0, busy.value / carriers)
+    waiting = seen.rps * (value(wait) or 0.0)
+    if seen.record.plan.mode == "closed":
+        waiting = max(waiting, seen.record.plan.concurrency - busy.value)
+    score, explanation = 0.5 * used, ""
+    if waiting >= 1 and used >= EXPLAINED:
+        score, explanation = _explained(seen, carriers, None)
+    return Standing(
+        "carrier threads",
+        utilisation=used,
+        saturation=waiting,
+        waiting="virtual threads",
+        score=score,
+        sentence=(
+            f"carrier threads: {busy.value:.1f} of {carriers} kept by requests that wait in "
+            f"synchronized{explanation}"
+        ),
+        evidence=kept(busy, wait),
+    )
+
+
 def event_loop(seen: SeenTrial) -> Standing | None:
     """Event loop threads. All time outside the selector is busy: computing, or blocked."""
     name = "lab_event_loop_busy_seconds_total"
@@ -171,12 +203,12 @@ def event_loop(seen: SeenTrial) -> Standing | None:
     sentence = f"the event loop: {count} at work {mean:.0%} of the time"
     score = 0.5 * mean
     if mean >= LOOP_FULL:
-        blocked = seen.record.before.settings.get("block_the_loop") is True
-        # With as many loops as CPUs, all at work, the CPUs are short.
-        score = 0.95 if blocked or len(busy) < cpus else 0.55
+        block = seen.record.before.settings.get("block_the_loop")
+        # With as many loops as CPUs, all at work, the CPUs are short; not where they sleep.
+        score = 0.95 if block is True or len(busy) < cpus else 0.55
         sentence += f" while the server used {value(cpu) or 0:.1f} of {cpus} CPUs"
-        if blocked:
-            sentence += " (it waits by blocking the loop)"
+        if block:
+            sentence += f" (it waits by {'sleeping' if block is True else 'computing'} on the loop)"
         if seen.rps:
             each_ms = mean * len(busy) * 1000 / seen.rps
             sentence += f"; measured {seen.rps:,.0f} req/s = {each_ms:.2f} ms of a loop each"

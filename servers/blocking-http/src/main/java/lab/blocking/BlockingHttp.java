@@ -141,7 +141,7 @@ public final class BlockingHttp implements TrafficServer {
     // Finds the end of the request's body, normally at once. Left to the JDK's drain, the same
     // costs
     // a 2 kB buffer per request: 9 % of all allocation at 5,000 connections.
-    var _ = exchange.getRequestBody().read();
+    var unused = exchange.getRequestBody().read();
     var headers = exchange.getResponseHeaders();
     headers.set("Content-Type", answer.contentType());
     headers.set(ModelContext.MODEL_HEADER, model);

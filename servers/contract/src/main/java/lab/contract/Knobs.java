@@ -37,10 +37,15 @@ public final class Knobs {
     }
   }
 
+  /** Tells a value that this JVM does not let anybody change. */
+  synchronized void hasFixed(IntOption option, int value) {
+    fixed.put(option.name(), value);
+  }
+
   /** Tells that this model has so many event loops, for which the settings about them hold. */
   public synchronized void hasLoops(int loops) {
     fixed.put(Settings.LOOPS.name(), loops);
-    fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop());
+    fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop().json());
   }
 
   /** Tells by which means of the machine this model's loops wait: {@code nio} or {@code native}. */
@@ -79,7 +84,7 @@ public final class Knobs {
             "'%s' cannot be changed while this server runs; what can: %s"
                 .formatted(each.getKey(), knobs.keySet()));
       }
-      var _ = knob.option.check(each.getValue());
+      var unused = knob.option.check(each.getValue());
     }
     wanted.forEach((name, value) -> requireNonNull(knobs.get(name)).apply.accept(value.intValue()));
   }

@@ -4,11 +4,9 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
-import jdk.management.VirtualThreadSchedulerMXBean;
 
 /** A model with everything the contract puts around it: metrics, knobs, MXBeans, management. */
 public final class LabServer implements AutoCloseable {
@@ -68,7 +66,7 @@ public final class LabServer implements AutoCloseable {
     PrometheusRegistry registry = new PrometheusRegistry();
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
-    addVirtualThreadParallelism(knobs);
+    Carriers.show(knobs);
     MBeans mbeans = new MBeans();
     LineFile file = new LineFile();
     TrafficServer traffic = null;
@@ -122,16 +120,5 @@ public final class LabServer implements AutoCloseable {
       LOG.log(Level.WARNING, "cannot remove a temporary file", e);
     }
     stopped.countDown();
-  }
-
-  /** Carrier threads: in every model, as every JVM has them. */
-  private static void addVirtualThreadParallelism(Knobs knobs) {
-    VirtualThreadSchedulerMXBean scheduler =
-        ManagementFactory.getPlatformMXBean(VirtualThreadSchedulerMXBean.class);
-    // 256 is the scheduler's own upper limit unless a JVM flag raises it.
-    knobs.add(
-        new IntOption("virtual_thread_parallelism", 1, 1, 256),
-        scheduler::getParallelism,
-        scheduler::setParallelism);
   }
 }

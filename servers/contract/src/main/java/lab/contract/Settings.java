@@ -23,8 +23,7 @@ import java.util.stream.Stream;
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
  * @param loops event loops, each one thread, for models with event loops; 0 = as many as the model
  *     has by itself, see {@link #loops(int)}
- * @param blockTheLoop whether waits block the loop's thread: the mistake that an event loop does
- *     not forgive, to be seen
+ * @param blockTheLoop whether waits block the loop's thread, and how
  * @param downstreamUrl where {@code /downstream} calls
  * @param downstreamConnections most downstream calls at a time; further ones wait
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
@@ -39,7 +38,7 @@ public record Settings(
     int poolSize,
     int queueBound,
     int loops,
-    boolean blockTheLoop,
+    BlockTheLoop blockTheLoop,
     URI downstreamUrl,
     int downstreamConnections,
     Duration downstreamTimeout) {
@@ -114,7 +113,8 @@ public record Settings(
         number(environment, POOL_SIZE),
         number(environment, QUEUE_BOUND),
         number(environment, LOOPS),
-        flag(environment, BLOCK_THE_LOOP, false),
+        BlockTheLoop.parse(
+            variable(BLOCK_THE_LOOP), environment.getOrDefault(variable(BLOCK_THE_LOOP), "false")),
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)));
@@ -141,7 +141,7 @@ public record Settings(
     map.put(POOL_SIZE.name(), poolSize);
     map.put(QUEUE_BOUND.name(), queueBound);
     map.put(LOOPS.name(), loops);
-    map.put(BLOCK_THE_LOOP, blockTheLoop);
+    map.put(BLOCK_THE_LOOP, blockTheLoop.json());
     map.put(DOWNSTREAM_URL, downstreamUrl.toString());
     map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
     map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());

@@ -47,6 +47,7 @@ class SettingsTest {
           LAB_POOL_SIZE      | 0         | LAB_POOL_SIZE must be a whole number from 1 to 20000, got '0'
           LAB_POOL_SIZE      | many      | LAB_POOL_SIZE must be a whole number from 1 to 20000, got 'many'
           LAB_TCP_NODELAY    | yes       | LAB_TCP_NODELAY must be true or false, got 'yes'
+          LAB_BLOCK_THE_LOOP | yes       | LAB_BLOCK_THE_LOOP must be false, true or spin, got 'yes'
           LAB_DOWNSTREAM_URL | ftp://a/  | LAB_DOWNSTREAM_URL must look like http://host:port/path
           LAB_DOWNSTREAM_URL | http://a  | LAB_DOWNSTREAM_URL must look like http://host:port/path
           LAB_DOWNSTREAM_URL | http://a b/ | LAB_DOWNSTREAM_URL must look like http://host:port/path

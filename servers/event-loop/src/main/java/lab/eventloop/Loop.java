@@ -413,8 +413,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
 
   @Override
   public Pending after(long millis, Runnable then) {
-    if (settings.blockTheLoop()) {
-      blockFor(millis);
+    if (settings.blockTheLoop().blocks()) {
+      settings.blockTheLoop().hold(millis);
       then.run();
       return () -> {};
     }
@@ -441,15 +441,6 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   @Override
   public void callDownstream(DownstreamCallback callback) {
     downstream.call(callback);
-  }
-
-  /** The mistake, on purpose: nobody else is served meanwhile. */
-  private static void blockFor(long millis) {
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException("nobody interrupts a loop", e);
-    }
   }
 
   private final class Wait extends Timers.Timer implements Pending {

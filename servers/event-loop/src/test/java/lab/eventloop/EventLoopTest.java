@@ -20,6 +20,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The contract, and what this model says of idle clients, of its loops and of blocking them. */
 @Timeout(120)
@@ -139,9 +141,10 @@ class EventLoopTest extends ContractTest {
     }
   }
 
-  @Test
-  void blockingTheLoopMakesWaitsFollowEachOther() throws Exception {
-    RunningServer server = start("LAB_BLOCK_THE_LOOP", "true");
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "spin"})
+  void blockingTheLoopMakesWaitsFollowEachOther(String how) throws Exception {
+    RunningServer server = start("LAB_BLOCK_THE_LOOP", how);
     int clients = 5;
     List<Peer> peers = new ArrayList<>();
     long begun = System.nanoTime();

@@ -25,10 +25,13 @@ final class LoopHandler implements RequestHandler {
 
   LoopHandler(ModelContext context, List<EventLoop> loops) {
     Downstream downstream = new Downstream(context, helpers);
-    boolean block = context.settings().blockTheLoop();
     for (EventLoop loop : loops) {
       NettyServices services =
-          new NettyServices(loop, new DownstreamClient(loop, downstream), helpers, block);
+          new NettyServices(
+              loop,
+              new DownstreamClient(loop, downstream),
+              helpers,
+              context.settings().blockTheLoop());
       routes.put(loop, new NonBlockingRoutes(context, services));
     }
   }

@@ -5,6 +5,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import lab.contract.BlockTheLoop;
 import lab.contract.nonblocking.LoopServices;
 import org.jspecify.annotations.Nullable;
 
@@ -15,14 +16,17 @@ final class NettyServices implements LoopServices {
   private final EventLoop loop;
   private final DownstreamClient downstream;
   private final ExecutorService helpers;
-  private final boolean blockTheLoop;
+  private final BlockTheLoop blockTheLoop;
 
   /**
    * @param helpers threads that may block
-   * @param blockTheLoop whether waits block the loop's thread, to show what that does
+   * @param blockTheLoop whether waits block the loop's thread, and how
    */
   NettyServices(
-      EventLoop loop, DownstreamClient downstream, ExecutorService helpers, boolean blockTheLoop) {
+      EventLoop loop,
+      DownstreamClient downstream,
+      ExecutorService helpers,
+      BlockTheLoop blockTheLoop) {
     this.loop = loop;
     this.downstream = downstream;
     this.helpers = helpers;
@@ -31,8 +35,8 @@ final class NettyServices implements LoopServices {
 
   @Override
   public Pending after(long millis, Runnable then) {
-    if (blockTheLoop) {
-      sleep(millis);
+    if (blockTheLoop.blocks()) {
+      blockTheLoop.hold(millis);
       then.run();
       return ENDED;
     }
@@ -60,13 +64,5 @@ final class NettyServices implements LoopServices {
   @Override
   public void callDownstream(DownstreamCallback callback) {
     downstream.call(callback);
-  }
-
-  private static void sleep(long millis) {
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -54,6 +54,12 @@ public final class ReactiveRoutes {
   }
 
   @GET
+  @Path("synchronized")
+  public Uni<RestResponse<byte[]>> downstreamSynchronized(RoutingContext request) {
+    return downstream(request);
+  }
+
+  @GET
   @Path("health")
   public RestResponse<byte[]> health(RoutingContext request) {
     var _ = Exchange.begin(request);

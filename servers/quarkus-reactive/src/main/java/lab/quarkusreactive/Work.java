@@ -4,6 +4,7 @@ import io.smallrye.mutiny.Uni;
 import io.vertx.mutiny.core.Vertx;
 import jakarta.inject.Singleton;
 import java.time.Duration;
+import lab.contract.BlockTheLoop;
 import lab.contract.LineFile;
 import lab.contract.LineFile.Reading;
 import lab.contract.ModelContext;
@@ -13,7 +14,7 @@ import lab.contract.ModelContext;
 final class Work {
   private final Vertx vertx;
   private final LineFile file;
-  private final boolean blockTheLoop;
+  private final BlockTheLoop blockTheLoop;
 
   Work(Vertx vertx, ModelContext context) {
     this.vertx = vertx;
@@ -24,8 +25,8 @@ final class Work {
   /** Waits; the item is for how long. On an event loop Quarkus makes the delay a timer of its. */
   Uni<Integer> wait(int millis) {
     Uni<Integer> item = Uni.createFrom().item(millis);
-    if (blockTheLoop) {
-      return item.invoke(Work::sleep);
+    if (blockTheLoop.blocks()) {
+      return item.invoke(blockTheLoop::hold);
     }
     return millis == 0 ? item : item.onItem().delayIt().by(Duration.ofMillis(millis));
   }
@@ -33,14 +34,5 @@ final class Work {
   /** Reads the file on a worker thread; several of a request at a time. */
   Uni<Reading> file(int lines) {
     return vertx.executeBlocking(() -> file.read(lines), false);
-  }
-
-  /** The mistake to be seen. */
-  private static void sleep(int millis) {
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }

@@ -37,6 +37,13 @@ public final class VirtualThreadRoutes {
   }
 
   @GET
+  @Path("synchronized")
+  public RestResponse<byte[]> downstreamSynchronized(RoutingContext request)
+      throws InterruptedException {
+    return answer(request);
+  }
+
+  @GET
   @Path("health")
   public RestResponse<byte[]> health(RoutingContext request) throws InterruptedException {
     return answer(request);

@@ -23,7 +23,7 @@ final class RouteController {
     return answer(call);
   }
 
-  @GetMapping("/downstream")
+  @GetMapping({"/downstream", "/synchronized"})
   ResponseEntity<byte[]> downstream(@RequestAttribute(ContractFilter.CALL) RouteCall call)
       throws InterruptedException {
     return answer(call);

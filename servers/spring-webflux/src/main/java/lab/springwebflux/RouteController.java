@@ -34,7 +34,7 @@ final class RouteController {
         .map(Answers::entity);
   }
 
-  @GetMapping("/downstream")
+  @GetMapping({"/downstream", "/synchronized"})
   Mono<ResponseEntity<byte[]>> downstream() {
     // Not broken off when the client is gone: the call ends by its own deadline.
     return Mono.fromFuture(downstream::call, true).map(Answers::entity);

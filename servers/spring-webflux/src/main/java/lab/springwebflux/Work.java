@@ -1,6 +1,7 @@
 package lab.springwebflux;
 
 import java.time.Duration;
+import lab.contract.BlockTheLoop;
 import lab.contract.LineFile;
 import lab.contract.LineFile.Reading;
 import lab.contract.ModelContext;
@@ -12,7 +13,7 @@ import reactor.core.scheduler.Schedulers;
 @Component
 final class Work {
   private final LineFile file;
-  private final boolean blockTheLoop;
+  private final BlockTheLoop blockTheLoop;
 
   Work(ModelContext context) {
     file = context.file();
@@ -21,10 +22,10 @@ final class Work {
 
   /** A timer of Reactor's, unless the mistake is wanted that holds up the loop. */
   Mono<Integer> pause(int waitMs) {
-    if (blockTheLoop) {
+    if (blockTheLoop.blocks()) {
       return Mono.fromCallable(
           () -> {
-            Thread.sleep(waitMs);
+            blockTheLoop.hold(waitMs);
             return waitMs;
           });
     }

@@ -87,7 +87,7 @@ final class ConnectionServer implements TrafficServer {
       Thread.currentThread().interrupt();
     }
     // Closes the sockets of those that read or write, too.
-    var _ = threads.shutdownNow();
+    var unused = threads.shutdownNow();
     watchdog.interrupt();
     routes.close();
   }
@@ -116,7 +116,7 @@ final class ConnectionServer implements TrafficServer {
 
   /** Connections that have nothing of a request yet have become so many more. */
   void idleChanged(int by) {
-    int _ = idle.addAndGet(by);
+    var unused = idle.addAndGet(by);
   }
 
   boolean hasEnoughIdle() {

@@ -38,6 +38,7 @@ final class LabRoutes {
     var _ = router.route().handler(contract).failureHandler(contract::fail);
     add(router, Route.ROOT, this::hello);
     add(router, Route.DOWNSTREAM, this::downstream);
+    add(router, Route.SYNCHRONIZED, this::downstream);
     add(router, Route.HEALTH, _ -> Future.succeededFuture(up));
     add(router, Route.COMPUTE, this::compute);
     add(router, Route.BLOCK, this::block);

@@ -3,24 +3,25 @@ package lab.vertx;
 import io.vertx.core.Future;
 import io.vertx.core.Timer;
 import io.vertx.core.Vertx;
+import lab.contract.BlockTheLoop;
 
 /** The simulated waits: timers of the loop that asks for them. Loops' threads only. */
 final class Waits {
   private final Vertx vertx;
-  private final boolean blockTheLoop;
+  private final BlockTheLoop blockTheLoop;
 
   /**
-   * @param blockTheLoop whether waits block the loop's thread, to show what that does
+   * @param blockTheLoop whether waits block the loop's thread, and how
    */
-  Waits(Vertx vertx, boolean blockTheLoop) {
+  Waits(Vertx vertx, BlockTheLoop blockTheLoop) {
     this.vertx = vertx;
     this.blockTheLoop = blockTheLoop;
   }
 
   /** Ends when so many milliseconds have passed. */
   Future<Void> after(int millis) {
-    if (blockTheLoop) {
-      sleep(millis);
+    if (blockTheLoop.blocks()) {
+      blockTheLoop.hold(millis);
       return Future.succeededFuture();
     }
     // A timer of Vert.x takes at least one millisecond.
@@ -46,14 +47,6 @@ final class Waits {
   private static void cancel(Future<Void> wait) {
     if (wait instanceof Timer timer) {
       var _ = timer.cancel();
-    }
-  }
-
-  private static void sleep(int millis) {
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 }

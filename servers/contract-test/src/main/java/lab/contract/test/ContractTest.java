@@ -151,7 +151,9 @@ public abstract class ContractTest {
   @ValueSource(strings = {"ANSWER", "ANSWER_IN_CHUNKS", "ANSWER_UNTIL_CLOSE"})
   void theDownstreamsBodyIsTheAnswer(Behaviour behaviour) throws Exception {
     downstream.behave(behaviour);
-    RawAnswer answer = get(start(), "/downstream");
+    RunningServer server = start();
+    RawAnswer answer = get(server, "/downstream");
+    assertThat(get(server, "/synchronized").body()).isEqualTo(answer.body());
     if (unreadableBodies().contains(behaviour.name())) {
       assertThat(answer.status()).isEqualTo(502);
       return;

@@ -2,17 +2,11 @@ package lab.contract.blocking;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.time.Duration;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
-import java.util.concurrent.StructuredTaskScope;
-import java.util.concurrent.StructuredTaskScope.Joiner;
-import java.util.concurrent.StructuredTaskScope.Subtask;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.Answer;
 import lab.contract.Bodies;
 import lab.contract.BranchMetrics;
@@ -22,70 +16,20 @@ import lab.contract.ModelContext;
 import lab.contract.Route;
 
 /**
- * The routes that do several things at once, by structured concurrency (JEP 505). Their branches
- * run on virtual threads in every blocking model: what a model chooses is the thread of the
- * request. A scope is left only when all its branches have ended, so no branch outlives its
- * request.
+ * The routes that do several things at once. Their branches run on virtual threads in every
+ * blocking model: what a model chooses is the thread of the request. All but the old way take
+ * structured concurrency, which is in {@link StructuredAggregates}, compiled for JDK 25 alone: an
+ * older JDK never loads that class, and answers that it cannot.
  */
-final class Aggregates {
-  /** The branch of {@code /first-success} that never succeeds. */
-  private static final class BrokenBranchException extends Exception {
-    private static final long serialVersionUID = 1;
+class Aggregates {
+  private static final int STRUCTURED_SINCE = 25;
+  private static final Answer NOT_HERE =
+      Answer.error(501, "structured concurrency needs JDK " + STRUCTURED_SINCE);
 
-    BrokenBranchException() {
-      super("broken on purpose", null, false, false);
-    }
-  }
-
-  /**
-   * The cancellable pauses of one scope. A cancelled scope starts no more branches, so {@link
-   * #close}, called after the scope is closed, counts those that never began as cancelled.
-   */
-  private final class Pauses implements AutoCloseable {
-    private final Route route;
-    private final AtomicInteger interrupted = new AtomicInteger();
-    private final AtomicInteger notBegun = new AtomicInteger();
-
-    Pauses(Route route) {
-      this.route = route;
-    }
-
-    /** A branch that pauses and returns its name. Called by the scope's owner. */
-    Callable<String> branch(String name, int waitMs) {
-      notBegun.incrementAndGet();
-      return () -> {
-        notBegun.decrementAndGet();
-        try {
-          int _ = pause(route, waitMs);
-          return name;
-        } catch (InterruptedException e) {
-          interrupted.incrementAndGet();
-          throw e;
-        }
-      };
-    }
-
-    /** The number of cancelled pauses, begun or not, once the scope is closed. */
-    int cancelled() {
-      return interrupted.get() + notBegun.get();
-    }
-
-    @Override
-    public void close() {
-      for (int i = notBegun.get(); i > 0; i--) {
-        branches.cancelled(route);
-      }
-    }
-  }
-
+  final BranchMetrics branches;
+  final ThreadFactory threads;
   private final LineFile file;
-  private final BranchMetrics branches;
-  private final ThreadFactory threads;
   private final Executor oldWay;
-
-  Aggregates(ModelContext context) {
-    this(context, Thread.ofVirtual().name("vt-branch-", 1).factory());
-  }
 
   /**
    * @param threads makes the threads of the branches
@@ -97,14 +41,25 @@ final class Aggregates {
     this.oldWay = task -> threads.newThread(task).start();
   }
 
+  /** All that this JDK can do of it. */
+  static Aggregates of(ModelContext context) {
+    ThreadFactory threads = Thread.ofVirtual().name("vt-branch-", 1).factory();
+    if (Runtime.version().feature() < STRUCTURED_SINCE) {
+      return new Aggregates(context, threads);
+    }
+    try {
+      return Class.forName(Aggregates.class.getPackageName() + ".StructuredAggregates")
+          .asSubclass(Aggregates.class)
+          .getDeclaredConstructor(ModelContext.class, ThreadFactory.class)
+          .newInstance(context, threads);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   /** A wait and a file at once; takes as long as the slower. */
   Answer aggregate(int waitMs, int lines) throws InterruptedException {
-    try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
-      Subtask<Integer> wait = scope.fork(() -> pause(Route.AGGREGATE, waitMs));
-      Subtask<Reading> reading = scope.fork(() -> read(Route.AGGREGATE, lines));
-      scope.join();
-      return Bodies.aggregate(wait.get(), reading.get());
-    }
+    return NOT_HERE;
   }
 
   /**
@@ -134,66 +89,21 @@ final class Aggregates {
 
   /** The first of three branches that succeeds: one fails at once, the slower is cancelled. */
   Answer firstSuccess(int fastMs, int slowMs) throws InterruptedException {
-    AtomicInteger failed = new AtomicInteger();
-    String winner;
-    Pauses pauses = new Pauses(Route.FIRST_SUCCESS);
-    try (pauses;
-        var scope = open(Joiner.<String>anySuccessfulResultOrThrow())) {
-      scope.fork(
-          () -> {
-            failed.incrementAndGet();
-            branches.failed(Route.FIRST_SUCCESS);
-            throw new BrokenBranchException();
-          });
-      scope.fork(pauses.branch("fast", fastMs));
-      scope.fork(pauses.branch("slow", slowMs));
-      winner = scope.join();
-    }
-    // Only here have the losers ended.
-    return Bodies.firstSuccess(winner, failed.get(), pauses.cancelled());
+    return NOT_HERE;
   }
 
   /** A file and a wait at once; a wait longer than its time is cancelled and stood in for. */
   Answer aggregateWithFallback(int waitMs, int timeoutMs, int lines) throws InterruptedException {
-    try (var scope = open(Joiner.<Object>awaitAllSuccessfulOrThrow())) {
-      Subtask<Boolean> wait = scope.fork(() -> endsInTime(waitMs, timeoutMs));
-      Subtask<Reading> reading = scope.fork(() -> read(Route.AGGREGATE_WITH_FALLBACK, lines));
-      scope.join();
-      return Bodies.aggregateWithFallback(wait.get(), reading.get());
-    }
+    return NOT_HERE;
   }
 
   /** Many waits at once; takes as long as one. */
   Answer multiAggregate(int count, int waitMs) throws InterruptedException {
-    try (var scope = open(Joiner.<Integer>allSuccessfulOrThrow())) {
-      for (int i = 0; i < count; i++) {
-        scope.fork(() -> pause(Route.MULTI_AGGREGATE, waitMs));
-      }
-      return Bodies.multiAggregate(count, scope.join().mapToLong(Subtask::get).sum());
-    }
+    return NOT_HERE;
   }
 
-  private boolean endsInTime(int waitMs, int timeoutMs) throws InterruptedException {
-    Pauses pauses = new Pauses(Route.AGGREGATE_WITH_FALLBACK);
-    try (pauses;
-        var scope =
-            StructuredTaskScope.open(
-                Joiner.<String>awaitAllSuccessfulOrThrow(),
-                options ->
-                    options.withThreadFactory(threads).withTimeout(Duration.ofMillis(timeoutMs)))) {
-      scope.fork(pauses.branch("wait", waitMs));
-      scope.join();
-      return true;
-    } catch (StructuredTaskScope.TimeoutException e) {
-      return false;
-    }
-  }
-
-  private <T, R> StructuredTaskScope<T, R> open(Joiner<T, R> joiner) {
-    return StructuredTaskScope.open(joiner, options -> options.withThreadFactory(threads));
-  }
-
-  private int pause(Route route, int waitMs) throws InterruptedException {
+  /** One branch: a wait, counted however it ends. */
+  final int pause(Route route, int waitMs) throws InterruptedException {
     try {
       Thread.sleep(waitMs);
     } catch (InterruptedException e) {
@@ -204,7 +114,8 @@ final class Aggregates {
     return waitMs;
   }
 
-  private Reading read(Route route, int lines) {
+  /** One branch: the file, counted however it ends. */
+  final Reading read(Route route, int lines) {
     try {
       Reading reading = file.read(lines);
       branches.ok(route);

@@ -31,7 +31,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this.context = context;
     this.up = Bodies.up(context.model());
     this.downstream = new BlockingDownstream(context, client);
-    this.aggregates = new Aggregates(context);
+    this.aggregates = Aggregates.of(context);
     this.lock = new OneLock(context.knobs());
   }
 
@@ -51,6 +51,7 @@ public final class BlockingRoutes implements AutoCloseable {
     return switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"));
       case DOWNSTREAM -> downstream();
+      case SYNCHRONIZED -> downstreamSynchronized();
       case HEALTH -> up;
       case COMPUTE -> compute(call.value("limit"));
       case BLOCK -> block(call.value("wait_ms"));
@@ -83,6 +84,16 @@ public final class BlockingRoutes implements AutoCloseable {
       return Answer.ok(downstream.call());
     } catch (DownstreamException e) {
       return Answer.downstreamFailed(e.outcome());
+    }
+  }
+
+  /**
+   * On a monitor of the request's own, for which nobody waits: its thread, as the JIT compiler
+   * takes away the lock of an object that no other thread can see.
+   */
+  private Answer downstreamSynchronized() throws InterruptedException {
+    synchronized (Thread.currentThread()) {
+      return downstream();
     }
   }
 

@@ -25,7 +25,7 @@ public final class HandOver implements Executor {
    */
   public record Ticket(long handedOverNanos, long begunNanos, boolean rejected) {}
 
-  private static final ScopedValue<Ticket> TICKET = ScopedValue.newInstance();
+  private static final ThreadLocal<Ticket> TICKET = new ThreadLocal<>();
 
   private final Executor executor;
   private final IntSupplier limit;
@@ -81,6 +81,11 @@ public final class HandOver implements Executor {
   }
 
   private static void run(Runnable request, long handedOver, boolean rejected) {
-    ScopedValue.where(TICKET, new Ticket(handedOver, System.nanoTime(), rejected)).run(request);
+    TICKET.set(new Ticket(handedOver, System.nanoTime(), rejected));
+    try {
+      request.run();
+    } finally {
+      TICKET.remove();
+    }
   }
 }

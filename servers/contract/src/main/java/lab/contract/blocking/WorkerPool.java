@@ -74,7 +74,7 @@ public final class WorkerPool implements WorkerPoolMXBean {
 
   private record JdkThreads(ThreadPoolExecutor pool) implements Threads {
     JdkThreads {
-      var _ = pool.prestartAllCoreThreads();
+      var unused = pool.prestartAllCoreThreads();
     }
 
     @Override
@@ -88,7 +88,7 @@ public final class WorkerPool implements WorkerPoolMXBean {
       if (size > pool.getMaximumPoolSize()) {
         pool.setMaximumPoolSize(size);
         pool.setCorePoolSize(size);
-        var _ = pool.prestartAllCoreThreads();
+        var unused = pool.prestartAllCoreThreads();
       } else {
         pool.setCorePoolSize(size);
         pool.setMaximumPoolSize(size);

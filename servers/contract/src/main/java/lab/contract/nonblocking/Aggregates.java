@@ -28,7 +28,7 @@ final class Aggregates {
   void aggregate(Route route, int waitMs, int lines, Guard to) {
     FileAndWait both = new FileAndWait(route, to, reading -> Bodies.aggregate(waitMs, reading));
     both.read(lines);
-    var _ =
+    var unused =
         to.after(
             waitMs,
             () -> {
@@ -80,7 +80,7 @@ final class Aggregates {
   void multiAggregate(int count, int waitMs, Guard to) {
     int[] ended = new int[1];
     for (int i = 0; i < count; i++) {
-      var _ =
+      var unused =
           to.after(
               waitMs,
               () -> {

@@ -89,7 +89,7 @@ public final class DownstreamCalls {
       if (limits.cap().enter(this)) {
         granted();
       } else {
-        var _ =
+        var unused =
             late.completeOnTimeout(null, timeoutNanos, TimeUnit.NANOSECONDS).thenRun(this::tooLate);
       }
     }
@@ -108,7 +108,7 @@ public final class DownstreamCalls {
                   body);
       // A call's end grants its place to the next: those that end at once, as when thousands that
       // waited are late, would be one in the other on this stack.
-      var _ = asked.isDone() ? asked.whenCompleteAsync(end) : asked.whenComplete(end);
+      var unused = asked.isDone() ? asked.whenCompleteAsync(end) : asked.whenComplete(end);
     }
 
     private CompletableFuture<byte[]> ask(long remainingNanos) {

@@ -46,7 +46,8 @@ public final class NonBlockingRoutes {
   private void work(RouteCall call, Guard to) {
     switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"), to);
-      case DOWNSTREAM -> downstream(to);
+      // No callback waits, so none can wait inside synchronized.
+      case DOWNSTREAM, SYNCHRONIZED -> downstream(to);
       case HEALTH -> to.accept(up);
       case COMPUTE -> compute(call.value("limit"), to);
       case BLOCK -> block(call.value("wait_ms"), to);
@@ -67,7 +68,7 @@ public final class NonBlockingRoutes {
   }
 
   private void hello(int waitMs, Guard to) {
-    var _ =
+    var unused =
         to.after(
             waitMs,
             () -> to.accept(Bodies.hello(context.model(), Thread.currentThread().getName())));
@@ -87,7 +88,7 @@ public final class NonBlockingRoutes {
   }
 
   private static void block(int waitMs, Guard to) {
-    var _ = to.after(waitMs, () -> to.accept(Bodies.block(waitMs)));
+    var unused = to.after(waitMs, () -> to.accept(Bodies.block(waitMs)));
   }
 
   private void file(int lines, Guard to) {

@@ -24,6 +24,7 @@ public final class AnswerHead {
           405, "Method Not Allowed",
           431, "Request Header Fields Too Large",
           500, "Internal Server Error",
+          501, "Not Implemented",
           502, "Bad Gateway",
           503, "Service Unavailable",
           504, "Gateway Timeout");

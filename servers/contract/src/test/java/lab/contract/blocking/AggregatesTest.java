@@ -33,7 +33,7 @@ class AggregatesTest {
           return make(task);
         };
     try (TestContext context = new TestContext()) {
-      Answer answer = new Aggregates(context.model(), threads).firstSuccess(1, 60_000);
+      Answer answer = new StructuredAggregates(context.model(), threads).firstSuccess(1, 60_000);
       assertThat(answer.body())
           .asString(UTF_8)
           .isEqualTo("{\"winner\":\"fast\",\"failed\":1,\"cancelled\":1}");
@@ -55,7 +55,8 @@ class AggregatesTest {
           return make(task);
         };
     try (TestContext context = new TestContext()) {
-      Answer answer = new Aggregates(context.model(), threads).aggregateWithFallback(60_000, 1, 2);
+      Answer answer =
+          new StructuredAggregates(context.model(), threads).aggregateWithFallback(60_000, 1, 2);
       assertThat(answer.body())
           .asString(UTF_8)
           .isEqualTo("{\"wait\":\"fallback\",\"lines\":2,\"characters\":94}");
@@ -68,7 +69,8 @@ class AggregatesTest {
   @Test
   void aLoserThatBeganIsCountedOnce() throws Exception {
     try (TestContext context = new TestContext()) {
-      Answer answer = new Aggregates(context.model(), this::make).firstSuccess(60_000, 20);
+      Answer answer =
+          new StructuredAggregates(context.model(), this::make).firstSuccess(60_000, 20);
       assertThat(answer.body())
           .asString(UTF_8)
           .isEqualTo("{\"winner\":\"slow\",\"failed\":1,\"cancelled\":1}");

@@ -1,0 +1,67 @@
+package lab.contract;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.Arrays;
+
+/**
+ * Whether a simulated wait blocks the thread of an event loop: the mistake that a loop does not
+ * forgive, to be seen.
+ */
+public enum BlockTheLoop {
+  /** A wait is a timer. */
+  NO("false", false),
+  /** The thread sleeps, and the CPU is free for others. */
+  SLEEP("true", true),
+  /** The thread computes for as much CPU time as the wait is long. */
+  SPIN("spin", "spin");
+
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+  private final String word;
+
+  @SuppressWarnings("ImmutableEnumChecker") // A Boolean or a String.
+  private final Object json;
+
+  BlockTheLoop(String word, Object json) {
+    this.word = word;
+    this.json = json;
+  }
+
+  /** The value of a variable, named in the refusal of any other word. */
+  static BlockTheLoop parse(String variable, String text) throws BadValueException {
+    return Arrays.stream(values())
+        .filter(each -> each.word.equals(text))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new BadValueException(
+                    "%s must be false, true or spin, got '%s'".formatted(variable, text)));
+  }
+
+  /** As JSON shows it: false, true, or {@code "spin"}. */
+  Object json() {
+    return json;
+  }
+
+  /** Whether waits block: they are {@link #hold} then, and not timers. */
+  public boolean blocks() {
+    return this != NO;
+  }
+
+  /** Holds up the calling thread, a loop's: nobody else is served meanwhile. */
+  public void hold(long millis) {
+    if (this == SPIN) {
+      long end = THREADS.getCurrentThreadCpuTime() + millis * 1_000_000;
+      while (THREADS.getCurrentThreadCpuTime() < end) {
+        Thread.onSpinWait();
+      }
+      return;
+    }
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
