@@ -42,6 +42,7 @@ final class VertxServer implements TrafficServer {
    *
    * @param shipped whether what Vert.x brings stays: its native transport, its number of loops, its
    *     limits on heads, its upgrade to HTTP/2
+   * @throws IOException when it does not start, or the machine has no native transport for it
    */
   static VertxServer start(ModelContext context, boolean shipped) throws IOException {
     int cpus = Runtime.getRuntime().availableProcessors();
@@ -50,6 +51,11 @@ final class VertxServer implements TrafficServer {
     AtomicInteger openConnections = new AtomicInteger();
     LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
     Vertx vertx = Vertx.vertx(options(loops, shipped));
+    if (shipped && !vertx.isNativeTransportEnabled()) {
+      // Vert.x would go on with NIO and say nothing.
+      close(vertx.close(), END);
+      throw new IOException("no native transport", vertx.unavailableNativeTransportCause());
+    }
     context.knobs().hasTransport(vertx.isNativeTransportEnabled() ? "native" : "nio");
     LoopClients clients = new LoopClients();
     DownstreamCalls downstream = new DownstreamCalls(context, clients);
