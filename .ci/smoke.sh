@@ -179,11 +179,19 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 . .ci/faults.sh
 . .ci/own-service.sh
 
+# Somebody runs an image of the lab by hand: the container has the labels of its image.
+by_hand() {
+  docker run --detach --rm --network none --name "$COMPOSE_PROJECT_NAME-by-hand" --label "com.docker.compose.project=$COMPOSE_PROJECT_NAME" \
+    --label com.docker.compose.service=fixed-pool "$test_image" sleep 600
+}
+
 # Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
 part_core() {
+  step smoke-by-hand one by_hand
   step smoke-bench one make bench SERVER="$benched" CONC=50 DURATION=3s WARMUP=2s NAME=smoke
   step smoke-results pytest inside test_results.py
   step smoke-observed pytest inside test_observed.py
+  step smoke-by-hand-ended one docker rm -f "$COMPOSE_PROJECT_NAME-by-hand"
   # Grafana's image is in no package registry: its own test is for machines that could pull it.
   if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then
     step smoke-grafana pytest inside test_grafana.py

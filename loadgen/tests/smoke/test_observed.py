@@ -174,6 +174,12 @@ def test_a_driver_that_is_gone_is_not_counted(
     eventually(lambda: query(memory) == [], 120, "no memory of a driver that has ended")
 
 
+def test_a_container_that_somebody_started_by_hand_is_no_server(query: Query) -> None:
+    """.ci/smoke.sh started one before the bench, with the labels of a server's image."""
+    assert query('count_over_time(container_start_time_seconds{service="fixed-pool"}[10m])')
+    assert query('count_over_time(container_start_time_seconds{name=~".+-by-hand"}[10m])') == []
+
+
 def test_what_labels_say_is_in_the_vocabulary(client: httpx.Client, prometheus: str) -> None:
     for metrics in json.loads(VOCABULARY.read_text()).values():
         for name, metric in metrics.items():
