@@ -26,7 +26,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare report density executors toxics toxic toxics-reset doctor test truth dashboards lock
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare report density executors costs toxics toxic toxics-reset doctor test truth dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -85,11 +85,11 @@ report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver
 	@host/lab.sh stored report
 
-density: ## Memory per open connection: [CONNECTIONS=8000 KIND=idle|slow|both LAUNCHES=3 SERVER=]
+density: ## Memory per open connection, or per request in flight: [CONNECTIONS=8000 KIND=idle|slow|both|in-flight ROUTE=/downstream|/block LAUNCHES=3 SERVER=]
 	@LAB_VERB=density $(MAKE) up
 	@$(DRIVER) density
 
-executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200]
+executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10000 SLEEP=100ms POOL=200 WARMUP=20]
 	@LAB_VERB=executors $(MAKE) idle ready
 	@host/lab.sh step build-executors "the experiment's own images" build loadgen executors
 	@host/lab.sh idle
@@ -97,6 +97,12 @@ executors: ## 10,000 sleeping tasks, a fresh JVM each time: [LAUNCHES=6 TASKS=10
 	@host/lab.sh step executors "the launcher of its JVMs" up --detach --force-recreate --no-deps executors
 	@status=0; $(DRIVER) executors || status=$$?; \
 	  if host/lab.sh idle 2>/dev/null; then host/lab.sh compose rm --stop --force executors >/dev/null 2>&1; fi; exit $$status
+
+costs: ## What a switch of threads, a hand-over, a scope and a state transition cost (JMH, some 6 minutes)
+	@LAB_VERB=costs $(MAKE) idle ready
+	@host/lab.sh step build-costs "the benchmarks' image" build costs
+	@host/lab.sh idle
+	@host/lab.sh compose run --rm --no-deps costs
 
 toxics: ## Show the toxics in force
 	@host/lab.sh need-up

@@ -221,7 +221,7 @@ write_health() {
   if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
   if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
     at_least "$(docker compose version --short)" 2 24; then
-    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors')
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors|costs')
     { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
     compose_file+=:$often
     : "${health_interval:=2m}"

@@ -32,13 +32,14 @@ SECOND_LANES = {"spring-mvc-virtual": "spring-mvc", "vertx-shipped": "vertx"}
 
 
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
-    """Services whose image is built from servers/ and that serve (executors is a program)."""
+    """Services whose image is built from servers/ and that serve (executors and costs are
+    programs)."""
     return {
         name: service
         for name, service in compose["services"].items()
         if isinstance(service.get("build"), dict)
         and service["build"].get("context") == "servers"
-        and name != "executors"
+        and name not in ("executors", "costs")
     }
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -50,16 +51,30 @@ def test_fewer_connections_than_asked_have_a_reason() -> None:
     assert asked({}, 4000, None).connections == 3000
 
 
+def test_a_request_in_flight_may_hold_two_files_of_the_server() -> None:
+    both = plan(KIND="in-flight", CONNECTIONS="19000")
+    assert (both.connections, both.route) == (9500, "/downstream")
+    assert both.why_fewer == "20000 open files per process, 2 for each request"
+    one = plan(KIND="in-flight", CONNECTIONS="19000", ROUTE="/block")
+    assert (one.connections, one.why_fewer, one.kinds) == (19_000, None, ("in-flight",))
+    assert one.route == "/block?wait_ms=60000"
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         ({"CONNECTIONS": "many"}, "CONNECTIONS=many is not allowed; allowed: 1..1000000"),
         ({"LAUNCHES": "0"}, "LAUNCHES=0 is not allowed; allowed: 1..100"),
-        ({"KIND": "busy"}, "KIND=busy is not allowed; allowed: idle, slow, both"),
+        ({"KIND": "busy"}, "KIND=busy is not allowed; allowed: idle, slow, in-flight, both"),
         ({"SERVER": "c"}, "SERVER=c is not a server of the lab; allowed: a, b"),
         ({"SERVER": "a,a"}, "names the same twice"),
         ({"NAME": "../x"}, "NAME=../x is not allowed"),
-        ({"CONC": "5"}, "unknown word CONC; allowed: SERVER, LAUNCHES, NAME, CONNECTIONS, KIND"),
+        (
+            {"CONC": "5"},
+            "unknown word CONC; allowed: SERVER, ROUTE, LAUNCHES, NAME, CONNECTIONS, KIND",
+        ),
+        ({"ROUTE": "/block"}, "density: ROUTE is only for KIND=in-flight"),
+        ({"KIND": "in-flight", "ROUTE": "/"}, "ROUTE=/ is not allowed; allowed: /downstream, /blo"),
     ],
 )
 def test_a_wrong_word_gets_one_line(words: dict[str, str], says: str) -> None:
@@ -69,17 +84,19 @@ def test_a_wrong_word_gets_one_line(words: dict[str, str], says: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-class FakeHeld:
+class FakeHeld(AbstractContextManager["FakeHeld"]):
     """Opens what it is asked for, at most `most`; the lab sees every one of them."""
 
     def __init__(self, fakes: "Fakes", server: str) -> None:
         self._fakes = fakes
         self._server = server
         self.problem: str | None = None
+        self.lost = "the server closed it"
         self.open = 0
 
     def add(self, count: int, deadline: float, monotonic: Callable[[], float]) -> None:
         self.open = min(self.open + count, self._fakes.most)
+        self._fakes.steps.append(count)
         if self.open == self._fakes.most:
             self.problem = "Too many open files"
         self._fakes.held[self._server] = self.open
@@ -87,7 +104,7 @@ class FakeHeld:
     def notice_closed(self) -> None:
         self.open -= self._fakes.closed_by_server
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._fakes.held[self._server] = 0
 
 
@@ -96,6 +113,8 @@ class Fakes:
 
     def __init__(self, lab: FakeLab) -> None:
         self.held = dict.fromkeys(SERVERS, 0)
+        self.steps: list[int] = []
+        self.asked_for: set[tuple[Kind, str]] = set()
         self.most = 1_000_000
         self.closed_by_server = 0
         cost = {"a": 1, "b": 2}
@@ -103,9 +122,12 @@ class Fakes:
         lab.resident_bytes = lambda s: 100_000_000 + 3000 * cost[s] * self.held[s]
         lab.open_files = lambda s: 40 + self.held[s]
 
-    def connect(self, host: str, port: int, kind: Kind, check: Callable[[], None]) -> FakeHeld:
+    def connect(
+        self, host: str, port: int, kind: Kind, route: str, check: Callable[[], None]
+    ) -> FakeHeld:
         assert port == 8080
         check()
+        self.asked_for.add((kind, route))
         return FakeHeld(self, host)
 
 
@@ -166,6 +188,47 @@ def test_memory_per_connection_is_the_difference_by_their_number(ready: Run) -> 
     )
 
 
+def test_requests_in_flight_are_held_and_the_first_step_is_what_the_others_are_compared_with(
+    ready: Run,
+) -> None:
+    lab, fakes = ready.lab, ready.fakes
+    lab.settings["a"] = {"downstream_timeout_ms": 10_000}
+    lab.open_files = lambda server: 40 + 2 * fakes.held[server]
+    lab.heap_bytes = lambda server: 10_000_000 + 1000 * max(500, fakes.held[server])
+    assert ready.run(KIND="in-flight", CONNECTIONS="9000", SERVER="a") == 0
+    row = ready.rows[0]
+    assert (row["kind"], row["opened"]) == ("in-flight", "9000")
+    assert (row["valid"], row["invalid_reasons"]) == ("true", "")
+    # The first 900 are there at both readings, and so is what only the first ones take.
+    assert row["heap_per_connection_bytes"] == "1000.0"
+    assert fakes.asked_for == {("in-flight", "/downstream")}
+    assert fakes.steps == [900] * 10
+    # Neither given up nor answered meanwhile, with a thread for each; then as it was.
+    assert lab.patches == [
+        ("a", {"pool_size": 9000, "downstream_timeout_ms": 600_000}),
+        ("a", {"pool_size": 200, "downstream_timeout_ms": 10_000}),
+    ]
+    assert [call for _, call in lab.toxic_calls] == [
+        "POST /proxies/downstream/toxics",
+        "DELETE /proxies/downstream/toxics/in-flight",
+    ]
+
+
+def test_requests_that_wait_in_a_queue_are_not_in_flight(ready: Run) -> None:
+    fakes = ready.fakes
+    ready.lab.open_files = lambda server: 40 + fakes.held[server] + min(200, fakes.held[server])
+    ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a")
+    assert ready.rows[0]["invalid_reasons"] == "the server never had 2000 more files open"
+
+
+def test_requests_in_flight_on_block_need_no_downstream(ready: Run) -> None:
+    ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a", ROUTE="/block")
+    assert ready.rows[0]["valid"] == "true"
+    assert ready.fakes.asked_for == {("in-flight", "/block?wait_ms=60000")}
+    assert ready.lab.toxic_calls == []
+    assert "1000, in-flight on /block?wait_ms=60000" in (ready.run_dir / "REPORT.md").read_text()
+
+
 def test_the_table_and_the_manifest_tell_it_all(ready: Run) -> None:
     ready.run(LAUNCHES="6", KIND="idle", SERVER="a", NAME="density")
     text = ready.text.getvalue()
@@ -213,7 +276,9 @@ def test_no_connection_at_all_is_no_figure(ready: Run) -> None:
 def test_connections_that_the_server_closed_make_the_row_invalid(ready: Run) -> None:
     ready.fakes.closed_by_server = 5
     ready.run(KIND="idle", SERVER="a")
-    assert ready.rows[0]["invalid_reasons"] == "5 of 8000 connections were closed by the server"
+    assert (
+        ready.rows[0]["invalid_reasons"] == "5 of 8000 connections were lost: the server closed it"
+    )
 
 
 def test_connections_that_never_reach_the_server_make_the_row_invalid(ready: Run) -> None:
@@ -339,7 +404,7 @@ def test_a_report_says_what_is_invalid_and_that_the_run_did_not_end(ready: Run) 
     ready.interrupt()
     text = (ready.run_dir / "REPORT.md").read_text()
     assert "> **The run is interrupted, not complete: " in text
-    assert "- a idle launch 1: 5 of 8000 connections were closed by the server" in text
+    assert "- a idle launch 1: 5 of 8000 connections were lost: the server closed it" in text
     ready.rebuild()
     assert "the run is interrupted, not complete" in ready.text.getvalue()
 

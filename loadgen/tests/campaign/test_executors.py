@@ -11,6 +11,7 @@ from rich.console import Console
 from lab.campaign.executors import parse, read_line, run
 from lab.campaign.tools import Place
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
+from lab.model.executors import Asked
 from lab.model.executors import ExecutorsPlan as Plan
 from lab.system.executors import Launcher
 from support.system import FakeSystem
@@ -18,8 +19,9 @@ from support.system import FakeSystem
 MIB = 2**20
 # What the program printed, JVM flags shortened.
 LINE = (
-    '{"executor":"fixed-pool","tasks":10000,"sleep_ms":100,"pool_size":200,"bound_ms":5000,'
-    '"elapsed_us":5030123,"heap_before_bytes":2097152,"heap_peak_bytes":12582912,'
+    '{"start":"cold","purpose":"memory","executor":"fixed-pool","tasks":10000,"sleep_ms":100,'
+    '"pool_size":200,"rounds_before":0,"bound_ms":5000,"submitted_us":9000,"first_start_us":400,'
+    '"last_start_us":4928000,"first_wake_us":100600,"last_wake_us":5001000,"elapsed_us":5030123,"heap_before_bytes":2097152,"heap_peak_bytes":12582912,'
     '"heap_after_bytes":12582912,"allocated_bytes":1048576,"gc_count":0,'
     '"resident_before_bytes":52428800,"resident_peak_bytes":68157440,'
     '"resident_after_bytes":67108864,"platform_threads_before":7,"platform_threads_peak":207,'
@@ -37,6 +39,7 @@ class FakeLauncher:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.trained: list[str] = []
         self.unhealthy = 0
         self.instead: dict[int, Callable[[], httpx.Response]] = {}
 
@@ -47,19 +50,34 @@ class FakeLauncher:
                 raise httpx.ConnectError("refused", request=request)
             return httpx.Response(200)
         assert request.method == "POST"
+        _, _, start, purpose, executor, tasks, sleep_ms, pool_size, rounds = request.url.path.split(
+            "/"
+        )
+        if start == "train":
+            self.trained.append(f"{executor} {purpose}")
+            return httpx.Response(200, text=line())
         self.asked.append(request.url.path)
-        _, _, executor, tasks, sleep_ms, pool_size = request.url.path.split("/")
         if len(self.asked) in self.instead:
             return self.instead[len(self.asked)]()
         plan = Plan(1, int(tasks), int(sleep_ms), int(pool_size))
         bound_ms = plan.bound_ms(executor)
+        flags = ["--enable-preview", "-Xmx512m"]
+        flags += ["-XX:+AlwaysPreTouch"] if purpose == "time" else []
+        flags += ["-XX:AOTCache=a", "-XX:AOTMode=on"] if start == "aot" else []
+        elapsed_us = 1000 * (bound_ms + len(self.asked))
         text = line(
+            start=start,
+            purpose=purpose,
             executor=executor,
             tasks=plan.tasks,
             sleep_ms=plan.sleep_ms,
             pool_size=plan.pool_size,
+            rounds_before=int(rounds),
             bound_ms=bound_ms,
-            elapsed_us=1000 * (bound_ms + len(self.asked)),
+            last_start_us=elapsed_us - plan.sleep_ms * 1000 - 300,
+            last_wake_us=elapsed_us - 200,
+            elapsed_us=elapsed_us,
+            jvm_flags=flags,
         )
         return httpx.Response(200, text=text + "\n")
 
@@ -97,15 +115,24 @@ class Ran:
 
 def test_defaults_are_the_published_experiment() -> None:
     plan = parse({})
-    assert plan == Plan(launches=6, tasks=10_000, sleep_ms=100, pool_size=200)
+    assert plan == Plan(launches=6, tasks=10_000, sleep_ms=100, pool_size=200, warmup=20)
     assert plan.bound_ms("fixed-pool") == 5000
     assert plan.bound_ms("virtual-threads") == 100
 
 
 def test_every_word_is_taken() -> None:
-    plan = parse({"LAUNCHES": "1", "TASKS": "1001", "SLEEP": "2s", "POOL": "10"})
-    assert plan == Plan(1, 1001, 2000, 10)
+    plan = parse({"LAUNCHES": "1", "TASKS": "1001", "SLEEP": "2s", "POOL": "10", "WARMUP": "3"})
+    assert plan == Plan(1, 1001, 2000, 10, 3)
     assert plan.bound_ms("fixed-pool") == 202_000
+
+
+def test_rounds_before_a_warm_one_take_5_s_at_most_but_there_is_one() -> None:
+    plan = parse({})
+    assert plan.rounds(Asked("virtual-threads", "warm", "time")) == 20
+    assert plan.rounds(Asked("fixed-pool", "warm", "time")) == 1
+    assert parse({"POOL": "5000"}).rounds(Asked("fixed-pool", "warm", "memory")) == 20
+    assert parse({"WARMUP": "1000"}).rounds(Asked("virtual-threads", "warm", "time")) == 50
+    assert plan.rounds(Asked("virtual-threads", "aot", "time")) == 0
 
 
 @pytest.mark.parametrize(
@@ -120,8 +147,9 @@ def test_every_word_is_taken() -> None:
         ({"SLEEP": "100"}, "SLEEP=100 is not allowed; allowed: 1ms..60s, as 100ms or 2s"),
         ({"SLEEP": "0ms"}, "SLEEP=0ms"),
         ({"SLEEP": "61s"}, "SLEEP=61s"),
-        ({"POOL": "1"}, "one measurement would take 1000 s at least; allowed: up to 600 s"),
-        ({"CONC": "5"}, "unknown word CONC; allowed: LAUNCHES, TASKS, SLEEP, POOL"),
+        ({"WARMUP": "0"}, "WARMUP=0 is not allowed; allowed: 1..1000"),
+        ({"POOL": "1"}, "one round would take 1000 s at least; allowed: up to 600 s"),
+        ({"CONC": "5"}, "unknown word CONC; allowed: LAUNCHES, TASKS, SLEEP, POOL, WARMUP"),
     ],
 )
 def test_wrong_words_are_one_line(words: dict[str, str], says: str) -> None:
@@ -131,47 +159,62 @@ def test_wrong_words_are_one_line(words: dict[str, str], says: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_executors_take_turns_and_every_jvm_has_a_row(fake: FakeLauncher, tmp_path: Path) -> None:
-    ran = Ran(Plan(launches=6), fake, tmp_path)
+def test_executors_and_starts_take_turns_and_every_jvm_has_a_row(
+    fake: FakeLauncher, tmp_path: Path
+) -> None:
+    ran = Ran(Plan(launches=2), fake, tmp_path)
     assert ran.failure is None
-    assert fake.asked == 6 * [
-        "/measure/fixed-pool/10000/100/200",
-        "/measure/virtual-threads/10000/100/200",
+    assert fake.trained == ["fixed-pool memory", "virtual-threads memory"]
+    assert fake.asked == 2 * [
+        f"/measure/{start}/{purpose}/{executor}/10000/100/200/{rounds}"
+        for purpose in ("time", "memory")
+        for start, executor, rounds in (
+            ("cold", "fixed-pool", 0),
+            ("cold", "virtual-threads", 0),
+            ("aot", "fixed-pool", 0),
+            ("aot", "virtual-threads", 0),
+            ("warm", "fixed-pool", 1),
+            ("warm", "virtual-threads", 20),
+        )
     ]
     assert ran.status == "complete"
-    assert [row["launch"] for row in ran.rows] == [str(n) for n in range(1, 13)]
+    assert [row["launch"] for row in ran.rows] == [str(n) for n in range(1, 25)]
     assert ran.rows[1]["executor"] == "virtual-threads"
+    assert (ran.rows[4]["start"], ran.rows[4]["purpose"]) == ("warm", "time")
     assert ran.rows[1]["elapsed_ms"] == "102.0"
     assert ran.rows[1]["heap_delta_bytes"] == str(10 * MIB)
     assert ran.rows[1]["resident_delta_bytes"] == str(15 * MIB)
-    assert ran.rows[1]["jvm_flags"] == "--enable-preview -Xmx512m"
+    assert ran.rows[7]["jvm_flags"] == "--enable-preview -Xmx512m"
     raw = (ran.folder / "raw" / "launches.jsonl").read_text().splitlines()
     assert [json.loads(one)["elapsed_us"] for one in raw[:2]] == [5_001_000, 102_000]
 
 
-def test_the_table_has_median_interval_and_bound(fake: FakeLauncher, tmp_path: Path) -> None:
-    # The pool's JVMs took 5001, 5003 … 5011 ms, the others 102, 104 … 112 ms.
+def test_time_and_memory_are_of_jvms_of_their_own(fake: FakeLauncher, tmp_path: Path) -> None:
+    # For time the cold JVMs of virtual threads take 102, 114 … 162 ms; for memory 108, 120 … 168.
     printed = Ran(Plan(launches=6), fake, tmp_path).printed
-    pool, virtual = (
-        next(one for one in printed.splitlines() if one.startswith(name))
-        for name in ("fixed-pool ", "virtual-threads ")
+    lines = [
+        " ".join(one.split())
+        for one in printed.splitlines()
+        if one.startswith("virtual-threads cold")
+    ]
+    assert lines[0] == (
+        "virtual-threads cold 100 132.0 [102.0–162.0] 1.32 9.0 0.4 31.7 100.6 131.8"
     )
-    assert pool.split()[:5] == ["fixed-pool", "5000", "5006", "[5001–5011]", "1.00"]
-    assert virtual.split()[:5] == ["virtual-threads", "100", "107.0", "[102.0–112.0]", "1.07"]
-    assert "10.0 [10.0–10.0] 15.0 [15.0–15.0]" in " ".join(pool.split())
+    assert lines[1] == "virtual-threads cold 10.0 [10.0–10.0] 15.0 [15.0–15.0] 207 1.0 [1.0–1.0]"
     assert "In brackets from 6: 96.9 % interval of the median" in printed
+    assert "1 (fixed-pool) and 20 (virtual-threads) rounds ran before" in " ".join(printed.split())
     assert "upper limit" not in printed
 
 
 def test_collections_meanwhile_are_told(fake: FakeLauncher, tmp_path: Path) -> None:
-    fake.instead[1] = lambda: httpx.Response(200, text=line(gc_count=3))
+    fake.instead[7] = lambda: httpx.Response(200, text=line(gc_count=3))
     printed = Ran(Plan(launches=1), fake, tmp_path).printed
-    assert "fixed-pool 3, virtual-threads 0 times" in printed
+    assert "The collector ran while the tasks did (fixed-pool cold)" in printed
 
 
 def test_few_launches_have_no_interval_and_say_so(fake: FakeLauncher, tmp_path: Path) -> None:
     printed = Ran(Plan(launches=5), fake, tmp_path).printed
-    assert "[5" not in printed.split("executor ")[1]
+    assert "–5" not in printed
     assert "No interval from 5" in printed
 
 
@@ -191,13 +234,13 @@ def test_interrupted_keeps_what_was_measured(fake: FakeLauncher, tmp_path: Path)
     assert isinstance(ran.failure, Interrupted)
     assert ran.status == "interrupted"
     assert [row["executor"] for row in ran.rows] == ["fixed-pool", "virtual-threads", "fixed-pool"]
-    assert "No interval from 2" in ran.printed
+    assert "No interval from 1" in ran.printed
 
 
 def test_a_jvm_that_fails_ends_the_run_in_its_own_words(fake: FakeLauncher, tmp_path: Path) -> None:
     fake.instead[1] = lambda: httpx.Response(500, text="the JVM ended with status 1: no memory\n")
     ran = Ran(Plan(launches=1), fake, tmp_path)
-    assert str(ran.failure) == "fixed-pool: the JVM ended with status 1: no memory"
+    assert str(ran.failure) == "fixed-pool, cold: the JVM ended with status 1: no memory"
     assert ran.status == "failed"
     assert not (ran.folder / "executors.csv").exists()
 
@@ -216,6 +259,12 @@ def test_waits_for_the_launcher_until_a_deadline(fake: FakeLauncher, tmp_path: P
     [
         ({"elapsed_us": 4_999_999}, "less than the bound"),
         ({"executor": "pool"}, "executor pool"),
+        ({"start": "hot"}, "start hot"),
+        ({"first_wake_us": 100_399}, "an order that cannot be"),
+        ({"last_wake_us": 5_030_124}, "an order that cannot be"),
+        ({"start": "aot"}, "not started aot"),
+        ({"start": "warm"}, "not started warm"),
+        ({"purpose": "time"}, r"without -XX:\+AlwaysPreTouch"),
         ({"resident_before_bytes": 0}, "without memory"),
         ({"gc_count": None}, r"Expected `int`, got `null` - at `\$\.gc_count`"),
         ({"colour": 1}, "no field colour"),
@@ -236,5 +285,7 @@ def test_half_a_line_is_refused(text: str) -> None:
 def test_other_conditions_than_the_first_are_refused(changes: dict[str, object]) -> None:
     first = read_line(LINE, [])
     assert read_line(LINE, [first]) == first
+    own = [*first.jvm_flags, "-XX:+AlwaysPreTouch", "-XX:AOTCache=a", "-XX:AOTMode=on"]
+    assert read_line(line(start="aot", purpose="time", jvm_flags=own), [first]).start == "aot"
     with pytest.raises(LabError, match="conditions differ"):
         read_line(line(**changes), [first])

@@ -62,7 +62,7 @@ def serve() -> Iterator[Callable[[Callable[[socket.socket, bytes], None]], Serve
 
 
 def connect(port: int, kind: Kind, count: int, seconds: float = 10) -> Connections:
-    connections = Connections("127.0.0.1", port, kind, lambda: None)
+    connections = Connections("127.0.0.1", port, kind, "/block?wait_ms=60000", lambda: None)
     connections.add(count, time.monotonic() + seconds, time.monotonic)
     return connections
 
@@ -108,6 +108,20 @@ def test_a_slow_connection_has_begun_a_request_and_not_ended_it(
             time.sleep(0.01)
     assert all(one.startswith(b"GET /block ") for one in server.read)
     assert not any(b"\r\n\r\n" in one for one in server.read)
+
+
+def test_a_request_in_flight_is_whole_and_an_answer_ends_it(serve: Callable[..., Server]) -> None:
+    server = serve(silent)
+    with connect(server.port, "in-flight", 20) as held:
+        until = time.monotonic() + 10
+        while len(server.read) < 20:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert (held.open, held.problem) == (20, None)
+        answer(server.taken[0], b"")
+        until_open(held, 19)
+        assert held.lost == "the server answered b'HTTP/1.1 200 OK'"
+    assert set(server.read) == {b"GET /block?wait_ms=60000 HTTP/1.1\r\nHost: lab\r\n\r\n"}
 
 
 def test_what_the_server_closes_meanwhile_is_noticed(serve: Callable[..., Server]) -> None:
@@ -159,7 +173,7 @@ def test_an_interrupt_ends_the_opening(serve: Callable[..., Server]) -> None:
         raise KeyboardInterrupt
 
     server = serve(answer)
-    held = Connections("127.0.0.1", server.port, "idle", stop)
+    held = Connections("127.0.0.1", server.port, "idle", "/", stop)
     with pytest.raises(KeyboardInterrupt), held:
         held.add(10, time.monotonic() + 10, time.monotonic)
 

@@ -5,6 +5,9 @@ of garbage, as a JVM does not return that space after a collection. So connectio
 steps, with a collection after each. The first step is opened and closed before anything is
 measured. Each step's garbage then fills the space of the last one's, and the growth is the memory
 of the connections.
+
+Requests in flight cannot be taken back: a server goes on with them, and keeps its connections to
+the downstream. So their first step stays open, and the growth is that of the others.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -21,8 +25,9 @@ from lab.campaign.run_record import begin, ending
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabUnreachable
 from lab.judge.fairness import compare, reasons
-from lab.model import NOT_BACK, Identity, Json
+from lab.model import NOT_BACK, Condition, Identity, Json
 from lab.model.density import Kind, Plan, Row
+from lab.model.routes import Route, parse
 from lab.report import density as report
 from lab.report import fairness, markdown
 from lab.store import density as store
@@ -31,15 +36,23 @@ from lab.store.manifest import Manifest
 from lab.store.records import drop_torn_row, read_object
 from lab.store.run_dir import check_space, point_latest
 from lab.system import traffic
+from lab.system.conditions import Conditions
 from lab.system.connections import Connections
 from lab.system.host import System
+from lab.system.host_changes import HostChanges
 from lab.system.jvm import fresh_jvm
 from lab.system.stack import Stack
+from lab.system.undo_log import UndoLog
 
 POLL_S = 0.2
 # Connections between two collections.
 STEP = 500
 OPEN_S = 60.0
+# Requests in flight wait a minute at most, so that fewer collections must do.
+IN_FLIGHT_STEPS = 10
+# Downstream calls are not answered while they are held, nor given up.
+HOLD_MS = 600_000
+HOLD = {"TYPE": "latency", "NAME": "in-flight", "LATENCY": str(HOLD_MS)}
 # From the last byte sent until the server has read the bytes sent.
 SETTLE_S = 1.0
 ARRIVE_S = 20.0
@@ -49,7 +62,7 @@ TORN = f"the last row of {store.NAME} was torn: it is dropped, and its launch is
 
 
 # The class itself, or a test's own.
-Connect = Callable[[str, int, Kind, Callable[[], None]], Connections]
+Connect = Callable[[str, int, Kind, str, Callable[[], None]], Connections]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ class _Found:
     """What one launch found, possibly incomplete."""
 
     opened: int = 0
+    first: int = 0
     why_fewer: str | None = None
     before: _Memory | None = None
     after: _Memory | None = None
@@ -126,7 +140,10 @@ def _limits(place: Place) -> dict[str, Json]:
 def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows: list[Row]) -> int:
     """Measure every launch that is not in `rows` yet, and print the table of all."""
     plan, console, now = record.experiment, lab.console, lab.system.now
-    launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect)
+    host_changes = HostChanges(lab.place.host_changes)
+    undo_log = UndoLog(lab.place.undo_log)
+    conditions = Conditions(lab.stack, host_changes, lab.system, undo_log=undo_log)
+    launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect, conditions)
     done = {(row.launch, row.kind, row.server) for row in rows}
     began, before = now(), len(rows)
 
@@ -174,6 +191,7 @@ class _Launcher:
     stack: Stack
     system: System
     connect: Connect
+    conditions: Conditions
 
     def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
         """One row; a row without figures where the server does not come back."""
@@ -192,8 +210,9 @@ class _Launcher:
         before, after = found.before, found.after
         heap_each = resident_each = None
         if before is not None and after is not None:
-            heap_each = (after.heap_bytes - before.heap_bytes) / found.opened
-            resident_each = (after.resident_bytes - before.resident_bytes) / found.opened
+            more = found.opened - found.first
+            heap_each = (after.heap_bytes - before.heap_bytes) / more
+            resident_each = (after.resident_bytes - before.resident_bytes) / more
         why = [why for why in (self.plan.why_fewer, found.why_fewer) if why is not None]
         return Row(
             run=self.run,
@@ -224,56 +243,94 @@ class _Launcher:
     def _measure(self, server: str, kind: Kind) -> _Found:
         found = _Found()
         try:
-            files = self.stack.exporter.process(server).open_files
-            self._open(server, kind, min(STEP, self.plan.connections)).close()
-            self._wait_for(server, lambda now: now <= files + OTHER_FILES)
-            found.before = self._memory(server)
-            files = self.stack.exporter.process(server).open_files
-            held = self._open(server, kind, self.plan.connections)
-            try:
-                self._hold(server, held, files, found)
-            finally:
-                held.close()
+            if kind == "in-flight":
+                self._in_flight(server, found)
+            else:
+                self._quiet(server, kind, found)
         except LabUnreachable as failure:
             found.reasons = (*found.reasons, str(failure))
         return found
 
-    def _open(self, server: str, kind: Kind, count: int) -> Connections:
-        held = self.connect(server, traffic.PORT, kind, lambda: self.system.sleep(0))
-        try:
-            tried = 0
-            while tried < count and held.problem is None:
-                step = min(STEP, count - tried)
-                held.add(step, self.system.monotonic() + OPEN_S, self.system.monotonic)
-                tried += step
-                self.stack.management.collect_garbage(server)
-        except BaseException:
-            held.close()
-            raise
-        return held
+    def _quiet(self, server: str, kind: Kind, found: _Found) -> None:
+        files = self._files(server)
+        with self._connections(server, kind) as first:
+            self._open(server, first, min(STEP, self.plan.connections), STEP)
+        self._wait_for(server, lambda now: now <= files + OTHER_FILES)
+        found.before = self._memory(server)
+        files = self._files(server)
+        with self._connections(server, kind) as held:
+            self._open(server, held, self.plan.connections, STEP)
+            self._hold(server, held, files, found)
 
-    def _hold(self, server: str, held: Connections, files: int, found: _Found) -> None:
-        """Measure with the connections open, and see that they are, at both ends."""
+    def _in_flight(self, server: str, found: _Found) -> None:
+        """Requests that wait, with their first step there before the first memory is read."""
+        route, files = parse(self.plan.route).route, self._files(server)
+        step = max(STEP, self.plan.connections // IN_FLIGHT_STEPS)
+        try:
+            self.conditions.bring(server, self._waiting(server, route))
+            with self._connections(server, "in-flight") as held:
+                self._open(server, held, min(step, self.plan.connections // 2), step)
+                found.first = held.open
+                self._arrived(server, files, held.open * route.descriptors)
+                found.before = self._memory(server)
+                self._open(server, held, self.plan.connections - held.open, step)
+                self._hold(server, held, files, found, route.descriptors)
+        finally:
+            found.reasons = (*found.reasons, *self.conditions.restore())
+
+    def _waiting(self, server: str, route: Route) -> Condition:
+        """The lab in which so many requests are in flight at once: a pool has a thread for each."""
+        knobs, size = {}, self.stack.management.settings(server).get("pool_size")
+        if isinstance(size, int):
+            knobs["pool_size"] = max(size, self.plan.connections)
+        if not route.calls_downstream:
+            return Condition(knobs=knobs)
+        return Condition(knobs={**knobs, "downstream_timeout_ms": HOLD_MS}, toxics=(HOLD,))
+
+    def _connections(self, server: str, kind: Kind) -> Connections:
+        check = partial(self.system.sleep, 0)
+        return self.connect(server, traffic.PORT, kind, self.plan.route, check)
+
+    def _open(self, server: str, held: Connections, count: int, step: int) -> None:
+        """Open so many more, with a collection after each step."""
+        tried = 0
+        while tried < count and held.problem is None:
+            now = min(step, count - tried)
+            held.add(now, self.system.monotonic() + OPEN_S, self.system.monotonic)
+            tried += now
+            self.stack.management.collect_garbage(server)
+
+    def _hold(
+        self, server: str, held: Connections, files: int, found: _Found, each: int = 1
+    ) -> None:
+        """Measure with the connections open, and see that they are, at both ends. `each` takes so
+        many of the server's files."""
         found.opened, found.why_fewer = held.open, held.problem
-        if not found.opened:
+        if found.opened <= found.first:
             found.reasons = ("no connection could be opened",)
             return
-        there = self._wait_for(server, lambda now: now - files >= found.opened - OTHER_FILES)
+        there = self._arrived(server, files, found.opened * each)
         self.system.sleep(SETTLE_S)
         found.after = self._memory(server)
         held.notice_closed()
         wrong = []
         if not there:
-            wrong.append(f"the server never had {found.opened} more files open")
+            wrong.append(f"the server never had {found.opened * each} more files open")
         if held.open < found.opened:
             lost = found.opened - held.open
-            wrong.append(f"{lost} of {found.opened} connections were closed by the server")
+            wrong.append(f"{lost} of {found.opened} connections were lost: {held.lost}")
         found.reasons = tuple(wrong)
+
+    def _arrived(self, server: str, before: int, files: int) -> bool:
+        return self._wait_for(server, lambda now: now - before >= files - OTHER_FILES)
+
+    def _files(self, server: str) -> int:
+        return self.stack.exporter.process(server).open_files
 
     def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
         """Whether the server's number of open files becomes right in time."""
         until = self.system.monotonic() + ARRIVE_S
-        while not right(self.stack.exporter.process(server).open_files):
+        while not right(self._files(server)):
             if self.system.monotonic() >= until:
                 return False
             self.system.sleep(POLL_S)

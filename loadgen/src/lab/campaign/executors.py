@@ -1,8 +1,8 @@
 """The verb `executors`: sleeping tasks on a pool of platform threads and on virtual threads.
 
-Every measurement is one fresh JVM, started by the launcher in the container `executors`; the
-executors take turns, so that a drift of the machine meets both. What a JVM said is on disk
-before the next one starts.
+Every measurement is one fresh JVM, started by the launcher in the container `executors`: cold, with
+an AOT cache, or warmed up. Executors and starts take turns, so that a drift of the machine meets
+all. What a JVM said is on disk before the next one starts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.errors import LabError, WordError
 from lab.experiments.reading import refuse_unknown, rules
 from lab.experiments.reading.settings import Given, Settings
 from lab.model import Fairness
-from lab.model.executors import EXECUTORS, ExecutorsPlan, Launch
+from lab.model.executors import EXECUTORS, Asked, ExecutorsPlan, Launch
 from lab.report import executors as report
 from lab.store import manifest
 from lab.store.records import from_json, write_text, writing
@@ -32,7 +32,7 @@ from lab.system.host import System
 
 NAME = "executors"
 RAW = "launches.jsonl"
-WORDS = ("LAUNCHES", "TASKS", "SLEEP", "POOL")
+WORDS = ("LAUNCHES", "TASKS", "SLEEP", "POOL", "WARMUP")
 MAX_BOUND_MS = 600_000
 _SLEEP = re.compile(r"([1-9]\d{0,4})(ms|s)", re.ASCII)
 
@@ -47,11 +47,12 @@ def parse(words: Mapping[str, str]) -> ExecutorsPlan:
         tasks=settings.one("TASKS", rules.number(1, 1_000_000), usual.tasks),
         sleep_ms=settings.one("SLEEP", _sleep_ms, usual.sleep_ms),
         pool_size=settings.one("POOL", rules.number(1, 20_000), usual.pool_size),
+        warmup=settings.one("WARMUP", rules.number(1, 1000), usual.warmup),
     )
     longest = max(plan.bound_ms(executor) for executor in EXECUTORS)
     if longest > MAX_BOUND_MS:
         raise WordError(
-            f"{NAME}: one measurement would take {longest / 1000:.0f} s at least; allowed: up to "
+            f"{NAME}: one round would take {longest / 1000:.0f} s at least; allowed: up to "
             f"{MAX_BOUND_MS // 1000} s (TASKS / POOL * SLEEP)"
         )
     return plan
@@ -67,11 +68,11 @@ def run(
     check_space(place.results)
     launcher.wait(system)
     run_dir, record = begin(place, system, NAME, plan, {}, Fairness({}, {}, {}), {})
-    order = [executor for _ in range(plan.launches) for executor in EXECUTORS]
-    longest_s = sum(plan.bound_ms(executor) for executor in order) / 1000
+    order = list(plan.order)
+    least_s = sum(plan.bound_ms(one.executor) * (plan.rounds(one) + 1) for one in order) / 1000
     console.print(
-        f"{plan.tasks} tasks of {plan.sleep_ms} ms, {len(order)} fresh JVMs in turn, "
-        f"{longest_s:.0f} s and the JVMs' starts, to results/{run_dir.name}",
+        f"{plan.tasks} tasks of {plan.sleep_ms} ms, {len(order)} fresh JVMs in turn, at least "
+        f"{least_s:.0f} s and the JVMs' starts, to results/{run_dir.name}",
         highlight=False,
     )
     raw = run_dir / "raw" / RAW
@@ -87,13 +88,19 @@ def run(
             console.print(f"results/{run_dir.name}/{report.NAME}", highlight=False)
 
     with ending(run_dir, end, console):
-        for number, executor in enumerate(order, start=1):
-            line = launcher.measure(plan, executor)
+        for executor in EXECUTORS:
+            # The JVM that writes the cache has a heap too: none of the two is touched in advance.
+            launcher.measure(plan, Asked(executor, "train", "memory"))
+            console.print(f"{executor}: its AOT cache is trained", highlight=False)
+        for number, one in enumerate(order, start=1):
+            line = launcher.measure(plan, one)
             launch = read_line(line, launches)
             append(raw, line)
             launches.append(launch)
             console.print(
-                f"[{number}/{len(order)}] {executor} {launch.elapsed_ms:.1f} ms", highlight=False
+                f"[{number}/{len(order)}] {one.executor} {one.start}, for {one.purpose}: "
+                f"{launch.elapsed_ms:.1f} ms",
+                highlight=False,
             )
     return 0
 

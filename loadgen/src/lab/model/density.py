@@ -6,9 +6,13 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Literal, get_args
 
-# idle: a request was answered, then silence. slow: a request has begun and does not end.
-Kind = Literal["idle", "slow"]
+# idle: a request was answered, then silence. slow: a request has begun and does not end. in-flight:
+# the server works on a request, and waits.
+Kind = Literal["idle", "slow", "in-flight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# What requests in flight ask for: a downstream call that is not answered meanwhile, or the longest
+# wait that the contract has.
+IN_FLIGHT = {"/downstream": "/downstream", "/block": "/block?wait_ms=60000"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class Plan:
     """The plan of a run: every launch of every kind on every server is one row.
 
     `asked` connections are wanted, `connections` are possible; `why_fewer` says why not all.
+    `route` is what requests in flight ask for, with its query.
     """
 
     name: str
@@ -28,6 +33,7 @@ class Plan:
     words: tuple[str, ...] = ()
     question: str = ""
     hypothesis: str = ""
+    route: str = IN_FLIGHT["/downstream"]
 
     def __post_init__(self) -> None:
         if not 1 <= self.connections <= self.asked:
@@ -46,9 +52,10 @@ class Row:
     """One row of density.csv: one fresh JVM; the fields are its columns, in this order.
 
     * asked, opened: connections wanted and opened; why_fewer: the reason where they differ
-    * heap_…: the heap right after a full collection, before the first connection and with all
+    * heap_…: the heap right after a full collection, before the first connection (requests in
+      flight: with the first step of them) and with all
     * resident_…: the process's memory in RAM then (without the kernel's socket buffers)
-    * …_per_connection_bytes: (after - before) / opened
+    * …_per_connection_bytes: (after - before) / the number that was opened in between
     """
 
     run: str

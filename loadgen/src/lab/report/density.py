@@ -23,6 +23,10 @@ LEGEND = (
     "without the kernel's socket buffers. idle: a request was answered, then silence; slow: "
     "a request has begun and does not end."
 )
+IN_FLIGHT = (
+    " in-flight: the server works on a request, and waits; what each takes that came after the "
+    "first step, with its downstream call."
+)
 
 
 def progress(console: Console, row: Row, done: int, rows: int, left_s: float) -> None:
@@ -47,7 +51,7 @@ def render(console: Console, rows: Sequence[Row]) -> None:
     for cells in _cells(rows):
         shown.add_row(*cells)
     console.print(shown)
-    console.print(Text(LEGEND, style="dim"))
+    console.print(Text(_legend(rows), style="dim"))
     for line in _invalid(rows):
         console.print(Text(f"invalid {line}", style="yellow"))
     for line in _fewer(rows):
@@ -60,7 +64,10 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
     sections = (
         ("What was run", [f"- {line}" for line in _what(of, plan, rows)]),
-        ("Memory per connection", [*table(HEADER, list(_cells(rows))), "", LEGEND] if rows else []),
+        (
+            "Memory per connection",
+            [*table(HEADER, list(_cells(rows))), "", _legend(rows)] if rows else [],
+        ),
         ("Invalid launches", [f"- {line}" for line in _invalid(rows)]),
         ("Notes", [f"- {line}" for line in _fewer(rows)]),
         ("Again", _again(of, plan)),
@@ -77,7 +84,8 @@ def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     told = f"{len(rows)} launches, {valid} of them valid, {words.times(of)}"
     yield f"memory per open connection: {told}"
     yield f"servers: {', '.join(plan.servers)}"
-    yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}"
+    asks = f" on {plan.route}" if "in-flight" in plan.kinds else ""
+    yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}{asks}"
     each = "JVM" if plan.launches == 1 else "JVMs"
     yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
     for name, value in words.made_with(of):
@@ -110,6 +118,10 @@ def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
             _median(good, lambda row: row.resident_per_connection_bytes),
             str(len(good)) if len(good) == len(these) else f"{len(good)} of {len(these)} valid",
         )
+
+
+def _legend(rows: Sequence[Row]) -> str:
+    return LEGEND + IN_FLIGHT if any(row.kind == "in-flight" for row in rows) else LEGEND
 
 
 def _invalid(rows: Sequence[Row]) -> Iterator[str]:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import product
+from statistics import median
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from lab.judge.intervals import MedianOf, median_of
-from lab.model.executors import EXECUTORS, Launch
+from lab.model.executors import EXECUTORS, STARTS, Launch
 from lab.report.table import console_table, interval_text
 from lab.store.records import csv_text
 
 NAME = "executors.csv"
-HEADER = (
-    "executor",
-    "bound ms",
-    "elapsed ms",
-    "× bound",
-    "heap + MiB",
-    "resident + MiB",
-    "threads",
-)
+PARTS = ("handed over", "first start", "last start", "first wake", "last wake")
+TIME = ("executor", "start", "bound ms", "elapsed ms", "× bound", *PARTS)
+MEMORY = ("executor", "start", "heap + MiB", "resident + MiB", "threads", "allocated MiB")
 MIB = 2**20
-# From this width on the table has all its columns.
-WIDE = 100
 INTERVAL_WIDTH = len("[102.3–104.5]")
+LEGEND = (
+    "Medians over JVMs. cold: nothing ran before; aot: nor there, but with an AOT cache of a run "
+    "of its own; warm: {rounds} rounds ran before. Time, on a heap whose pages were touched "
+    "before. elapsed: from the first hand-over until the last task is done; the columns after × "
+    "bound, in ms: when the last task was handed over, when the first and the last started, when "
+    "the first and the last woke. Memory, of other JVMs. heap +, resident +: the peak over what "
+    "was there before the tasks, garbage included. threads: platform threads at the peak. "
+    "allocated: what the tasks and their threads took from the heap, to the byte."
+)
 
 
 def csv_of(run_name: str, launches: Sequence[Launch]) -> str:
@@ -42,49 +46,70 @@ def csv_of(run_name: str, launches: Sequence[Launch]) -> str:
 
 
 def render(console: Console, launches: Sequence[Launch]) -> None:
-    """Print a line for each executor that was measured, and what the columns mean."""
-    wide = console.width >= WIDE
-    table = console_table((*HEADER, "allocated MiB") if wide else HEADER, left=HEADER[:1])
-    for column in table.columns[1:]:
-        column.no_wrap = False
-        if column.header in ("elapsed ms", "heap + MiB", "resident + MiB"):
-            column.min_width = INTERVAL_WIDTH
-    intervals, collections = [], []
-    for executor in EXECUTORS:
-        own = [launch for launch in launches if launch.executor == executor]
-        if not own:
-            continue
-        bound_ms, elapsed = own[0].bound_ms, median_of([one.elapsed_ms for one in own])
-        intervals.append(_interval_text(elapsed))
-        collections.append(f"{executor} {sum(one.gc_count for one in own)}")
-        table.add_row(
-            executor,
-            str(bound_ms),
-            _text(elapsed, 1),
-            f"{elapsed.median / bound_ms:.2f}",
-            _text(median_of([one.heap_delta_bytes for one in own]), MIB),
-            _text(median_of([one.resident_delta_bytes for one in own]), MIB),
-            str(max(one.platform_threads_peak for one in own)),
-            *([_text(median_of([one.allocated_bytes for one in own]), MIB)] if wide else []),
-        )
-    console.print(table)
-    legend = [
-        "Medians over JVMs. heap +, resident +: the peak over what was there before the tasks, "
-        "garbage included. threads: platform threads at the peak. allocated: what the tasks and "
-        "their threads took from the heap, to the byte.",
-        *dict.fromkeys(intervals),
-    ]
-    if any(launch.gc_count for launch in launches):
+    """Print where the time went and what the tasks held, a line for each executor and start that
+    was measured, and what the columns mean."""
+    intervals: dict[str, None] = {}
+    time, memory = _table(TIME), _table(MEMORY)
+    for executor, start in product(EXECUTORS, STARTS):
+        own = [one for one in launches if (one.executor, one.start) == (executor, start)]
+        clocked = [one for one in own if one.purpose == "time"]
+        weighed = [one for one in own if one.purpose == "memory"]
+        if clocked:
+            elapsed = median_of([one.elapsed_ms for one in clocked])
+            intervals[_interval_text(elapsed)] = None
+            time.add_row(
+                executor,
+                start,
+                str(clocked[0].bound_ms),
+                _text(elapsed, 1),
+                f"{elapsed.median / clocked[0].bound_ms:.2f}",
+                *(_number(median(part), 1000) for part in zip(*map(_parts, clocked), strict=True)),
+            )
+        if weighed:
+            memory.add_row(
+                executor,
+                start,
+                _text(median_of([one.heap_delta_bytes for one in weighed]), MIB),
+                _text(median_of([one.resident_delta_bytes for one in weighed]), MIB),
+                str(max(one.platform_threads_peak for one in weighed)),
+                _text(median_of([one.allocated_bytes for one in weighed]), MIB),
+            )
+    for table in (time, memory):
+        if table.row_count:
+            console.print(table)
+            console.print()
+    rounds = {one.executor: one.rounds_before for one in launches if one.start == "warm"}
+    before = " and ".join(f"{count} ({executor})" for executor, count in rounds.items())
+    legend = [LEGEND.format(rounds=before or "identical"), *intervals]
+    collected = [one for one in launches if one.purpose == "memory" and one.gc_count]
+    if collected:
+        who = ", ".join(dict.fromkeys(f"{one.executor} {one.start}" for one in collected))
         legend.append(
-            f"The collector ran while the tasks did ({', '.join(collections)} times in all): "
-            "heap + is no more than an upper limit."
+            f"The collector ran while the tasks did ({who}): heap + is no more than an upper limit."
         )
     console.print(Text("\n".join(legend), style="dim"))
 
 
+def _parts(one: Launch) -> tuple[int, ...]:
+    """In the order of PARTS."""
+    return (
+        *(one.submitted_us, one.first_start_us, one.last_start_us),
+        *(one.first_wake_us, one.last_wake_us),
+    )
+
+
+def _table(header: Sequence[str]) -> Table:
+    table = console_table(header, left=header[:2])
+    for column in table.columns[2:]:
+        column.no_wrap = False
+        if column.header in ("elapsed ms", "heap + MiB", "resident + MiB", "allocated MiB"):
+            column.min_width = INTERVAL_WIDTH
+    return table
+
+
 def _interval_text(of: MedianOf) -> str:
     if of.interval is None:
-        return f"No interval from {of.count}: 95 % takes 6 JVMs for each executor."
+        return f"No interval from {of.count}: 95 % takes 6 JVMs of each."
     return (
         f"In brackets from {of.count}: {100 * of.interval.coverage:.1f} % interval of the median "
         "by order statistics (David & Nagaraja)."
@@ -92,7 +117,8 @@ def _interval_text(of: MedianOf) -> str:
 
 
 def _text(of: MedianOf, unit: int) -> str:
-    def number(value: float) -> str:
-        return f"{value / unit:.1f}" if value / unit < 999.5 else f"{value / unit:.0f}"
+    return interval_text(of, lambda value: _number(value, unit), "–")
 
-    return interval_text(of, number, "–")
+
+def _number(value: float, unit: int) -> str:
+    return f"{value / unit:.1f}" if value / unit < 999.5 else f"{value / unit:.0f}"

@@ -1,7 +1,7 @@
 """Many client connections that stay open and are quiet: what density measures the cost of.
 
 One thread, one selector. An idle connection has had a whole answer, a slow one has sent the
-beginning of a request.
+beginning of a request, one in flight a whole request that is not answered yet.
 """
 
 from __future__ import annotations
@@ -22,12 +22,6 @@ OPENING = 64
 STEP_S = 0.05
 # Closed with a reset, a connection leaves no port in TIME_WAIT for the next launch to miss.
 RESET = struct.pack("ii", 1, 0)
-REQUESTS: dict[Kind, bytes] = {
-    # A whole request, answered before the silence.
-    "idle": b"GET /health HTTP/1.1\r\nHost: lab\r\n\r\n",
-    # A request that has begun and does not end.
-    "slow": b"GET /block HTTP/1.1\r\nHost: lab\r\nAccept: text/",
-}
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
@@ -46,17 +40,23 @@ def source_ports(path: Path = PORT_RANGE) -> int | None:
 class Connections:
     """Connections to one server. Use as a context: what is left open is closed at its end.
 
-    `check` is called every STEP_S at the latest; what it raises ends the opening.
+    `route` is what requests in flight ask for. `check` is called every STEP_S at the latest; what
+    it raises ends the opening.
     """
 
-    def __init__(self, host: str, port: int, kind: Kind, check: Callable[[], None]) -> None:
+    def __init__(
+        self, host: str, port: int, kind: Kind, route: str, check: Callable[[], None]
+    ) -> None:
         self._address = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)[0][4]
-        self._kind: Kind = kind
+        self._answered = kind == "idle"
+        self._request = _request(kind, route)
         self._check = check
         self._selector = selectors.DefaultSelector()
         self._opening: dict[socket.socket, bytearray] = {}
         self._open: set[socket.socket] = set()
         self.problem: str | None = None
+        # Why the first one that was open is no more.
+        self.lost: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -137,9 +137,9 @@ class Connections:
         if failed:
             raise OSError(failed, os.strerror(failed))
         # Far less than a send buffer: it goes out whole.
-        connection.send(REQUESTS[self._kind])
+        connection.send(self._request)
         self._selector.modify(connection, selectors.EVENT_READ)
-        if self._kind == "slow":
+        if not self._answered:
             self._opened(connection)
 
     def _receive(self, connection: socket.socket) -> None:
@@ -149,8 +149,8 @@ class Connections:
             return
         answer = self._opening.get(connection)
         if answer is None:
-            if self._kind == "slow":
-                self._lose(connection, f"the server answered: {some[:60]!r}")
+            if not self._answered:
+                self._lose(connection, f"the server answered {some.partition(b'\r\n')[0][:60]!r}")
             return
         answer += some
         status = _complete(answer)
@@ -166,6 +166,8 @@ class Connections:
     def _lose(self, connection: socket.socket, why: str) -> None:
         if connection in self._opening:
             self._fail(why)
+        else:
+            self.lost = self.lost or why
         self._drop(connection)
 
     def _fail(self, why: str) -> None:
@@ -177,6 +179,16 @@ class Connections:
         if connection.fileno() in self._selector.get_map():
             self._selector.unregister(connection)
         connection.close()
+
+
+def _request(kind: Kind, route: str) -> bytes:
+    match kind:
+        case "idle":  # Answered before the silence.
+            return b"GET /health HTTP/1.1\r\nHost: lab\r\n\r\n"
+        case "slow":
+            return b"GET /block HTTP/1.1\r\nHost: lab\r\nAccept: text/"
+        case "in-flight":
+            return f"GET {route} HTTP/1.1\r\nHost: lab\r\n\r\n".encode("ascii")
 
 
 def _complete(answer: bytearray) -> int | None:

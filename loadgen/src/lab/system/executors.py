@@ -5,14 +5,14 @@ from __future__ import annotations
 import httpx
 
 from lab.errors import LabError, LabUnreachable
-from lab.model.executors import ExecutorsPlan
+from lab.model.executors import Asked, ExecutorsPlan
 from lab.system.host import System
 from lab.system.http import Http
 
 WHO = "the launcher of the executors' JVMs"
 START_DEADLINE_S = 30.0
-# The launcher ends a JVM after 10 times its bound and 30 s; its answer comes after that.
-DEADLINE_BOUNDS, DEADLINE_S = 10, 45.0
+# The launcher ends a JVM after this for each round, and 60 s; its answer comes after that.
+DEADLINE_BOUNDS, DEADLINE_TASK_S, DEADLINE_S = 10, 100e-6, 75.0
 
 
 class Launcher:
@@ -39,11 +39,17 @@ class Launcher:
                 return
             system.sleep(0.2)
 
-    def measure(self, plan: ExecutorsPlan, executor: str) -> str:
+    def measure(self, plan: ExecutorsPlan, asked: Asked) -> str:
         """One fresh JVM; returns the line it printed. Raises LabError."""
-        url = f"{self._url}/measure/{executor}/{plan.tasks}/{plan.sleep_ms}/{plan.pool_size}"
-        deadline_s = DEADLINE_BOUNDS * plan.bound_ms(executor) / 1000 + DEADLINE_S
-        answer = self._http.ask(executor, "POST", url, deadline_s=deadline_s)
+        rounds, bound_ms = plan.rounds(asked), plan.bound_ms(asked.executor)
+        words = (
+            *(asked.start, asked.purpose, asked.executor),
+            *(plan.tasks, plan.sleep_ms, plan.pool_size, rounds),
+        )
+        url = f"{self._url}/measure/{'/'.join(map(str, words))}"
+        round_s = DEADLINE_BOUNDS * bound_ms / 1000 + DEADLINE_TASK_S * plan.tasks
+        deadline_s = (rounds + 1) * round_s + DEADLINE_S
+        answer = self._http.ask(asked.executor, "POST", url, deadline_s=deadline_s)
         if not answer.is_success:
-            raise LabError(f"{executor}: {answer.text.strip()}")
+            raise LabError(f"{asked.executor}, {asked.start}: {answer.text.strip()}")
         return answer.text.strip()

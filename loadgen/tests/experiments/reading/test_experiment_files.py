@@ -308,7 +308,7 @@ def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
         (LOADS + "[other]\nx = 1\n", "other is not a key; allowed: question"),
         (LOADS + "[stress]\nfirst = 1\n", "stress.first is not a key of kind loads; allowed"),
         (STRESS + "[load]\nconcurrency = [5]\n", "load.concurrency is not a key of kind stress"),
-        (DENSITY + '[load]\nroutes = ["/"]\n', "load.routes is not a key of kind density"),
+        (DENSITY + '[load]\nmodes = ["open"]\n', "load.modes is not a key of kind density"),
     ],
 )
 def test_an_unknown_key_is_named_with_those_there_are(files: Files, text: str, says: str) -> None:

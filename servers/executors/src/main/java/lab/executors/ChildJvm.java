@@ -7,18 +7,34 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
- * Starts {@link Measurement} in a JVM of its own: this JVM's {@code java} and class path.
+ * Starts {@link Measurement} in a JVM of its own, with this JVM's {@code java}.
  *
  * @param flags JVM flags, the same for every child
+ * @param classPath jars; of folders no AOT cache can be made
+ * @param caches the folder of the AOT caches, one for each executor: the latest training's
  */
-record ChildJvm(List<String> flags) {
-  /** A child may take this many times its bound, and the grace on top, before it is ended. */
+record ChildJvm(List<String> flags, String classPath, Path caches) {
+  /**
+   * What a round may take before the child is ended: so many times its bound, and so long for each
+   * task; and the grace, once. The driver waits a little longer (system/executors.py).
+   */
   private static final int MOST_BOUNDS = 10;
 
-  private static final Duration GRACE = Duration.ofSeconds(30);
+  private static final Duration MOST_A_TASK = Duration.ofNanos(100_000);
+  private static final Duration GRACE = Duration.ofSeconds(60);
+
+  /** As this JVM was started; the caches in the system's folder of temporary files. */
+  static ChildJvm likeThisOne(List<String> flags) {
+    return new ChildJvm(
+        flags,
+        System.getProperty("java.class.path"),
+        Path.of(System.getProperty("java.io.tmpdir")));
+  }
 
   /**
    * Measures once. Blocks until the child ended; no child outlives the call.
@@ -38,20 +54,21 @@ record ChildJvm(List<String> flags) {
               .redirectError(complained.toFile())
               .start();
       child.getOutputStream().close();
-      Duration deadline = plan.bound().multipliedBy(MOST_BOUNDS).plus(GRACE);
+      Duration deadline = deadline(plan);
       if (!child.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
         throw new IOException("the JVM was ended after " + deadline.toSeconds() + " s");
       }
-      String line = lastLine(said);
-      if (child.exitValue() != 0 || !line.startsWith("{")) {
-        String why = lastLine(complained);
-        throw new IOException(
-            "the JVM ended with status %d: %s"
-                .formatted(child.exitValue(), why.isEmpty() ? line : why));
+      // What the JVM itself says may come after it: that it wrote a cache.
+      Optional<String> line = lines(said).filter(one -> one.startsWith("{")).findFirst();
+      if (child.exitValue() != 0 || line.isEmpty()) {
+        String why = Stream.concat(lines(said), lines(complained)).reduce("", (_, last) -> last);
+        throw new IOException("the JVM ended with status %d: %s".formatted(child.exitValue(), why));
       }
-      return line;
+      return line.get();
     } finally {
       if (child != null) {
+        // A JVM that is trained starts another one, which writes the cache.
+        child.descendants().forEach(ProcessHandle::destroyForcibly);
         child.destroyForcibly().waitFor();
       }
       Files.delete(said);
@@ -59,20 +76,26 @@ record ChildJvm(List<String> flags) {
     }
   }
 
+  private static Duration deadline(Plan plan) {
+    Duration round =
+        plan.bound().multipliedBy(MOST_BOUNDS).plus(MOST_A_TASK.multipliedBy(plan.tasks()));
+    return round.multipliedBy(plan.rounds() + 1L).plus(GRACE);
+  }
+
   private List<String> command(Plan plan) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-preview");
     command.addAll(flags);
-    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    command.addAll(plan.purpose().flags());
+    command.addAll(plan.start().flags(caches.resolve(plan.executor().label() + ".aot")));
+    command.addAll(List.of("-cp", classPath));
     command.add(Measurement.class.getName());
     command.addAll(plan.words());
     return command;
   }
 
-  private static String lastLine(Path file) throws IOException {
-    List<String> lines =
-        new String(Files.readAllBytes(file), StandardCharsets.UTF_8).strip().lines().toList();
-    return lines.isEmpty() ? "" : lines.getLast();
+  private static Stream<String> lines(Path file) throws IOException {
+    return new String(Files.readAllBytes(file), StandardCharsets.UTF_8).strip().lines();
   }
 }

@@ -1,14 +1,11 @@
 package lab.executors;
 
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.stream.Collectors;
-import lab.contract.BadValueException;
 
 /** What is compared. The kinds differ in one line, as the servers of the same names do. */
-enum ExecutorKind {
+enum ExecutorKind implements Word {
   FIXED_POOL("fixed-pool") {
     @Override
     ExecutorService open(int poolSize) {
@@ -45,22 +42,8 @@ enum ExecutorKind {
   /** Returns the least time that the tasks can take, were everything but sleeping free. */
   abstract Duration bound(int tasks, Duration sleep, int poolSize);
 
-  String label() {
+  @Override
+  public String label() {
     return label;
-  }
-
-  static ExecutorKind parse(String label) throws BadValueException {
-    return Arrays.stream(values())
-        .filter(kind -> kind.label.equals(label))
-        .findFirst()
-        .orElseThrow(
-            () ->
-                new BadValueException(
-                    "executor must be one of %s, got '%s'"
-                        .formatted(
-                            Arrays.stream(values())
-                                .map(ExecutorKind::label)
-                                .collect(Collectors.joining(", ")),
-                            label)));
   }
 }

@@ -18,9 +18,10 @@ import lab.contract.BadValueException;
  *
  * <ul>
  *   <li>{@code GET /health}: 200
- *   <li>{@code POST /measure/EXECUTOR/TASKS/SLEEP_MS/POOL_SIZE}: starts a JVM, waits for its end
- *       and answers 200 with its line of JSON; 400 for a bad word; 409 while another one runs; 500
- *       when the JVM failed. Every refusal is one line of text.
+ *   <li>{@code POST /measure/START/PURPOSE/EXECUTOR/TASKS/SLEEP_MS/POOL_SIZE/ROUNDS}: starts a JVM,
+ *       waits for its end and answers 200 with its line of JSON; 400 for a bad word; 409 while
+ *       another one runs; 500 when the JVM failed. Every refusal is one line of text. A JVM with
+ *       START {@code aot} needs one with {@code train} and the same executor before it.
  * </ul>
  */
 final class Launcher implements AutoCloseable {
@@ -45,7 +46,7 @@ final class Launcher implements AutoCloseable {
   public static void main(String[] args) throws IOException {
     String flags = System.getenv().getOrDefault("LAB_JVM_FLAGS", "").strip();
     List<String> words = flags.isEmpty() ? List.of() : Arrays.asList(flags.split("\\s+", -1));
-    Launcher launcher = new Launcher(PORT, new ChildJvm(words));
+    Launcher launcher = new Launcher(PORT, ChildJvm.likeThisOne(words));
     Runtime.getRuntime().addShutdownHook(new Thread(launcher::close, "stop"));
     System.out.println("executors: on " + launcher.port() + ", JVM flags " + words);
   }

@@ -15,14 +15,15 @@ import lab.contract.BadValueException;
 import lab.contract.Json;
 
 /**
- * One measurement, then the JVM ends: {@code Measurement EXECUTOR TASKS SLEEP_MS POOL_SIZE} prints
+ * One measurement, then the JVM ends: {@code Measurement} with the words of a {@link Plan} prints
  * one line of JSON.
  *
- * <p>In order: the executor is opened; every instrument is read once, so that its classes are
- * there; the heap is collected; <em>before</em> is read; the tasks run; <em>after</em> and the
- * peaks are read while the pool still has its threads. Nothing is collected on purpose between
- * before and after, so what a task leaves behind counts as heap until the collector runs by itself
- * ({@code gc_count} tells). No task has run before the measured ones.
+ * <p>In order: the executor is opened; the rounds that make a JVM warm run on it, else no task has
+ * run before the measured ones; every instrument is read once, so that its classes are there; the
+ * heap is collected; <em>before</em> is read; the tasks run; <em>after</em> and the peaks are read
+ * while the pool still has its threads. Nothing is collected on purpose between before and after,
+ * so what a task leaves behind counts as heap until the collector runs by itself ({@code gc_count}
+ * tells).
  */
 final class Measurement {
   private static final int EXIT_BAD_WORDS = 2;
@@ -52,25 +53,38 @@ final class Measurement {
   /** Measures, and returns what the line of JSON holds. */
   Map<String, Object> measure(Plan plan) throws IOException, InterruptedException {
     try (ExecutorService executor = plan.executor().open(plan.poolSize())) {
+      for (int i = 0; i < plan.rounds(); i++) {
+        var _ = new Workload(plan.tasks(), plan.sleep()).run(executor);
+      }
+      Workload workload = new Workload(plan.tasks(), plan.sleep());
       var _ = read();
       System.gc();
       heapPools.forEach(MemoryPoolMXBean::resetPeakUsage);
       threads.resetPeakThreadCount();
       Reading before = read();
-      Duration elapsed = Workload.run(executor, plan.tasks(), plan.sleep());
+      Workload.Times times = workload.run(executor);
       Reading after = read();
-      return result(plan, elapsed, before, after);
+      return result(plan, times, before, after);
     }
   }
 
-  private Map<String, Object> result(Plan plan, Duration elapsed, Reading before, Reading after) {
+  private Map<String, Object> result(
+      Plan plan, Workload.Times times, Reading before, Reading after) {
     Map<String, Object> line = new LinkedHashMap<>();
+    line.put("start", plan.start().label());
+    line.put("purpose", plan.purpose().label());
     line.put("executor", plan.executor().label());
     line.put("tasks", plan.tasks());
     line.put("sleep_ms", plan.sleep().toMillis());
     line.put("pool_size", plan.poolSize());
+    line.put("rounds_before", plan.rounds());
     line.put("bound_ms", plan.bound().toMillis());
-    line.put("elapsed_us", elapsed.toNanos() / 1000);
+    line.put("submitted_us", micros(times.submitted()));
+    line.put("first_start_us", micros(times.firstStart()));
+    line.put("last_start_us", micros(times.lastStart()));
+    line.put("first_wake_us", micros(times.firstWake()));
+    line.put("last_wake_us", micros(times.lastWake()));
+    line.put("elapsed_us", micros(times.elapsed()));
     line.put("heap_before_bytes", before.heapBytes);
     line.put("heap_peak_bytes", after.heapPeakBytes);
     line.put("heap_after_bytes", after.heapBytes);
@@ -91,6 +105,10 @@ final class Measurement {
             .toList());
     line.put("jvm_flags", List.copyOf(ManagementFactory.getRuntimeMXBean().getInputArguments()));
     return line;
+  }
+
+  private static long micros(Duration time) {
+    return time.toNanos() / 1000;
   }
 
   /**

@@ -1,43 +1,83 @@
 package lab.executors;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The measured code: hands over tasks that only sleep, and waits until the last is done. */
+/**
+ * The measured code, for one round: hands over tasks that only sleep, and waits until the last is
+ * done. Two readings of the clock and two counters are all that a task does besides. Made before
+ * what is measured, so that its arrays are no part of it.
+ */
 final class Workload {
-  private Workload() {}
+  private final Duration sleep;
+  private final CountDownLatch left;
+  private final long[] startedNs;
+  private final long[] wokeNs;
+  private final AtomicInteger started = new AtomicInteger();
+  private final AtomicInteger woke = new AtomicInteger();
+
+  Workload(int tasks, Duration sleep) {
+    this.sleep = sleep;
+    left = new CountDownLatch(tasks);
+    startedNs = new long[tasks];
+    wokeNs = new long[tasks];
+  }
 
   /**
-   * Runs the tasks. Blocks the calling thread.
+   * When what happened, each counted from just before the first hand-over.
    *
-   * @return from just before the first hand-over until this thread has seen the last task done
+   * @param submitted the last task was handed over
+   * @param elapsed the submitting thread saw the last task done
+   */
+  record Times(
+      Duration submitted,
+      Duration firstStart,
+      Duration lastStart,
+      Duration firstWake,
+      Duration lastWake,
+      Duration elapsed) {}
+
+  /**
+   * Runs the tasks, once. Blocks the calling thread.
+   *
    * @throws IllegalStateException when a task did not sleep to its end
    */
-  static Duration run(ExecutorService executor, int tasks, Duration sleep)
-      throws InterruptedException {
-    CountDownLatch left = new CountDownLatch(tasks);
-    AtomicInteger broken = new AtomicInteger();
-    Runnable task =
-        () -> {
-          try {
-            Thread.sleep(sleep);
-          } catch (InterruptedException e) {
-            broken.incrementAndGet();
-          } finally {
-            left.countDown();
-          }
-        };
+  Times run(ExecutorService executor) throws InterruptedException {
+    Runnable task = this::sleep;
     long startNs = System.nanoTime();
-    for (int i = 0; i < tasks; i++) {
+    for (int i = 0; i < startedNs.length; i++) {
       executor.execute(task);
     }
+    long submittedNs = System.nanoTime();
     left.await();
-    Duration elapsed = Duration.ofNanos(System.nanoTime() - startNs);
-    if (broken.get() > 0) {
-      throw new IllegalStateException(broken + " tasks were interrupted");
+    long endNs = System.nanoTime();
+    if (woke.get() < wokeNs.length) {
+      throw new IllegalStateException(wokeNs.length - woke.get() + " tasks were interrupted");
     }
-    return elapsed;
+    // Two that count at once may have taken their places in the other order.
+    Arrays.sort(startedNs);
+    Arrays.sort(wokeNs);
+    return new Times(
+        Duration.ofNanos(submittedNs - startNs),
+        Duration.ofNanos(startedNs[0] - startNs),
+        Duration.ofNanos(startedNs[startedNs.length - 1] - startNs),
+        Duration.ofNanos(wokeNs[0] - startNs),
+        Duration.ofNanos(wokeNs[wokeNs.length - 1] - startNs),
+        Duration.ofNanos(endNs - startNs));
+  }
+
+  private void sleep() {
+    try {
+      startedNs[started.getAndIncrement()] = System.nanoTime();
+      Thread.sleep(sleep);
+      wokeNs[woke.getAndIncrement()] = System.nanoTime();
+    } catch (InterruptedException e) {
+      // The counters tell.
+    } finally {
+      left.countDown();
+    }
   }
 }

@@ -16,10 +16,27 @@ import org.junit.jupiter.params.provider.EnumSource;
 class WorkloadTest {
   @ParameterizedTest
   @EnumSource
-  void takesNoLessThanTheBound(ExecutorKind kind) throws Exception {
+  void takesNoLessThanTheBoundAndTellsWhere(ExecutorKind kind) throws Exception {
     Duration sleep = Duration.ofMillis(20);
     try (ExecutorService executor = kind.open(2)) {
-      assertThat(Workload.run(executor, 5, sleep)).isGreaterThanOrEqualTo(kind.bound(5, sleep, 2));
+      Workload.Times times = new Workload(5, sleep).run(executor);
+      assertThat(times.elapsed()).isGreaterThanOrEqualTo(kind.bound(5, sleep, 2));
+      assertThat(times.submitted()).isPositive().isLessThanOrEqualTo(times.elapsed());
+      assertThat(times.firstStart()).isPositive().isLessThanOrEqualTo(times.lastStart());
+      assertThat(times.firstWake()).isGreaterThanOrEqualTo(times.firstStart().plus(sleep));
+      assertThat(times.lastWake())
+          .isGreaterThanOrEqualTo(times.lastStart().plus(sleep))
+          .isLessThanOrEqualTo(times.elapsed());
+    }
+  }
+
+  @Test
+  void theLastTaskOfAPoolStartsWhenAThreadIsFree() throws Exception {
+    Duration sleep = Duration.ofMillis(20);
+    try (ExecutorService executor = ExecutorKind.FIXED_POOL.open(1)) {
+      Workload.Times times = new Workload(3, sleep).run(executor);
+      assertThat(times.lastStart())
+          .isGreaterThanOrEqualTo(times.firstStart().plus(sleep.multipliedBy(2)));
     }
   }
 
@@ -27,7 +44,7 @@ class WorkloadTest {
   void aTaskThatDidNotSleepToItsEndIsAnError() {
     try (ExecutorService real = Executors.newCachedThreadPool();
         ExecutorService interrupting = new Interrupting(real)) {
-      assertThatThrownBy(() -> Workload.run(interrupting, 3, Duration.ofSeconds(60)))
+      assertThatThrownBy(() -> new Workload(3, Duration.ofSeconds(60)).run(interrupting))
           .isInstanceOf(IllegalStateException.class)
           .hasMessage("3 tasks were interrupted");
     }
