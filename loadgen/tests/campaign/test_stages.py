@@ -8,7 +8,7 @@ import pytest
 from lab.campaign.engine_choice import HOW, choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.campaign.run import run
-from lab.errors import EngineError, Interrupted, LabUnreachable
+from lab.errors import EngineError, LabUnreachable
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, Experiment, Mode, TrialPlan, Warmth
 from lab.report import markdown
@@ -148,20 +148,6 @@ def test_a_jvm_that_went_away_meanwhile_costs_its_own_trials_only(ready: Bench) 
     assert ready.run(modes=("closed",)) == 0
     assert ready.warmed == ["a", "b", "b"]
     assert ready.column("server", "valid") == [("a", "true"), ("b", "true")]
-
-
-def test_who_stops_the_next_proof_has_the_row_of_the_trial_before(ready: Bench) -> None:
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        if plan.server == "b":
-            ready.lab.system.interrupt_at = 0.0
-            ready.lab.system.sleep(1.0)
-        return WARM
-
-    ready.warm = warm  # type: ignore[method-assign]
-    with pytest.raises(Interrupted):
-        ready.run(modes=("closed",))
-    assert ready.column("server", "valid") == [("a", "true")]
-    assert ready.manifest["status"] == "interrupted"
 
 
 def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
 from lab.campaign.tools import Tools
-from lab.errors import EngineError, Interrupted, LabUnreachable
+from lab.errors import EngineError, LabUnreachable
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
@@ -81,11 +81,11 @@ class Preparation:
 
     def ahead(self, plan: TrialPlan) -> None:
         """Prove the JVM of the trial to come warm, where nothing else is to be changed for that.
-        Where that fails, or the user stops it, `prepare` meets that again."""
+        Where that fails, `prepare` meets it again. Raises Interrupted."""
         conditions = self.tools.conditions
         if plan.server == self._last or plan.condition != AS_IT_IS or not conditions.as_it_is:
             return
-        with suppress(LabUnreachable, EngineError, Interrupted):
+        with suppress(LabUnreachable, EngineError):
             if not self._fresh_due(plan):
                 self._clear(plan)
                 engine = self.tools.chosen.engines[plan.engine]
