@@ -8,7 +8,7 @@ import pytest
 from lab.campaign.engine_choice import HOW, choose_engines
 from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.campaign.run import run
-from lab.errors import EngineError, LabUnreachable
+from lab.errors import EngineError
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
 from lab.model import Demand, Experiment, Mode, TrialPlan, Warmth
 from lab.report import markdown
@@ -126,28 +126,6 @@ def test_a_cold_jvm_makes_its_rows_invalid(ready: Bench) -> None:
     ready.run(servers=("a",))
     assert set(ready.column("valid")) == {"false"}
     assert "not steady within 60 s" in ready.rows[0]["invalid_reasons"]
-
-
-def test_the_next_jvm_is_proven_warm_while_prometheus_scrapes_past_a_window(ready: Bench) -> None:
-    def observe(*_: object) -> None:
-        ready.warmed.append("observed")
-
-    ready.observe = observe
-    ready.run(modes=("closed",), concurrencies=(100, 200))
-    assert ready.warmed == ["a", "b", *["observed"] * 4]
-
-
-def test_a_jvm_that_went_away_meanwhile_costs_its_own_trials_only(ready: Bench) -> None:
-    def warm(plan: TrialPlan, *_: object) -> Warmth:
-        ready.warmed.append(plan.server)
-        if ready.warmed == ["a", "b"]:
-            raise LabUnreachable("b: no answer")
-        return WARM
-
-    ready.warm = warm  # type: ignore[method-assign]
-    assert ready.run(modes=("closed",)) == 0
-    assert ready.warmed == ["a", "b", "b"]
-    assert ready.column("server", "valid") == [("a", "true"), ("b", "true")]
 
 
 def test_a_jvm_that_is_still_cold_is_warmed_up_again_and_its_load_measured_again(

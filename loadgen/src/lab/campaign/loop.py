@@ -132,10 +132,8 @@ class Loop:
             tools.conditions.free_generator()
             # Prometheus takes some seconds to turn to another server. Where it is to look at none,
             # it goes on so: the next trial may not be observed either.
-            unobserved, then = plan.condition.unobserved, self.order.then(plan)
-            tools.attention.turn(plan.server, then.server, unobserved=unobserved)
-            # Meanwhile Prometheus scrapes past the window.
-            preparation.ahead(then)
+            unobserved = plan.condition.unobserved
+            tools.attention.turn(plan.server, self.order.then(plan), unobserved=unobserved)
             self._observe(raw, progress)
         return read_trial(as_measured(self.record, self.run_dir), raw, tools.all_engines).row
 

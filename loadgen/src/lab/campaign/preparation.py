@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
 from lab.campaign.tools import Tools
-from lab.errors import EngineError, LabUnreachable
+from lab.errors import LabUnreachable
 from lab.experiments.registry import kind_of
 from lab.judge.fairness import compare
 from lab.judge.predict import Prediction, predict
@@ -79,18 +78,6 @@ class Preparation:
             )
         return Prepared(before, common, warmth, self._predict(plan, before, demand))
 
-    def ahead(self, plan: TrialPlan) -> None:
-        """Prove the JVM of the trial to come warm, where nothing else is to be changed for that.
-        Where that fails, `prepare` meets it again. Raises Interrupted."""
-        conditions = self.tools.conditions
-        if plan.server == self._last or plan.condition != AS_IT_IS or not conditions.as_it_is:
-            return
-        with suppress(LabUnreachable, EngineError):
-            if not self._fresh_due(plan):
-                self._clear(plan)
-                engine = self.tools.chosen.engines[plan.engine]
-                self.once.warmth(plan, self._jvm(plan, 0.0), engine)
-
     def _clear(self, plan: TrialPlan) -> None:
         """No server finds what another one left with Toxiproxy."""
         if plan.server != self._last and not self.experiment.target:
@@ -159,8 +146,8 @@ class Preparation:
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)
 
-    def _jvm(self, plan: TrialPlan, wait_s: float = RESTART_S) -> Jvm:
-        return plan.server, self.runner.snapshot(plan.server, wait_s).jvm_started_ms, plan.route
+    def _jvm(self, plan: TrialPlan) -> Jvm:
+        return plan.server, self.runner.snapshot(plan.server).jvm_started_ms, plan.route
 
     def _predict(self, plan: TrialPlan, before: Snapshot, demand: Demand | None) -> Prediction:
         """The bounds of the trial, said once for every load."""

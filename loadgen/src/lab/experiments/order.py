@@ -67,10 +67,10 @@ class Design(Protocol):
     def next(self, done: Sequence[Row]) -> TrialPlan | None:
         """The trial after these rows, which are in the order of time; None: the run is over."""
 
-    def then(self, plan: TrialPlan) -> TrialPlan:
-        """The trial after this one, as far as that is known before this one has its row; else this
-        one."""
-        return plan
+    def then(self, plan: TrialPlan) -> str:
+        """The server of the trial after this one, as far as that is known before this one has its
+        row."""
+        return plan.server
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,13 @@ class Listed:
         """The first trial without a row."""
         return next(self._left(done), None)
 
-    def then(self, plan: TrialPlan) -> TrialPlan:
+    def then(self, plan: TrialPlan) -> str:
         """That of the list."""
         following = iter(self.plans)
         for one in following:
             if one.trial == (plan.repeats or plan.trial):
-                return next(following, plan)
-        return plan
+                return next(following, plan).server
+        return plan.server
 
     def _left(self, done: Sequence[Row]) -> Iterator[TrialPlan]:
         rows = {row.trial: row for row in done}
