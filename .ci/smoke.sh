@@ -259,6 +259,7 @@ part_own() {
 part_frameworks() {
   step smoke-frameworks one frameworks
   step smoke-frameworks-measured pytest inside test_frameworks.py
+  step smoke-more one ran make bench SERVER="$(listed more)" CONC=50 MODE=closed DURATION=3s WARMUP=2s ENGINE=pacer NAME=more
 }
 # Experiments at their own length, which SUITE=full has no time for; each is a part, so that it is not
 # repeated where only a later one failed.

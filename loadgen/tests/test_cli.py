@@ -152,6 +152,16 @@ def test_doctor_names_what_is_down(lab: FakeLab, tmp_path: Path) -> None:
     assert any(level == "warn" and "CONC=1500" in text for level, text in found)
 
 
+def test_doctor_is_content_with_a_target_whose_turn_has_not_come(
+    lab: FakeLab, tmp_path: Path
+) -> None:
+    """As right after a bench: Prometheus has just been told another interval for it."""
+    lab.targets_health = "unknown"
+    found = findings(lab, tmp_path)
+    assert {level for level, _ in found} == {"ok"}
+    assert any("0 of 1 targets up, 1 not scraped yet" in text for _, text in found)
+
+
 def test_doctor_refuses_another_server_on_the_name(lab: FakeLab, tmp_path: Path) -> None:
     lab.identities["b"] = lab.identities["a"]
     found = findings(lab, tmp_path)

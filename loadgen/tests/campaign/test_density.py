@@ -221,6 +221,14 @@ def test_requests_that_wait_in_a_queue_are_not_in_flight(ready: Run) -> None:
     assert ready.rows[0]["invalid_reasons"] == "the server never had 2000 more files open"
 
 
+def test_memory_that_was_read_too_early_is_told(ready: Run) -> None:
+    held = ready.fakes.held
+    ready.lab.open_files = lambda server: 40 + (2 * held[server] if held[server] > 500 else 0)
+    ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a")
+    said = "memory was read before the first step was there"
+    assert ready.rows[0]["invalid_reasons"] == said
+
+
 def test_requests_in_flight_on_block_need_no_downstream(ready: Run) -> None:
     ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a", ROUTE="/block")
     assert ready.rows[0]["valid"] == "true"

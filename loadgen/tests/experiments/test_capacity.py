@@ -27,6 +27,7 @@ from lab.judge.gates import (
 )
 from lab.judge.gates.figures import BACKLOG
 from lab.model import (
+    AGAIN,
     NONE,
     NOT_BACK,
     STRONG,
@@ -44,7 +45,7 @@ from support.queueing import open_load
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
 UNBOUND = snapshot(settings={})
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
-FILLED = "others than the lab used 40% of the CPUs"
+FILLED = "work outside the lab used 40% of the CPUs"
 LATE_GENERATOR = "the generator was the limit"
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
 Server = Callable[[TrialPlan], dict[str, Any]]
@@ -565,6 +566,23 @@ def test_a_search_goes_on_where_a_damaged_trial_says_otherwise_the_second_time(g
     for at in range(len(rows)):
         done = with_others_said(order_of(of), rows, at, server(1650), gone=gone)
         assert found(of, done)[0].value == pytest.approx(1646, rel=0.03)
+
+
+def test_what_a_later_launch_tried_is_left_out_where_the_first_one_says_otherwise_again() -> None:
+    of = searched(launches=2)
+    rows = run(of, {"a": server(1650)})
+    broke = min(one.offered_rps or 0 for one in rows if one.launch == 1 and one.p99_ms == 900.0)
+    again = [
+        dataclasses.replace(
+            one, trial=one.trial + AGAIN, p99_ms=210.0, max_ms=210.0, bottleneck=NONE
+        )
+        if (one.launch, one.offered_rps) == (1, broke)
+        else one
+        for one in rows
+    ]
+    plan = order_of(of).next(again)
+    assert plan is not None
+    assert (plan.offered_rps or 0) > broke
 
 
 def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:

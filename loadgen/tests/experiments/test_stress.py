@@ -553,6 +553,6 @@ def test_a_load_that_others_may_have_broken_is_no_breaking_point() -> None:
 
     rows, value, text = alone(filled)
     assert value is None
-    assert "cannot tell, for 2 measurements do not say: others than the lab used 40%" in text
+    assert "cannot tell, for 2 measurements do not say: work outside the lab used 40%" in text
     # What was held, was.
     assert max(one.concurrency for one in rows if one.others_cpu is None) <= 1650

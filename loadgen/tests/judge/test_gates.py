@@ -699,8 +699,8 @@ def test_others_that_leave_the_lab_too_few_cpus_are_told(
     used = judgement.others_cpu
     assert judgement.valid
     assert share == (None if used is None else f"{used:.0%}")
-    said = f"others than the lab used {share} of CPUs that were short"
-    assert [one for one in judgement.notes if "others" in one] == ([said] if share else [])
+    said = f"work outside the lab used {share} of CPUs that were short"
+    assert [one for one in judgement.notes if "outside the lab" in one] == ([said] if share else [])
 
 
 def test_the_cpus_of_a_foreign_service_are_not_those_of_others() -> None:

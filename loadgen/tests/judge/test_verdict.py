@@ -304,7 +304,7 @@ def test_how_much_others_use_is_told_by_what_the_machine_has(
     found = judged(observation, rps=99, usage=Usage(1, 1, 0.99, 0, 0.1, 9))
     (host,) = (one for one in found.ranked if one.resource == "host CPU")
     # 99 % less 0.5 of 2 CPUs.
-    assert (", 74% by others than the lab" in host.sentence) == others
+    assert (", 74% by work outside the lab" in host.sentence) == others
 
 
 def test_a_quota_of_all_the_machine_has_is_none() -> None:

@@ -11,6 +11,7 @@ TAKES = (
     "This orders no servers: that takes 6 fresh JVMs of each (make run EXP=… LAUNCHES=6). The "
     "highest rate that is held: make capacity.",
 )
+MOST_SUSPECT = "limit: unknown (most suspect: worker pool, 200 of 200 busy)"
 POOL = Standing(
     "worker pool",
     score=0.97,
@@ -51,7 +52,7 @@ def test_each_server_has_the_most_that_it_answered_and_what_limited_it_there() -
             "limit: worker pool, 200 of 200 busy (strong)",
         ),
         ("event-loop", "at most 4,950 req/s over 1,000 connections", "limit: none but the load"),
-        ("netty", "at most 9,000 req/s over 2,000 connections", "limit: unknown"),
+        ("netty", "at most 9,000 req/s over 2,000 connections", MOST_SUSPECT),
         TAKES,
     )
 
@@ -71,6 +72,16 @@ def test_an_open_load_says_what_was_offered_and_places_are_told_apart() -> None:
     assert of_loads(rows, {})[:2] == (
         ("a /block", "at most 900 req/s of 900 offered over 100 connections"),
         ("a /downstream", "at most 450 req/s over 100 connections"),
+    )
+
+
+def test_work_outside_the_lab_is_told_and_one_server_is_not_to_be_ordered() -> None:
+    crowded = dataclasses.replace(measured("a", 450.0), others_cpu=0.31)
+    assert of_loads([crowded], {}) == (
+        (
+            "a",
+            "at most 450 req/s over 100 connections (work outside the lab took 31% of the CPUs)",
+        ),
     )
 
 

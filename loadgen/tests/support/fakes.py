@@ -102,6 +102,7 @@ class FakeLab:
     while_told: Callable[[], object] = lambda: None
     marked_routes: set[str] = dataclasses.field(default_factory=set)
     targets_down: bool = False
+    targets_health: str | None = None
     restarts: list[str] = dataclasses.field(default_factory=list)
     never_back: set[str] = dataclasses.field(default_factory=set)
     heap_bytes: Callable[[str], int] = lambda server: 10_000_000
@@ -300,7 +301,7 @@ class FakeLab:
             return {"status": "success", "data": {"result": self._samples(query, until)}}
         if path.endswith("buildinfo"):
             return {"data": {"version": "2.53.3"}}
-        health = "down" if self.targets_down else "up"
+        health = self.targets_health or ("down" if self.targets_down else "up")
         target = {"labels": {"job": "server", "instance": "a"}, "health": health, "lastError": "x"}
         jvms = [
             {"labels": {"job": "jvm", "instance": f"{name}:9404"}, "health": health}

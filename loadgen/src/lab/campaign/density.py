@@ -271,10 +271,13 @@ class _Launcher:
             with self._connections(server, "in-flight") as held:
                 self._open(server, held, min(step, self.plan.connections // 2), step)
                 found.first = held.open
-                self._arrived(server, files, held.open * route.descriptors)
+                there = self._arrived(server, files, held.open * route.descriptors)
                 found.before = self._memory(server)
                 self._open(server, held, self.plan.connections - held.open, step)
                 self._hold(server, held, files, found, route.descriptors)
+                if not there and not found.reasons:
+                    early = "memory was read before the first step was there"
+                    found.reasons = (early,)
         finally:
             found.reasons = (*found.reasons, *self.conditions.restore())
 

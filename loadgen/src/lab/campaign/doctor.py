@@ -99,15 +99,17 @@ def _prometheus(stack: Stack, servers: Sequence[str]) -> Iterator[Finding]:
     except LabUnreachable as failure:
         yield Finding("FAIL", str(failure))
         return
-    down = [target for target in targets if not target.up]
+    down = [target for target in targets if target.up is False]
+    waiting = sum(target.up is None for target in targets)
     wrong = [target for target in down if not _is_own(target, servers)]
     level: Level = "ok" if targets and not wrong else "FAIL"
-    up = f"{len(targets) - len(down)} of {len(targets)} targets up"
+    up = f"{len(targets) - len(down) - waiting} of {len(targets)} targets up"
+    if waiting:
+        up += f", {waiting} not scraped yet"
     yield Finding(level, f"prometheus {version}, {up}")
     for target in down:
-        error = target.error or "not scraped yet"
         level = "FAIL" if target in wrong else "warn"
-        yield Finding(level, f"target {target.job} {target.instance} is down: {error}")
+        yield Finding(level, f"target {target.job} {target.instance} is down: {target.error}")
 
 
 def _is_own(target: Target, servers: Sequence[str]) -> bool:

@@ -192,11 +192,19 @@ class Search:
         return next((rung for rung in self.rungs if rung.rate == rate), None)
 
 
-def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool = False) -> Search:
+def search(
+    way: Way,
+    objective: Objective,
+    rows: Sequence[Row],
+    *,
+    curve: bool = False,
+    lenient: bool = False,
+) -> Search:
     """Where a search stands after these rows of one server and launch, in the order of time. It
     ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate. After a trial was `replaced` it leaves such rows out.
-    `curve`: whether rows of a curve may follow."""
+    otherwise, and ask for another next rate. Where it is `lenient` it leaves such rows out: a trial
+    of the server was `replaced`, and what took its place may have said something else. `curve`:
+    whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
     strayed, after = "", 0
     rate = way.next([])
@@ -205,7 +213,7 @@ def search(way: Way, objective: Objective, rows: Sequence[Row], *, curve: bool =
             after = len(rows) - at
             break
         if row.offered_rps != rate or rate is None:
-            if replaced(rows):
+            if lenient:
                 continue
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
@@ -231,6 +239,7 @@ def searches(
     nothing that is held there are none. Without rows and `start` there are none either."""
     capacity = settings_of(Capacity, experiment)
     first, *later = launches(experiment)
+    lenient = replaced(rows)
     own = [row for row in rows if row.launch == first]
     begun = own[0].offered_rps if own else start
     if begun is None:
@@ -238,14 +247,14 @@ def searches(
     most, resolution, objective = capacity.most, capacity.resolution, capacity.objective
     last = launches(experiment)[-1] if capacity.curve else None
     way = Way(begun, most, resolution)
-    found = {first: search(way, objective, own, curve=first == last)}
+    found = {first: search(way, objective, own, curve=first == last, lenient=lenient)}
     low, top = found[first].low, found[first].top
     if found[first].rate is None and low is not None and not found[first].strayed:
         around = (low.rate, top.rate if top else None)
         way = Way(low.rate, most, resolution, AGREE_LATER, around)
         for launch in later:
             own = [row for row in rows if row.launch == launch]
-            found[launch] = search(way, objective, own, curve=launch == last)
+            found[launch] = search(way, objective, own, curve=launch == last, lenient=lenient)
     return found
 
 

@@ -142,7 +142,7 @@ def by_others(row: Row) -> str | None:
     itself what the limit was."""
     if row.others_cpu is None or (row.bottleneck in OWN_LIMITS and row.strength == STRONG):
         return None
-    return f"others than the lab used {row.others_cpu:.0%} of the CPUs"
+    return f"work outside the lab used {row.others_cpu:.0%} of the CPUs"
 
 
 def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:

@@ -9,6 +9,7 @@ differences of durations, so no clocks are compared.
 from __future__ import annotations
 
 from lab.model import Measurement, Observation, Reading, TimeSplit, TrialRecord, error_share
+from lab.model.routes import parse
 
 REQUESTS = "lab_http_request_seconds"
 CALLS = "lab_downstream_call_seconds"
@@ -44,7 +45,7 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
     )
     calls = observation.increase(f"{CALLS}_count", server=server, phase="call")
     if not calls:
-        return around
+        return TimeSplit() if parse(record.plan.route).route.calls_downstream else around
     requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
     pending_ms, call_ms = (
         _mean_ms(observation, CALLS, server=server, phase=phase) for phase in ("pending", "call")

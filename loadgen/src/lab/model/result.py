@@ -221,8 +221,8 @@ class Row:
       planted); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
     * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
-    * others_cpu: the share of the machine's CPUs that others than the lab used in the window, where
-      that left the lab too few; empty otherwise
+    * others_cpu: the share of the machine's CPUs that work outside the lab used in the window,
+      where that left the lab too few; empty otherwise
     """
 
     run: str

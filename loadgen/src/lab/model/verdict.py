@@ -152,6 +152,11 @@ class Standing:
             raise ValueError(f"a score is from 0 to 1: {self.score}")
 
     @property
+    def figures(self) -> str:
+        """The first of what its sentence says: how full it was."""
+        return self.sentence.partition(": ")[2].split("; ")[0].split(", ")[0]
+
+    @property
     def strength(self) -> Strength:
         """How strong the evidence against this resource is by itself; empty for no suspect."""
         if self.score >= STRONG_FROM:
@@ -175,12 +180,8 @@ class Verdict:
 
     @property
     def figures(self) -> str:
-        """How full the resource that is named was: the first of what its standing says; empty where
-        no resource is named."""
-        for one in self.ranked:
-            if one.resource == self.bottleneck:
-                return one.sentence.partition(": ")[2].split("; ")[0].split(", ")[0]
-        return ""
+        """How full the resource that is named was; empty where no resource is named."""
+        return next((one.figures for one in self.ranked if one.resource == self.bottleneck), "")
 
     def __post_init__(self) -> None:
         if self.bottleneck not in (*RESOURCES, NONE, UNKNOWN):

@@ -81,9 +81,11 @@ def _most(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> Iterator[str]
         return
     cell, median = max(known.items(), key=lambda one: one[1].median)
     rate = "" if cell.offered_rps is None else f" of {cell.offered_rps:,} offered"
+    taken = [row.others_cpu for row in cells[cell] if row.others_cpu]
+    others = f" (work outside the lab took {max(taken):.0%} of the CPUs)" if taken else ""
     yield (
         f"at most {interval_text(median, '{:,.0f}'.format)} req/s{rate} "
-        f"over {cell.concurrency:,} connections"
+        f"over {cell.concurrency:,} connections{others}"
     )
     nearest = min(cells[cell], key=lambda row: abs((goodput(row) or 0.0) - median.median))
     verdict = verdicts.get(nearest.trial)
@@ -95,14 +97,20 @@ def _limit(of: Verdict) -> str:
     if of.bottleneck == NONE:
         return "none but the load"
     if of.bottleneck == UNKNOWN:
-        return UNKNOWN
+        suspects = [f"{one.resource}, {one.figures}" for one in of.ranked[:1]]
+        return f"{UNKNOWN} (most suspect: {suspects[0]})" if suspects else UNKNOWN
     return f"{', '.join(filter(None, (of.bottleneck, of.figures)))} ({of.strength})"
 
 
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
     """What these lines cannot say, and what would."""
-    if any(row.valid for row in rows) and len({row.launch for row in rows}) < LEAST_VALUES:
+    several = len(set(map(lane_of, rows))) > 1
+    if several and any(row.valid for row in rows) and _launches(rows) < LEAST_VALUES:
         yield (
             f"This orders no servers: that takes {LEAST_VALUES} fresh JVMs of each (make run "
             f"EXP=… LAUNCHES={LEAST_VALUES}). The highest rate that is held: make capacity.",
         )
+
+
+def _launches(rows: Sequence[Row]) -> int:
+    return len({row.launch for row in rows})

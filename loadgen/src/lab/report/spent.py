@@ -139,7 +139,9 @@ def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
     lanes: dict[tuple[str, str, str, str], list[tuple[Load, TimeSplit]]] = {}
     for load, mode, time in of:
         lanes.setdefault((load.route, load.engine, load.lane, mode), []).append((load, time))
-    for (_, _, lane, mode), found in lanes.items():
+    routes, engines = (len({key[at] for key in lanes}) > 1 for at in (0, 1))
+    for (route, engine, lane, mode), found in lanes.items():
+        where = [lane, *([route] if routes else []), *([engine] if engines else []), mode]
         ordered = sorted(found, key=lambda one: (one[0].concurrency, one[0].offered_rps or 0))
         (light, before), (heavy, after) = ordered[0], ordered[-1]
         grown = after.whole_ms - before.whole_ms
@@ -151,8 +153,8 @@ def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
         ]
         share, most = max((part / grown, name) for part, name in zip(parts, _SPENT, strict=True))
         yield (
-            f"{lane}, {mode}: from {_load(light, mode)} to {_load(heavy, mode)} the mean grew by "
-            f"{milliseconds(grown)} ms, {share:.0%} of it {most}"
+            f"{', '.join(where)}: from {_load(light, mode)} to {_load(heavy, mode)} the mean grew "
+            f"by {milliseconds(grown)} ms, {share:.0%} of it {most}"
         )
 
 

@@ -19,11 +19,12 @@ QUERY_DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A scrape target as Prometheus sees it."""
+    """A scrape target as Prometheus sees it. `up` None: it has not been scraped yet, as where its
+    interval has just been changed."""
 
     job: str
     instance: str
-    up: bool
+    up: bool | None
     error: str
 
 
@@ -57,7 +58,7 @@ class Prometheus:
                 Target(
                     job=str(target["labels"]["job"]),
                     instance=str(target["labels"]["instance"]),
-                    up=target["health"] == "up",
+                    up=None if target["health"] == "unknown" else target["health"] == "up",
                     error=str(target.get("lastError", "")),
                 )
                 for target in answer["data"]["activeTargets"]

@@ -15,7 +15,7 @@ OTHERS = 0.15
 
 
 def by_others(record: TrialRecord, observation: Observation | None) -> float | None:
-    """The share of the machine's CPUs that others than the lab used in the window. None where
+    """The share of the machine's CPUs that work outside the lab used in the window. None where
     nobody knows. The CPU time of a service that is not the lab's cannot be told from theirs: then
     it is what other machines took (steal)."""
     usage = record.usage

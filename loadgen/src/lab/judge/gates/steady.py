@@ -14,6 +14,7 @@ scatter by 5 to 10 % and depend on each other, it can be one in seven (docs/meth
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from lab.model.routes import parse
 LEAST_DRIFT = 0.05
 LEAST_DRIFT_MS = 1.0
 FALSE_ALARM = 0.01
+# Halves of an even overload differ by so many times their scatter in fewer than FALSE_ALARM of the
+# windows.
+SCATTERS = 3.0
 # A mean of a single second is no mean.
 LEAST_STEPS = 2
 # A server that pauses for less (a collection, a full machine) has not stopped. Neither has one
@@ -131,7 +135,19 @@ def overload_drift(record: TrialRecord, reading: Reading, steps: Sequence[Step])
     means = statistics.fmean(first), statistics.fmean(second)
     if abs(means[1] - means[0]) <= offered - ended_rps(record, reading):
         return None
+    if abs(means[1] - means[0]) <= SCATTERS * _usual_scatter(first, second):
+        return None
     return f"{UNSTEADY}: goodput {_change(means, 'req/s')}"
+
+
+def _usual_scatter(first: Sequence[float], second: Sequence[float]) -> float:
+    """The standard deviation of the difference of both halves' means, if all seconds scattered as
+    those do that no burst is in: from the median absolute deviation (of a normal distribution
+    1 / 1.4826 of its standard deviation), which some outliers do not change."""
+    seconds = [*first, *second]
+    middle = statistics.median(seconds)
+    usual = 1.4826 * statistics.median([abs(one - middle) for one in seconds])
+    return usual * math.sqrt(1 / len(first) + 1 / len(second))
 
 
 def _on_purpose(record: TrialRecord) -> bool:

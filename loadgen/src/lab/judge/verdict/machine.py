@@ -39,7 +39,7 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
         evidence.append(mine)
     others = by_others(seen.record, seen.observation)
     if others is not None and others >= OTHERS:
-        sentence += f", {others:.0%} by others than the lab"
+        sentence += f", {others:.0%} by work outside the lab"
     if waited is not None:
         sentence += f", the generator's threads waited for one {waited:.0%} of the time"
         evidence.append(

@@ -393,7 +393,7 @@ def _opens_s(plan: TrialPlan, told: _Told) -> float:
     """When the window began: as the run was told, for the usual warm-up was another one before."""
     if plan.warmup_s is not None:
         return plan.warmup_s
-    return told.words.warmup_s if told.words else _usual_warm_up_s(plan)
+    return told.words.warmup_s if told.words else DEFAULT_WARMUP_S
 
 
 def _window(plan: TrialPlan, told: _Told) -> Sequence[Line]:

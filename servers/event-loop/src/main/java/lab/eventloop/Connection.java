@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *                             |                              |   (again when the socket takes more)
  *               malformed 400 | too long 431                 | "Connection: close", stopping, EOF
  *                             v                              v
- *                        LINGERING --EOF, 1 s, 1 MiB--&gt;  CLOSED  &lt;-- reset, idle too long, in any state
+ *                        LINGERING --EOF, 1-2 s, 1 MiB--&gt;  CLOSED  &lt;-- reset, idle too long, in any state
  * </pre>
  *
  * <p>While it is idle it holds no buffer: input is read into the loop's, and only what cannot be
