@@ -30,7 +30,7 @@ def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuS
     engine = None if usage.window_cpu_s is None else usage.window_cpu_s / reading.window_s
     if observation is None:
         return CpuSplit(cpu_generator_us=_each_us(engine, rps))
-    cpus = max((max(one.values) for one in observation.series(CPUS)), default=None)
+    cpus = machine_cpus(observation)
     spun = _spun(usage, cpus)
     split = CpuSplit(
         cpu_server_us=_each_us(_used(observation, record.plan.server), rps),
@@ -43,6 +43,11 @@ def cpu_split(measurement: Measurement, observation: Observation | None) -> CpuS
     if split.cpu_server_us is None or around is None or machine is None:
         return split
     return replace(split, other_us=machine - split.cpu_server_us - around)
+
+
+def machine_cpus(observation: Observation) -> float | None:
+    """How many CPUs the machine has; None where nothing tells."""
+    return max((max(one.values) for one in observation.series(CPUS)), default=None)
 
 
 def _used(observation: Observation, service: str) -> float | None:

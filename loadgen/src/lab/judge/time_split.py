@@ -8,6 +8,8 @@ differences of durations, so no clocks are compared.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lab.model import Measurement, Observation, Reading, TimeSplit, TrialRecord, error_share
 from lab.model.routes import parse
 
@@ -55,10 +57,8 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
         return TimeSplit()
     if pending_ms is None or call_ms is None or downstream_ms is None:
         return TimeSplit()
-    return TimeSplit(
-        time_generator_ms=generator_ms,
-        time_outside_ms=around.time_outside_ms,
-        time_queue_ms=queue_ms,
+    return replace(
+        around,
         time_own_ms=service_ms - pending_ms - call_ms,
         time_pending_ms=pending_ms,
         time_path_ms=call_ms - downstream_ms,

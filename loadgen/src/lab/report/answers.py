@@ -105,12 +105,9 @@ def _limit(of: Verdict) -> str:
 def _what_it_takes(rows: Sequence[Row]) -> Iterator[tuple[str]]:
     """What these lines cannot say, and what would."""
     several = len(set(map(lane_of, rows))) > 1
-    if several and any(row.valid for row in rows) and _launches(rows) < LEAST_VALUES:
+    launches = len({row.launch for row in rows})
+    if several and any(row.valid for row in rows) and launches < LEAST_VALUES:
         yield (
             f"This orders no servers: that takes {LEAST_VALUES} fresh JVMs of each (make run "
             f"EXP=… LAUNCHES={LEAST_VALUES}). The highest rate that is held: make capacity.",
         )
-
-
-def _launches(rows: Sequence[Row]) -> int:
-    return len({row.launch for row in rows})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.judge.cpu_split import CPUS, USED
+from lab.judge.cpu_split import USED, machine_cpus
 from lab.judge.gates.generator import WAITED, waited_share
 from lab.model import Observation, Reading, TrialRecord
 
@@ -21,8 +21,7 @@ def by_others(record: TrialRecord, observation: Observation | None) -> float | N
     usage = record.usage
     if observation is None or record.before.foreign or usage.host_busy is None:
         return usage.host_steal
-    mine = _by_lab(observation)
-    cpus = max((max(one.values) for one in observation.series(CPUS)), default=None)
+    mine, cpus = _by_lab(observation), machine_cpus(observation)
     if mine is None or not cpus:
         return usage.host_steal
     return max(0.0, usage.host_busy - mine / cpus)
