@@ -333,6 +333,27 @@ def test_a_p99_that_is_in_part_the_generators_own_is_said_and_no_more() -> None:
     assert valid(said=reading(lag_ms=0.1, late=IN_TIME)).notes == ()
 
 
+@pytest.mark.parametrize(
+    ("mean_ms", "said"),
+    [
+        (3.0, ""),
+        (8.0, "connections waited for the generator 4% of the time"),
+        (25.0, "the generator sent late: connections waited for it 11% of the time, 25 ms each"),
+    ],
+)
+def test_of_a_closed_load_lateness_takes_the_rate_and_not_the_latency(
+    mean_ms: float, said: str
+) -> None:
+    # 5 % and 1 % of the sends were very late: the latency of a closed load begins after that.
+    late = Latency(mean_ms, 0.1, 150.0, 250.0, 300.0)
+    of, each_ms = record(plan(mode="closed", offered_rps=None)), 200 + mean_ms
+    told = reading(100 / each_ms * 1000, corrected=None, raw=latency(200), late=late)
+    if mean_ms > 20:
+        assert said in invalid(of, told)
+    else:
+        assert "".join(valid(of, told).notes) == said
+
+
 def test_a_generator_that_tells_that_it_was_in_time_is_not_blamed() -> None:
     # 40 of 100 connections were free, or could not be opened: nothing was due on a free one.
     assert valid(said=reading(300.0, lag_ms=0.1, late=IN_TIME)).notes[0].startswith("overloaded")

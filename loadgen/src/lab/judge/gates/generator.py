@@ -21,6 +21,8 @@ GENERATOR_CPU = 0.95
 # latency is no measure for it: in an overloaded load it is many seconds, and grows with the window.
 LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
+# From this share on a reader should know how long a closed load's connections waited for it.
+HELD_NOTED = 0.02
 # A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
 LATE = "the generator sent late"
@@ -112,8 +114,9 @@ def short_of_cpu(record: TrialRecord, reading: Reading) -> Iterator[str]:
 
 def late(reading: Reading) -> Iterator[str]:
     """Why the generator itself was late: on average against the median latency, and where it tells
-    of every request, its p95 against the p95 of the latency. In a closed load it also takes from
-    the rate what it holds connections for, however short an answer is."""
+    of every request, its p95 against the p95 of the corrected latency, which begins when a request
+    is due. A closed load knows no due times, and its latency begins when a request is sent. There
+    lateness takes from the rate only, and its mean says how much."""
     told, latency = reading.late, reading.raw or reading.corrected
     if latency is None:
         return
@@ -124,10 +127,11 @@ def late(reading: Reading) -> Iterator[str]:
             return
     if told is None:
         return
-    held = told.mean_ms / (told.mean_ms + latency.mean_ms) if told.mean_ms else 0.0
-    if reading.corrected is None and held > 1 - BUSY_CONNECTIONS:
-        each_ms = told.mean_ms
-        yield f"{LATE}: connections waited for it {held:.0%} of the time, {each_ms:.2g} ms each"
+    if reading.corrected is None:
+        held = _held(reading)
+        if held > 1 - BUSY_CONNECTIONS:
+            each_ms = told.mean_ms
+            yield f"{LATE}: connections waited for it {held:.0%} of the time, {each_ms:.2g} ms each"
         return
     if told.p95_ms is None or latency.p95_ms is None:
         return
@@ -136,14 +140,27 @@ def late(reading: Reading) -> Iterator[str]:
         yield f"{LATE}, by {told.p95_ms:.1f} ms or more for 5 % (allowed {allowed_ms:.1f} ms)"
 
 
-def late_tail(reading: Reading) -> Iterator[str]:
-    """A note where the p99 of the latency is in part the generator's own."""
-    told, whole = reading.late, reading.corrected or reading.raw
-    if told is None or told.p99_ms is None or whole is None or whole.p99_ms is None:
+def late_in_part(reading: Reading) -> Iterator[str]:
+    """A note where the figures are in part the generator's own: of an open load the p99, of a
+    closed load the rate."""
+    told, whole = reading.late, reading.corrected
+    if whole is None:
+        if _held(reading) >= HELD_NOTED:
+            yield f"connections waited for the generator {_held(reading):.0%} of the time"
+        return
+    if told is None or told.p99_ms is None or whole.p99_ms is None:
         return
     if told.p99_ms > _allowed_ms(whole.p99_ms):
         own_ms = told.p99_ms
         yield f"p99 is in part the generator's own: it sent 1 % late by {own_ms:.1f} ms or more"
+
+
+def _held(reading: Reading) -> float:
+    """The share of its time that a connection of a closed load waited for the generator, between an
+    answer and the next request (the think time of the interactive response time law)."""
+    if reading.late is None or reading.raw is None or not reading.late.mean_ms:
+        return 0.0
+    return reading.late.mean_ms / (reading.late.mean_ms + reading.raw.mean_ms)
 
 
 def _allowed_ms(latency_ms: float) -> float:

@@ -99,7 +99,7 @@ def judge(
         if record.peaks:
             # A spike is an overload on purpose: a part that is late in it belongs to the finding.
             notes += [f"with its spikes, {one}" for one in parts.saturated(record, observation)]
-        notes += [*figures.findings(record, reading), *waited, *generator.late_tail(reading)]
+        notes += [*figures.findings(record, reading), *waited, *generator.late_in_part(reading)]
     # Without an edge of the window the engine ended before it.
     asked = record.usage.window_cpu_s is not None and not (reading.problems or starved)
     _compared_with_the_load(measurement, reading, observation, asked, reasons, notes)
