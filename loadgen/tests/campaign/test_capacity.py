@@ -62,6 +62,12 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     text = planned(**SEARCH)
     assert "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s" in text
     assert "the others follow from what each finds" in text
+    own = Capacity(Objective(p99_ms=500.0), 1000, 9000, 0.5, 10_000, prove=True)
+    text = planned(**{**SEARCH, "servers": ("a",), "own": to_json(own), "launches": 1})
+    # The pool of `a` holds 1,000, and when it is lifted 3,000, on a JVM of its own:
+    # 18 × (25 + 4) s and twice 22 s.
+    assert "about 18 trials" in text
+    assert "about 9m26s in all" in text
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
 
