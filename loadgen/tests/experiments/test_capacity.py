@@ -528,6 +528,17 @@ def test_a_lift_beyond_what_the_generator_sends_is_confirmed_from_below(tmp_path
     assert "(confirmed); then: cannot be told: the generator was" in proof.text
 
 
+def test_a_lift_proves_nothing_where_a_launch_has_no_upper_end(tmp_path: Path) -> None:
+    plain = a_pool_of_threads()
+
+    def late(plan: TrialPlan) -> dict[str, Any]:
+        first = plan.launch == 1 and plan.arm is None
+        return untold(lambda rate: first and rate > 1000, plain)(plan)
+
+    _, _, (proof, *_) = proven(tmp_path, late, launches=2)
+    assert "×2.59 (inconclusive: how much it holds without is open above); then: host" in proof.text
+
+
 def test_where_the_mean_time_went_is_said_also_where_nothing_is_named() -> None:
     plain = server(1650, name=UNKNOWN)
 

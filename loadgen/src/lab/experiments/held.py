@@ -258,15 +258,17 @@ def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
 
 
 def _answer(before: Held, after: Held) -> str:
-    """Whether what was lifted was the limit; empty where that cannot be told, as an end of an
-    interval was not found."""
+    """Whether what was lifted was the limit; empty where nothing is held with it."""
     rate, low, high = before
     rate_after, low_after, high_after = after
-    if not rate or not low or high is None or rate_after is None or low_after is None:
+    if not rate or not low or rate_after is None or low_after is None:
         return ""
+    ratio = f"×{rate_after / rate:.2f}"
+    if high is None:
+        return f"{ratio} (inconclusive: how much it holds without is open above)"
     answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
     sure = {"confirmed": "confirmed", "withdrawn": "not confirmed: more of it is no help"}
-    return f"×{rate_after / rate:.2f} ({sure.get(answer, answer)})"
+    return f"{ratio} ({sure.get(answer, answer)})"
 
 
 def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
