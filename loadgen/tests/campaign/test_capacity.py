@@ -1,13 +1,15 @@
 """Whole searches for a capacity on a fake lab: what the user is told first, and what goes on."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
+from campaign.test_conditions import rejudged
 from lab.campaign.run import run
-from lab.experiments.capacity import Capacity
 from lab.experiments.objective import Objective
+from lab.experiments.searches import Capacity
 from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
@@ -60,6 +62,12 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     text = planned(**SEARCH)
     assert "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s" in text
     assert "the others follow from what each finds" in text
+    own = Capacity(Objective(p99_ms=500.0), 1000, 9000, 0.5, 10_000, prove=True)
+    text = planned(**{**SEARCH, "servers": ("a",), "own": to_json(own), "launches": 1})
+    # The pool of `a` holds 1,000, and when it is lifted 3,000, on a JVM of its own:
+    # 18 × (25 + 4) s and twice 22 s.
+    assert "about 18 trials" in text
+    assert "about 9m26s in all" in text
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
 
@@ -71,6 +79,36 @@ def test_an_interrupted_search_goes_on_with_the_same_trials(ready: Bench) -> Non
     assert ready.resume() == 0
     assert ready.column("offered_rps") == ["100", "200", "400", "400", "400"]
     assert HOLDS in ready.text.getvalue()
+
+
+def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limited(raw: Path) -> dict[str, object]:
+        """150 req/s; `a` twice as many with more threads. `b` shows nothing."""
+        plan = json.loads((raw / "trial.json").read_text())["plan"]
+        most = 300 if plan["condition"]["knobs"] else 150
+        if plan["offered_rps"] <= most:
+            return {"bottleneck": "none", "strength": "strong"}
+        name = "worker pool" if plan["server"] == "a" and most < 300 else "host CPU"
+        return {"overloaded": True, "bottleneck": name, "strength": "strong"}
+
+    rejudged(monkeypatch, limited)
+    ready.lab.pool_sizes["b"] = 200
+    own = to_json(Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True))
+    proof = {**SEARCH, "servers": ("a", "b"), "own": own}
+    ready.interrupt(500.0, **proof)
+    assert ready.column("arm")[-1] == "lifted"
+    assert ready.lab.pool_sizes == {"a": 200, "b": 200}
+    assert ready.resume() == 0
+    with_it = [row for row in ready.rows if row["arm"]]
+    assert {row["server"] for row in with_it} == {"a"}
+    # What `a` was given on purpose is compared with nothing: neither with `b` nor with itself.
+    assert {row["valid"] for row in ready.rows} == {"true"}
+    assert ready.lab.pool_sizes == {"a": 200, "b": 200}
+    assert "a holds 141 req/s at p99 ≤ 500 ms [141, 168] then: worker pool (strong)" in ready.said
+    assert "lifted to pool_size=400: holds 283 req/s [283, 336], ×2.01 (confirmed)" in ready.said
+    assert "not lifted: nobody can add CPUs to this machine" in ready.said
 
 
 LINES = (
@@ -111,3 +149,11 @@ def test_answers_fit_the_width(width: int, lines: tuple[str, ...]) -> None:
     assert answers.lines(LINES, width) == lines
     assert answers.notes(LINES) == ("Not told apart: x.",)
     assert answers.lines((), width) == ()
+
+
+def test_what_is_beside_an_answer_has_lines_of_its_own() -> None:
+    of = (("a", "holds 1 req/s", "", "of the 310 ms 71% is in the queue"), ("bb", "holds 2 req/s"))
+    assert answers.lines(of, 30) == (
+        *("a   holds 1 req/s", "    of the 310 ms 71% is in", "      the queue"),
+        "bb  holds 2 req/s",
+    )

@@ -33,7 +33,8 @@ def announcement(
         count = f"at most {most} trials (invalid ones once more), each"
     elif design.total is None:
         count = f"about {trials} trials (at most {most}, invalid ones once more), the first"
-    jvms = len(experiment.servers) * max(1, experiment.launches) * max(1, len(experiment.arms))
+    warm = {(plan.server, plan.launch, plan.launch and plan.arm) for plan in plans}
+    jvms = len(warm) or len(experiment.servers) * max(1, experiment.launches)
     took = duration(load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S)
     scale = ""
     if experiment.scale != 1:

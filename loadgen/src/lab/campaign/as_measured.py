@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.experiments.registry import kind_of
 from lab.load.measure import first_snapshot
-from lab.model import Experiment, Snapshot
+from lab.model import AS_IT_IS, Experiment, Snapshot, TrialPlan
 from lab.store.manifest import Manifest
 
 
@@ -25,12 +25,14 @@ def as_measured(record: Manifest[Experiment], run_dir: Path) -> Manifest[Experim
     return replace(record, servers=servers)
 
 
-def start_of(measured: Manifest[Experiment], server: str) -> Snapshot | None:
-    """What the trials of a server began with, of a run as it was measured: the way to the
+def start_of(measured: Manifest[Experiment], plan: TrialPlan) -> Snapshot | None:
+    """What the trials of the plan's server began with, of a run as it was measured: the way to the
     downstream as the run began, of its first server, whose snapshot its loads were planned by, and
-    the server's settings. None where the lab is changed from trial to trial on purpose."""
+    the server's settings. None where the lab is changed on purpose: from trial to trial, or for
+    this one."""
     experiment = measured.experiment
-    way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(server)
-    if kind_of(experiment).changes_lab or way is None or own is None:
+    way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(plan.server)
+    changed = kind_of(experiment).changes_lab or plan.condition != AS_IT_IS
+    if changed or way is None or own is None:
         return None
     return replace(way, settings=own.settings)

@@ -102,7 +102,7 @@ def read_trial(
             problems = (*measurement.reading.problems, f"{DAMAGED}: {failure.said}")
             reading = replace(measurement.reading, problems=problems)
             measurement = replace(measurement, reading=reading)
-    start = start_of(measured, measurement.record.plan.server)
+    start = start_of(measured, measurement.record.plan)
     judgement = judge(measurement, observation, start)
     verdict = verdict_of(measurement, judgement, observation)
     split = cpu_split(measurement, observation)

@@ -109,8 +109,9 @@ class Preparation:
     def _before(self, plan: TrialPlan) -> tuple[Snapshot, Fairness]:
         """The trial's server as it is now, and what it has in common with those it is compared
         with. All of them, every time: a knob may have been turned meanwhile. Another server that
-        does not answer costs its own trials, not this one."""
-        if kind_of(self.experiment).changes_lab:
+        does not answer costs its own trials, not this one. A server that was changed on purpose is
+        compared with none."""
+        if kind_of(self.experiment).changes_lab or plan.condition != AS_IT_IS:
             before = self.runner.snapshot(plan.server)
             return before, compare({plan.server: before})
         servers = self.experiment.servers

@@ -23,11 +23,16 @@ def answer_of(ratio: RatioOf) -> tuple[Answer, str]:
     interval = ratio.interval
     if interval is None:
         return "inconclusive", _no_interval(ratio)
-    if interval.low > 1 + MARGIN:
+    return answer_of_ends(interval.low, interval.high)
+
+
+def answer_of_ends(low: float, high: float) -> tuple[Answer, str]:
+    """As `answer_of`, of the ends of the ratio's interval."""
+    if low > 1 + MARGIN:
         return "confirmed", f"the whole interval is above {1 + MARGIN:g}"
-    if interval.high <= 1 + MARGIN:
+    if high <= 1 + MARGIN:
         return "withdrawn", f"the whole interval is at most {1 + MARGIN:g}: more of it is no help"
-    return "inconclusive", f"the interval reaches from {interval.low:.2f} to above {1 + MARGIN:g}"
+    return "inconclusive", f"the interval reaches from {low:.2f} to above {1 + MARGIN:g}"
 
 
 def answer_of_fall(ratio: RatioOf, dose: float | None, more: RatioOf | None) -> tuple[Answer, str]:

@@ -7,13 +7,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Literal
 
 # Two trials of a rate that agree decide it, before a third that does not. Two that say nothing of
 # the server leave it unknown.
 TRIES = 2
 # So many trials held each rate that is the low end of a search's interval, and so many broke each
 # that is its high end, without one that says otherwise there or beyond. What that is worth is
-# simulated in test_capacity.py. Launches after the first repeat the search, so they need fewer.
+# simulated in test_capacity.py. Launches after the first repeat the search, so they need fewer, and
+# one where it says what the first launch said.
 AGREE = 3
 AGREE_LATER = 2
 # A search that disagrees with itself for so long is of no steady server.
@@ -41,16 +43,17 @@ Bracket = tuple[int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a search goes: from the rate `start`, up to `most`, until the highest rate that was held
-    and the lowest that was not differ by at most the share `resolution`. `agree`: how many trials
-    must agree at each end of its interval. `around`: what another search found, which this one is
-    to confirm."""
+    """How a search goes: from the rate `start`, up to `most` and down to `least`, until the highest
+    rate that was held and the lowest that was not differ by at most the share `resolution`.
+    `agree`: how many trials must agree at each end of its interval. `around`: what another search
+    found, which this one is to confirm."""
 
     start: int
     most: int
     resolution: float
     agree: int = AGREE
     around: Bracket | None = None
+    least: int = 1
 
     def next(self, tried: Sequence[Tried]) -> int | None:
         """The next rate after these, in ascending order; None: the search is over."""
@@ -59,19 +62,35 @@ class Way:
         if sum(one.held + one.broke + one.untold for one in tried) >= MOST_TRIALS:
             return None
         low, top = bracket(tried)
-        if top is not None and not top.is_unknown and _sure(tried, top) < TRIES:
+        if top is not None and not top.is_unknown and _sure(tried, top) < self._tries(top, "broke"):
             return top.rate
         if low is None:
             # Nobody can tell of a server that is away what it holds at a lower rate either.
-            lower = top is not None and not top.is_unknown and top.rate > 1
+            lower = top is not None and not top.is_unknown and top.rate > self.least
             return self._below(top.rate) if top is not None and lower else None
         if top is None and low.rate < self.most:
             return min(self._above(low.rate), self.most)
         if top is not None and top.rate - low.rate > max(1, self.resolution * low.rate):
             return _middle(low.rate, top.rate)
-        if low.held < TRIES:
+        if low.held < self._tries(low, "held"):
             return low.rate
         return self._end(tried, top)
+
+    def confirms(self, rate: int) -> bool:
+        """Whether another search found that this is the highest rate that is held."""
+        return self.around is not None and rate == self.around[0]
+
+    def _agree(self, one: Tried, outcome: Literal["held", "broke"]) -> int:
+        """How many trials must agree on a rate: one is enough where it says what the other search
+        said."""
+        if self.around is None:
+            return self.agree
+        held, top = self.around
+        same = one.rate <= held if outcome == "held" else top is not None and one.rate >= top
+        return 1 if same else self.agree
+
+    def _tries(self, one: Tried, outcome: Literal["held", "broke"]) -> int:
+        return min(TRIES, self._agree(one, outcome))
 
     def _above(self, low: int) -> int:
         if self.around is None:
@@ -83,10 +102,10 @@ class Way:
 
     def _below(self, top: int) -> int:
         if self.around is None:
-            return top // 2
+            return max(top // 2, self.least)
         held, over = self.around
         gap = max((over or held) - held, 2 * (held - top), 1)
-        return max(top - gap, top // 2, 1)
+        return max(top - gap, top // 2, self.least)
 
     def _end(self, tried: Sequence[Tried], top: Tried | None) -> int | None:
         """The next trial that the ends of the interval need: each must be agreed on, unless trials
@@ -95,8 +114,9 @@ class Way:
         low, high = ends(tried)
         if low is None:
             least = tried[0].rate
-            return min(math.floor(least / step), least - 1) if least > 1 else None
-        if low.held < self.agree and low.untold < TRIES:
+            lower = max(min(math.floor(least / step), least - 1), self.least)
+            return lower if lower < least else None
+        if low.held < self._agree(low, "held") and low.untold < TRIES:
             return low.rate
         if top is None or top.is_unknown:
             return None
@@ -104,7 +124,7 @@ class Way:
             most = tried[-1].rate
             over = max(math.ceil(most * step), most + 1)
             return over if over <= self.most and not tried[-1].untold else None
-        more = high.broke < self.agree and high.untold < TRIES
+        more = high.broke < self._agree(high, "broke") and high.untold < TRIES
         return high.rate if more else None
 
     def left(self, tried: Sequence[Tried]) -> int:

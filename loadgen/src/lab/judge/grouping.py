@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.judge.intervals import MedianOf, median_of
+from lab.judge.time_split import mean_split
 from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
 
 Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms"]
@@ -212,8 +213,8 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         error_share=most_errors(both),
         closed_cpu=_cpu(closed),
         open_cpu=_cpu(opened),
-        closed_time=_time(closed),
-        open_time=_time(opened),
+        closed_time=mean_split(row for row in closed if row.valid),
+        open_time=mean_split(row for row in opened if row.valid),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
@@ -227,13 +228,3 @@ def _cpu(rows: Sequence[Row]) -> CpuSplit:
         known = [value for value in values if value is not None]
         medians[name] = statistics.median(known) if known else None
     return CpuSplit(**medians)
-
-
-def _time(rows: Sequence[Row]) -> TimeSplit:
-    """The means of the valid trials of which the parts are known."""
-    known = [row for row in rows if row.valid and row.time_own_ms is not None]
-    means = {}
-    for name in TimeSplit.columns():
-        values = [value for row in known if (value := getattr(row, name)) is not None]
-        means[name] = statistics.fmean(values) if values else None
-    return TimeSplit(**means)

@@ -8,9 +8,11 @@ differences of durations, so no clocks are compared.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from lab.model import Measurement, Observation, Reading, TimeSplit, TrialRecord, error_share
+from lab.model import Measurement, Observation, Reading, Row, TimeSplit, TrialRecord, error_share
 from lab.model.routes import parse
 
 REQUESTS = "lab_http_request_seconds"
@@ -22,6 +24,18 @@ TOOK = ("lab_downstream_drawn_seconds_total", "lab_downstream_lag_seconds_sum")
 MOST_ERRORS = 0.01
 # Requests whose calls are a part of them make one each, but for those at the window's edges.
 OFF = 0.02
+# What a part is called in a sentence, in the order of TimeSplit.
+SPENT = (
+    "waiting in the generator",
+    "between the generator and the server",
+    "waiting to be begun in the server",
+    "the server's own",
+    "waiting for a connection to the downstream",
+    "on the path to the downstream and back",
+    "in the downstream",
+)
+# A smaller growth is not told part by part.
+LEAST_GROWTH_MS = 1.0
 
 
 def time_split(measurement: Measurement, observation: Observation | None) -> TimeSplit:
@@ -63,6 +77,41 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
         time_pending_ms=pending_ms,
         time_path_ms=call_ms - downstream_ms,
         time_downstream_ms=downstream_ms,
+    )
+
+
+def mean_split(rows: Iterable[Row]) -> TimeSplit:
+    """The means of the trials of which the parts are known."""
+    known = [row for row in rows if row.time_own_ms is not None]
+    means = {}
+    for name in TimeSplit.columns():
+        values = [value for row in known if (value := getattr(row, name)) is not None]
+        means[name] = statistics.fmean(values) if values else None
+    return TimeSplit(**means)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """By how many ms a mean time grew, and the share of that in the part that grew most, as SPENT
+    calls it. Above 1 where other parts shrank."""
+
+    grown_ms: float
+    share: float
+    most: str
+
+
+def growth(before: TimeSplit, after: TimeSplit) -> Growth | None:
+    """Which part of the mean time grew most. None where a split is not known, or the mean grew by
+    less than LEAST_GROWTH_MS."""
+    if TimeSplit() in (before, after):
+        return None
+    grown = after.whole_ms - before.whole_ms
+    if grown < LEAST_GROWTH_MS:
+        return None
+    pairs = zip(before.parts, after.parts, strict=True)
+    parts = [(now or 0.0) - (then or 0.0) for then, now in pairs]
+    return Growth(
+        grown, *max((part / grown, name) for part, name in zip(parts, SPENT, strict=True))
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from rich.console import Console
 from rich.text import Text
@@ -17,18 +18,24 @@ Answers = Sequence[tuple[str, ...]]
 
 
 def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
-    """The lines, with their cells below each other. Where one is wider than `width`, what gave way
-    is on lines of its own."""
+    """The lines, with their cells below each other: name, what is held, and what gave way; further
+    cells are on lines of their own. Where one is wider than `width`, what gave way is too."""
     rows = [cells for cells in of if len(cells) > 1]
     if not rows:
         return ()
     name = max(len(cells[0]) for cells in rows)
-    held = max(len(cells[1]) for cells in rows if len(cells) > 2) if _full(rows) else 0
-    whole = tuple(_line(cells, name, held, "   ") for cells in rows)
-    if width is None or max(map(len, whole)) <= width:
-        return whole
-    indent = "\n" + " " * (name + 2)
-    return tuple(line for cells in rows for line in _line(cells, name, 0, indent).split("\n"))
+    held = max((len(cells[1]) for cells in rows if any(cells[2:3])), default=0)
+    whole = [
+        f"{cells[0]:<{name}}  {cells[1]:<{held}}   {''.join(cells[2:3])}".rstrip() for cells in rows
+    ]
+    narrow = width is not None and max(map(len, whole)) > width
+    indent, found = " " * (name + 2), list[str]()
+    for line, cells in zip(whole, rows, strict=True):
+        found.append(f"{cells[0]:<{name}}  {cells[1]}" if narrow else line)
+        for one in cells[2 if narrow else 3 :]:
+            most = width or len(indent + one)
+            found += wrap(one, most, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    return tuple(found)
 
 
 def notes(of: Answers) -> tuple[str, ...]:
@@ -42,15 +49,6 @@ def render(console: Console, of: Answers) -> None:
         console.print(Text(line, style="bold"), soft_wrap=True)
     for note in notes(of):
         console.print(Text(note, style="dim"))
-
-
-def _full(rows: Answers) -> bool:
-    return any(len(cells) > 2 for cells in rows)
-
-
-def _line(cells: tuple[str, ...], name: int, held: int, between: str) -> str:
-    line = f"{cells[0]:<{name}}  {cells[1]:<{held}}"
-    return f"{line}{between}{cells[2]}" if len(cells) > 2 else line.rstrip()
 
 
 def of_loads(rows: Sequence[Row], verdicts: Mapping[str, Verdict]) -> tuple[tuple[str, ...], ...]:

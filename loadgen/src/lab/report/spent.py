@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import Load
+from lab.judge.time_split import growth
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us
 from lab.report.table import NOTHING, microseconds
 
@@ -25,18 +26,6 @@ TIME_LEGEND = (
     "route is made of. connection: waiting for a connection to the downstream. path: Toxiproxy "
     "with its toxics, and the network there and back. downstream: its delay and its lag."
 )
-# What a part is called in a sentence.
-_SPENT = (
-    "waiting in the generator",
-    "between the generator and the server",
-    "waiting to be begun in the server",
-    "the server's own",
-    "waiting for a connection to the downstream",
-    "on the path to the downstream and back",
-    "in the downstream",
-)
-# A smaller growth is not told part by part.
-LEAST_GROWTH_MS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +133,12 @@ def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
         where = [lane, *([route] if routes else []), *([engine] if engines else []), mode]
         ordered = sorted(found, key=lambda one: (one[0].concurrency, one[0].offered_rps or 0))
         (light, before), (heavy, after) = ordered[0], ordered[-1]
-        grown = after.whole_ms - before.whole_ms
-        if grown < LEAST_GROWTH_MS:
-            continue
-        parts = [
-            (now or 0.0) - (then or 0.0)
-            for now, then in zip(after.parts, before.parts, strict=True)
-        ]
-        share, most = max((part / grown, name) for part, name in zip(parts, _SPENT, strict=True))
-        yield (
-            f"{', '.join(where)}: from {_load(light, mode)} to {_load(heavy, mode)} the mean grew "
-            f"by {milliseconds(grown)} ms, {share:.0%} of it {most}"
-        )
+        grown = growth(before, after)
+        if grown is not None:
+            yield (
+                f"{', '.join(where)}: from {_load(light, mode)} to {_load(heavy, mode)} the mean "
+                f"grew by {milliseconds(grown.grown_ms)} ms, {grown.share:.0%} of it {grown.most}"
+            )
 
 
 def _load(of: Load, mode: str) -> str:

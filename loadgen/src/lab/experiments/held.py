@@ -1,0 +1,317 @@
+"""What searches for a capacity found, and the lines that a reader wants first. Pure but for what a
+run says of the servers and trials that were lifted."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from lab.errors import RawDataError
+from lab.experiments.answers import answer_of_ends
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.lifting import lever_of
+from lab.experiments.objective import Objective, latency_ms
+from lab.experiments.order import STRAYED, counted
+from lab.experiments.searches import (
+    LIFTED,
+    Capacity,
+    Rung,
+    Search,
+    are_over,
+    capacity_of,
+    gave_way,
+    lifted,
+    searches,
+)
+from lab.judge.intervals import LEAST_VALUES
+from lab.judge.time_split import growth, mean_split
+from lab.load.measure import PLAN
+from lab.model import STRONG, UNKNOWN, Experiment, Finding, Row, Standing, TrialPlan, Verdict
+from lab.store import manifest
+from lab.store.records import read_json
+
+NAME = "capacity"
+SEARCH = "search"
+GREW = "what grew"
+LIFTED_SEARCH = "lifted search"
+UNIT = "req/s"
+SEPARATOR = "; then: "
+Verdicts = Mapping[str, Verdict]
+# What a capacity is: the highest rate that at least half of the launches held, and its interval.
+Held = tuple[float | None, float | None, float | None]
+
+
+def findings(outcome: Outcome) -> tuple[Finding, ...]:
+    """The capacity of each server first, then how each of its launches was searched, what grew, and
+    what came of it with what gave way lifted. Raises LabError without a manifest where that is not
+    lifted."""
+    experiment, rows = outcome.experiment, counted(outcome.rows)
+    capacity, verdicts = settings_of(Capacity, experiment), outcome.verdicts
+    answers: list[Finding] = []
+    details: list[Finding] = []
+    beside: list[Finding] = []
+    for server in experiment.servers:
+        own = [row for row in rows if row.server == server]
+        found = _begun(searches(experiment, own))
+        if not found:
+            continue
+        text, value = _said(found, f" at {capacity.objective.text}", verdicts)
+        answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
+        details += _details(capacity, SEARCH, server, found, verdicts)
+        beside += _grown(server, list(found.values()))
+        if capacity.prove:
+            beside += _lifted(outcome, server, own, found)
+    ranked = _in_order(answers, ranked=experiment.launches >= LEAST_VALUES)
+    return (*ranked, *details, *beside)
+
+
+def _begun(of: Mapping[int, Search]) -> dict[int, Search]:
+    return {launch: one for launch, one in of.items() if one.rungs}
+
+
+def _in_order(answers: Sequence[Finding], *, ranked: bool) -> Iterator[Finding]:
+    """Servers whose interval is surely above that of another one come before it; others stay in
+    the order that was given."""
+    waiting = list(answers)
+    while waiting:
+        first = next(
+            (
+                one
+                for one in waiting
+                if not ranked or not any(_above(other, one) for other in waiting)
+            ),
+            waiting[0],
+        )
+        waiting.remove(first)
+        yield first
+
+
+def _above(one: Finding, other: Finding) -> bool:
+    return one.low is not None and other.high is not None and one.low > other.high
+
+
+def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
+    """What a server holds, and what gave way, in a line; and the capacity with its interval."""
+    begun = list(found.values())
+    told = [one for one in begun if one.low or (one.rate is None and one.breaks)]
+    strayed = [one.strayed for one in begun if one.strayed]
+    then = _then(begun, verdicts)
+    value: Held = None, None, None
+    if strayed:
+        text = f"{STRAYED}: {strayed[0]}"
+    elif not any(one.low for one in told):
+        text = f"does not hold {begun[0].rungs[0].rate:,} req/s{at}"
+        if begun[0].rate is not None:
+            text = f"not finished, {begun[0].rate:,} req/s are next"
+        elif not begun[0].breaks:
+            text, then = then, ""
+    else:
+        value = rate, low, high = capacity_of(told)
+        text = f"holds {rate:,.0f} req/s{at} [{low:,.0f}, "
+        if high is not None:
+            text += f"{high:,.0f}]"
+        elif any(one.breaks for one in told):
+            text += "not to be told]"
+        else:
+            text = f"holds at least {rate:,.0f} req/s{at}"
+        if any(one.rate is not None for one in begun):
+            text += ", not finished"
+        if len(told) < len(begun):
+            text += f", in {len(told)} of {len(begun)} launches"
+    return f"{text}{SEPARATOR}{then}" if then else text, value
+
+
+def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
+    """What gave way first, with its figures, and the rate where that is not the lowest that broke.
+    Where no rate broke: why nobody can tell of the next."""
+    first = gave_way(of)
+    if first is None:
+        unknown = [one.top for one in of if one.top and one.top.tried.is_unknown]
+        return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
+    if first.resource is None:
+        return UNKNOWN
+    strong = 2 * sum(row.strength == STRONG for row in first.rows) >= len(first.rows)
+    last = verdicts.get(first.rows[-1].trial)
+    full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
+    at = f", at {first.at:,} req/s" if first.at else ""
+    return f"{full} ({'strong' if strong else 'weak'}{at})"
+
+
+def _details(
+    capacity: Capacity, name: str, server: str, found: Mapping[int, Search], verdicts: Verdicts
+) -> Iterator[Finding]:
+    """How each search ended: with the figures of the highest rate that was held, why the lowest
+    above it was not, and what waited more there."""
+    for launch, of in found.items():
+        low, top = of.low, of.top
+        parts = ["no rate was held"]
+        if low is not None:
+            figures = _figures(capacity.objective, low.held[-1])
+            parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {low.trials} trials)"]
+        if top is not None and of.breaks:
+            whys = "; ".join(dict.fromkeys(why for _, why in top.broke))
+            parts.append(f"broke {top.rate:,} ({len(top.broke)} of {top.trials} trials): {whys}")
+            parts += _queue(low, top, verdicts)
+        elif top is not None and top.untold:
+            parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
+        elif low is not None and low.rate >= capacity.most:
+            parts.append("the most that was tried")
+        if of.strayed:
+            parts.append(f"{STRAYED}: {of.strayed}")
+        elif of.rate is not None:
+            parts.append(f"not finished, {of.rate:,} req/s are next")
+        value, ends = low.rate if low else None, of.interval if low else (None, None)
+        known = [None if one is None else float(one) for one in (value, *ends)]
+        text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
+        yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
+
+
+def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
+    """How much waited for the resource that gave way, before and after."""
+    last = top.broke[-1][0]
+    after = _standing(last, last.bottleneck, verdicts)
+    before = _standing(low.held[-1], last.bottleneck, verdicts) if low else None
+    if after is None or before is None or None in (after.saturation, before.saturation):
+        return
+    yield (
+        f"{after.resource}: {before.saturation or 0:,.3g} {after.waiting} waiting at "
+        f"{low.rate if low else 0:,} and {after.saturation or 0:,.3g} at {top.rate:,} req/s"
+    )
+
+
+def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None:
+    ranked = verdicts[row.trial].ranked if row.trial in verdicts else ()
+    return next((one for one in ranked if one.resource == name), None)
+
+
+def _figures(objective: Objective, row: Row) -> str:
+    """The latencies that the objective limits; the longest one for those of which there are too few
+    answers."""
+    known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
+    shown = known if len(known) == len(objective.limits) else [*known, "max"]
+    return ", ".join(
+        f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+    )
+
+
+def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
+    """Where the mean time went by which a request took longer at the lowest rate that broke than at
+    the highest that was held, of the launches that agree on these two. Means add up; percentiles do
+    not."""
+    ends = [(one.low.rate, one.top.rate) for one in of if one.low and one.top and one.breaks]
+    if not ends:
+        return
+    low, top = Counter(ends).most_common(1)[0][0]
+    before, after = list[Row](), list[Row]()
+    for one in of:
+        if one.low and one.top and (one.low.rate, one.top.rate) == (low, top):
+            before += one.low.held
+            after += [row for row, _ in one.top.broke]
+    grown = growth(mean_split(before), mean_split(after))
+    if grown is not None:
+        text = (
+            f"of the {grown.grown_ms:,.0f} ms that the mean grew from {low:,} to {top:,} req/s, "
+            f"{grown.share:.0%} is {grown.most}"
+        )
+        yield Finding(GREW, server, 0, grown.grown_ms, "ms", None, None, text)
+
+
+def _lifted(
+    outcome: Outcome, server: str, own: Sequence[Row], found: Mapping[int, Search]
+) -> Iterator[Finding]:
+    """What the server holds with what gave way lifted, and whether that proves it; or why nothing
+    was lifted."""
+    experiment = outcome.experiment
+    if not are_over(experiment, found):
+        return
+    with_it = _begun(lifted(experiment, own, found))
+    if not with_it:
+        record = manifest.read(outcome.run_dir)
+        cores = record.limits.get("generator_cores")
+        known = cores if isinstance(cores, int) else 1
+        why = lever_of(experiment, found, record.servers[server], known)
+        text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
+        yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
+        return
+    text, value = _said(with_it, "", outcome.verdicts)
+    text, *then = text.split(SEPARATOR, 1)
+    whole = f"lifted to {_condition(outcome, own)}: {text}"
+    answer = _answer(capacity_of(list(found.values())), value)
+    if answer and not any(one.rate is not None or one.strayed for one in with_it.values()):
+        whole += f", {answer}"
+    whole += "".join(f"{SEPARATOR}{one}" for one in then)
+    yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
+    capacity = settings_of(Capacity, experiment)
+    yield from _details(capacity, LIFTED_SEARCH, server, with_it, outcome.verdicts)
+
+
+def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
+    """What the lifted trials really had, for people."""
+    for row in own:
+        if row.arm == LIFTED:
+            # A plan that cannot be read leaves it to the next one.
+            with suppress(RawDataError):
+                return read_json(outcome.raw(row) / PLAN, TrialPlan).condition.text
+    return "what is not recorded"
+
+
+def _answer(before: Held, after: Held) -> str:
+    """Whether what was lifted was the limit; empty where nothing is held with it."""
+    rate, low, high = before
+    rate_after, low_after, high_after = after
+    if not rate or not low or rate_after is None or low_after is None:
+        return ""
+    ratio = f"×{rate_after / rate:.2f}"
+    if high is None:
+        return f"{ratio} (inconclusive: how much it holds without is open above)"
+    answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
+    sure = {"confirmed": "confirmed", "withdrawn": "not confirmed: more of it is no help"}
+    return f"{ratio} ({sure.get(answer, answer)})"
+
+
+def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str, ...], ...]:
+    """What a reader wants first: for each server its name, what it holds, what gave way, what grew
+    and what came of lifting it; then what these lines do not say."""
+    of = [one for one in found if one.name == NAME]
+    lines = []
+    for one in of:
+        text, _, then = one.text.partition(SEPARATOR)
+        more = [it.text for it in found if (it.server, it.name) in _beside(one.server)]
+        cells = [f"then: {then}" if then else "", *more]
+        lines.append((one.server, text, *(cells if any(cells) else [])))
+    notes = [*_disagree(of, found), *_notes(experiment, of)] if of else []
+    return (*lines, *((note,) for note in notes))
+
+
+def _beside(server: str) -> tuple[tuple[str, str], ...]:
+    return (server, GREW), (server, LIFTED)
+
+
+def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
+    """Servers one launch of which held what surely broke another."""
+    for server in (one.server for one in of):
+        each = [one for one in found if (one.name, one.server) == (SEARCH, server)]
+        tops = [one.high for one in each if one.high is not None]
+        if tops and max(one.low or 0 for one in each) >= min(tops):
+            rates = ", ".join(f"{one.value or 0:,.0f}" for one in each)
+            yield f"{server}: its launches disagree. They held {rates} req/s."
+
+
+def _notes(experiment: Experiment, of: Sequence[Finding]) -> Iterator[str]:
+    if experiment.launches < LEAST_VALUES:
+        jvms = "one JVM" if experiment.launches < 2 else f"{experiment.launches} JVMs"
+        more = "" if experiment.target else f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
+        rank = ", and ranks nothing" if len(of) > 1 else ""
+        yield f"[from, to]: where trials of {jvms} agree, held to broke{rank}{more}."
+        return
+    yield "[from, to]: at least 95 %, over launches."
+    alike = [
+        f"{one.server} and {other.server}"
+        for at, one in enumerate(of)
+        for other in of[at + 1 :]
+        if not _above(one, other)
+    ]
+    if alike:
+        yield f"Not told apart: {'; '.join(alike)}."

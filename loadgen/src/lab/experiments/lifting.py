@@ -1,0 +1,44 @@
+"""What gave way first at a server's capacity: the lever that `explain` has for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lab.experiments.interventions import Lever, Present, together
+from lab.experiments.kind import settings_of
+from lab.experiments.objective import CONNECTIONS
+from lab.experiments.searches import Capacity, Search, capacity_of, gave_way
+from lab.experiments.ties import tied_with
+from lab.model import AS_IT_IS, Experiment, Snapshot
+
+# It is lifted for so many times the rate that was held, so that something else gives way next.
+ROOM = 4
+
+
+def lever_of(
+    experiment: Experiment, found: Mapping[int, Search], snapshot: Snapshot, cores: int
+) -> Lever | str:
+    """The lever of what gave way first, and of what by the prediction binds right behind it; or why
+    there is none. `found` are a server's searches, which are over; `snapshot` is the server as the
+    run began, `cores` are the driver's CPUs."""
+    capacity, of = settings_of(Capacity, experiment), list(found.values())
+    first = gave_way(of)
+    if first is None:
+        return "no rate broke"
+    if first.resource is None:
+        return "no resource was named"
+    if first.resource == CONNECTIONS:
+        return "connections follow from the rate"
+    rate, *_ = capacity_of(of)
+    now = Present(
+        snapshot,
+        AS_IT_IS,
+        experiment.routes[0],
+        capacity.given(round(ROOM * rate)),
+        cores,
+        most_connections=capacity.connections,
+    )
+    change = together(tied_with(first.resource, now, rate)[0], now)
+    if isinstance(change, Lever) and change.takes:
+        return "nobody can add CPUs to this machine; make explain takes some away"
+    return change

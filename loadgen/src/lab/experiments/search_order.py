@@ -1,0 +1,217 @@
+"""The order of the trials of capacity searches: which server, rate and launch is next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.errors import LabError
+from lab.experiments.interventions import Lever
+from lab.experiments.kind import settings_of
+from lab.experiments.lifting import lever_of
+from lab.experiments.order import (
+    LONGEST_S,
+    Design,
+    Planner,
+    after_damaged,
+    counted,
+    launches,
+    lengthened,
+    next_number,
+    turned,
+)
+from lab.experiments.rate_search import AGREE_LATER
+from lab.experiments.searches import (
+    LIFTED,
+    SHARES,
+    Capacity,
+    Search,
+    are_over,
+    curve,
+    lifted,
+    searches,
+)
+from lab.judge.predict import predict
+from lab.model import AS_IT_IS, Condition, Row, TrialPlan
+
+# A rate that was held is confirmed in a window so many times as long.
+LONGER = 4
+# Windows are made longer up to so many seconds.
+MOST_WINDOW_S = 2 * LONGEST_S
+
+
+@dataclass(frozen=True, slots=True)
+class Searches(Design):
+    """One search per launch and server. Within a launch the server with the fewest rows is next, so
+    that a drift of the machine falls on all servers alike. Then the curves; then the searches with
+    what gave way lifted, one server after the other, as that may take another container."""
+
+    planner: Planner
+
+    def left(self, done: Sequence[Row]) -> int:
+        """See Design; not counting trials that run once more because others disagree."""
+        experiment, capacity = self.planner.experiment, self._capacity
+        done, count = counted(done), 0
+        for server in experiment.servers:
+            found = self._searches(server, done)
+            count += self._most_left(found)
+            is_under_way = any(one.rate is not None for one in found.values())
+            if capacity.curve:
+                count += len(SHARES) if is_under_way else len(curve(experiment, found))
+            if capacity.prove and is_under_way:
+                later = len(launches(experiment)) - 1
+                count += capacity.way(capacity.first).left([]) + later * 2 * AGREE_LATER
+            else:
+                count += self._most_left(self._lifted(server, done, found)[1])
+        return count
+
+    def _most_left(self, found: Mapping[int, Search]) -> int:
+        count = sum(one.left for one in found.values())
+        if any(one.rate is not None for one in found.values()):
+            count += (len(launches(self.planner.experiment)) - len(found)) * 2 * AGREE_LATER
+        return count
+
+    def next(self, done: Sequence[Row]) -> TrialPlan | None:
+        """The next rate of the server that had the fewest trials; first what was damaged. Raises
+        LabError for rows that are not of its search."""
+        return after_damaged(done, self._next)
+
+    @property
+    def typical(self) -> tuple[TrialPlan, ...]:
+        """See Design: of servers that hold what their settings allow, but no more than the
+        geometric middle of the rates that may be tried, in every launch. With its settings lifted
+        a server holds that middle; what else gives way is the machine, which nobody lifts."""
+        capacity, plans = self._capacity, list[TrialPlan]()
+        middle = math.sqrt(capacity.first * capacity.most)
+        for server in self.planner.experiment.servers:
+            holds = min(middle, self._bound(server) or math.inf)
+            low, top = self._course(plans, server, self._start(server), holds)
+            if capacity.curve:
+                last = launches(self.planner.experiment)[-1]
+                plans += [self._plan(server, max(1, round(at * holds)), last) for at in SHARES]
+            if capacity.prove and holds < middle and top is not None:
+                self._course(plans, server, top, middle, low, arm=LIFTED)
+        return tuple(plans)
+
+    def _course(
+        self,
+        plans: list[TrialPlan],
+        server: str,
+        start: int,
+        holds: float,
+        least: int = 1,
+        **changes: Any,
+    ) -> tuple[int, int | None]:
+        """Adds the trials of all launches of a server that holds so much. What the last found."""
+        low, top = 1, None
+        way = self._capacity.way(start, least)
+        for launch in launches(self.planner.experiment):
+            course = list(way.course(holds))
+            for one in course:
+                again = one.held > 1 or way.confirms(one.rate)
+                plans.append(self._plan(server, one.rate, launch, longer=again, **changes))
+            low = max((one.rate for one in course if one.held), default=1)
+            top = min((one.rate for one in course if one.broke), default=None)
+            way = self._capacity.confirming(low, top)
+        return low, top
+
+    def _next(self, done: Sequence[Row]) -> TrialPlan | None:
+        experiment = self.planner.experiment
+        found = {server: self._searches(server, done) for server in experiment.servers}
+        proofs = {server: self._lifted(server, done, found[server]) for server in found}
+        every = [*found.values(), *(of for _, of in proofs.values())]
+        strayed = [one.strayed for of in every for one in of.values() if one.strayed]
+        if strayed:
+            raise LabError(strayed[0])
+        for launch in launches(experiment):
+            waiting = [
+                (sum(row.server == server and row.launch == launch for row in done), server)
+                for server in turned(experiment.servers, launch)
+                if launch in found[server] and found[server][launch].rate is not None
+            ]
+            if waiting:
+                _, server = min(waiting, key=lambda one: one[0])
+                return self._of_search(server, launch, found[server][launch], done)
+        for server in experiment.servers:
+            for rate in curve(experiment, found[server]):
+                plan = self._plan(server, rate, launches(experiment)[-1])
+                return self.planner.named(plan, next_number(done), digits=3)
+        for server, (condition, of) in proofs.items():
+            for launch, one in of.items():
+                if one.rate is not None:
+                    changes = {"arm": LIFTED, "condition": condition}
+                    return self._of_search(server, launch, one, done, **changes)
+        return None
+
+    def _of_search(
+        self, server: str, launch: int, of: Search, done: Sequence[Row], **changes: Any
+    ) -> TrialPlan:
+        plan = self._plan(server, of.next.rate, launch, longer=of.is_long, **changes)
+        plan = lengthened(plan, [row for row, _ in of.next.untold])
+        return self.planner.named(plan, next_number(done), digits=3)
+
+    def _plan(
+        self, server: str, rate: int, launch: int, *, longer: bool = False, **changes: Any
+    ) -> TrialPlan:
+        experiment, capacity = self.planner.experiment, self._capacity
+        duration_s = experiment.duration_s
+        if experiment.longer:
+            objective = capacity.objective
+            needed_s = self.planner.needed_s([server], experiment.routes[0], objective.longest_s)
+            wanted_s = max(needed_s, 1.1 * objective.samples / rate)
+            duration_s = max(duration_s, math.ceil(wanted_s))
+            if longer:
+                duration_s *= LONGER
+            duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
+        return self.planner.plan(
+            server,
+            self.planner.engine_for("open"),
+            "open",
+            capacity.given(rate),
+            rate,
+            duration_s=duration_s,
+            launch=launch,
+            **changes,
+        )
+
+    @property
+    def _capacity(self) -> Capacity:
+        return settings_of(Capacity, self.planner.experiment)
+
+    def _searches(self, server: str, done: Sequence[Row]) -> dict[int, Search]:
+        own = [row for row in done if row.server == server]
+        return searches(self.planner.experiment, own, self._start(server))
+
+    def _lifted(
+        self, server: str, done: Sequence[Row], found: Mapping[int, Search]
+    ) -> tuple[Condition, dict[int, Search]]:
+        """With what a server's searches are made once more, and where these stand; none where they
+        are not to be made, or not yet."""
+        planner = self.planner
+        if not self._capacity.prove or not are_over(planner.experiment, found):
+            return AS_IT_IS, {}
+        change = lever_of(planner.experiment, found, planner.snapshots[server], planner.cores)
+        if not isinstance(change, Lever):
+            return AS_IT_IS, {}
+        own = [row for row in done if row.server == server]
+        return change.lift, lifted(planner.experiment, own, found)
+
+    def _start(self, server: str) -> int:
+        """The first rate: half of what the settings allow, where that is less."""
+        first, bound = self._capacity.first, self._bound(server)
+        return first if bound is None else max(1, min(first, int(bound / 2)))
+
+    def _bound(self, server: str) -> float | None:
+        """The rate that the settings allow at most; None where they allow any."""
+        most, snapshot = self._capacity.connections, self.planner.snapshots[server]
+        return predict(self.planner.experiment.routes[0], most, None, snapshot).rps
+
+
+def design(planner: Planner) -> Design:
+    """The searches of the experiment. Raises WordError where an engine cannot do the first
+    trial."""
+    found = Searches(planner)
+    found.next([])
+    return found

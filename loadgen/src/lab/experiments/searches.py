@@ -1,0 +1,293 @@
+"""Where the searches for a server's capacity stand, from its rows alone. Pure.
+
+The first launch searches, the others confirm around what it found. Rows of the arm LIFTED are of
+searches with the resource lifted that gave way first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.experiments.kind import settings_of
+from lab.experiments.objective import Objective, judged
+from lab.experiments.order import launches, replaced
+from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
+from lab.judge.gates import UNSTEADY
+from lab.judge.intervals import LEAST_VALUES, median_of
+from lab.model import NONE, UNKNOWN, Experiment, Row
+
+LIFTED = "lifted"
+# The curve: loads as shares of the capacity.
+SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What to search. The first rate is `first`, or half of the bound that the settings predict
+    where that is less; none is above `most`. It ends where the highest rate that was held and the
+    lowest that was not differ by at most the share `resolution`. `connections` is how many this
+    machine holds. `curve`: whether loads around the capacity (SHARES) are measured after it.
+    `prove`: whether what gave way first is lifted then, and the capacity searched once more."""
+
+    objective: Objective
+    first: int
+    most: int
+    resolution: float
+    connections: int
+    curve: bool = False
+    prove: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.most or self.connections < 1:
+            raise ValueError("1 <= first <= most, and at least a connection")
+        if not 0 < self.resolution < 1:
+            raise ValueError("resolution is a share between 0 and 1")
+
+    def given(self, rate: int) -> int:
+        """The connections that this rate gets: what it takes, as far as the machine holds it."""
+        return min(self.objective.connections(rate), self.connections)
+
+    def way(self, start: int, least: int = 1) -> Way:
+        """A search from this rate, for none below `least`."""
+        return Way(start, self.most, self.resolution, least=least)
+
+    def confirming(self, low: int, top: int | None) -> Way:
+        """The search of a launch after the first, which found these ends."""
+        return Way(low, self.most, self.resolution, AGREE_LATER, (low, top))
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """The trials of one rate: which held it, which did not and why, and which say nothing."""
+
+    rate: int
+    held: tuple[Row, ...] = ()
+    broke: tuple[tuple[Row, str], ...] = ()
+    untold: tuple[tuple[Row, str], ...] = ()
+
+    @property
+    def tried(self) -> Tried:
+        """How often each was the case."""
+        return Tried(self.rate, len(self.held), len(self.broke), len(self.untold))
+
+    @property
+    def trials(self) -> int:
+        """How many there are."""
+        return len(self.held) + len(self.broke) + len(self.untold)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where the search of one server and launch stands. `rungs` are its rates in ascending order;
+    `rate` is the next one (None: it is over). `strayed` names the first row that is not the trial
+    that was next; nothing after it counts. `curve` counts the rows after its end, which are of the
+    curve."""
+
+    rungs: tuple[Rung, ...]
+    rate: int | None
+    way: Way
+    strayed: str = ""
+    curve: int = 0
+
+    @property
+    def tried(self) -> list[Tried]:
+        """The outcomes."""
+        return [rung.tried for rung in self.rungs]
+
+    @property
+    def left(self) -> int:
+        """As `Way.left`."""
+        return 0 if self.strayed else self.way.left(self.tried)
+
+    @property
+    def next(self) -> Rung:
+        """What is known of the next rate."""
+        return self.of(self.rate) or Rung(self.rate or 0)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the next trial has a longer window. Near the capacity a queue takes long to grow:
+        what was held, or broke only as its latency rose, gets a longer look."""
+        grew = any(why.startswith(UNSTEADY) for _, why in self.next.broke)
+        return grew or bool(self.next.held) or self.way.confirms(self.next.rate)
+
+    @property
+    def low(self) -> Rung | None:
+        """The highest rate that was held."""
+        held, _ = bracket(self.tried)
+        return self.of(held.rate) if held else None
+
+    @property
+    def top(self) -> Rung | None:
+        """The lowest rate that was not held, or of which nobody can tell that."""
+        _, top = bracket(self.tried)
+        return self.of(top.rate) if top else None
+
+    @property
+    def breaks(self) -> bool:
+        """Whether `top` surely broke, as far as trials agree."""
+        return self.top is not None and bool(self.top.broke) and not self.top.tried.is_unknown
+
+    @property
+    def interval(self) -> tuple[int, int | None]:
+        """The rates between which the capacity is, as far as trials agree; None where no end was
+        found."""
+        low, high = ends(self.tried)
+        return low.rate if low else 0, high.rate if high is not None and self.breaks else None
+
+    def of(self, rate: int | None) -> Rung | None:
+        """The trials of a rate."""
+        return next((rung for rung in self.rungs if rung.rate == rate), None)
+
+
+def search(
+    way: Way,
+    objective: Objective,
+    rows: Sequence[Row],
+    *,
+    curve: bool = False,
+    lenient: bool = False,
+) -> Search:
+    """Where a search stands after these rows of one server and launch, in the order of time. It
+    ends at the first row that is not its own: another version of the lab may judge a trial
+    otherwise, and ask for another next rate. Where it is `lenient` it leaves such rows out: a trial
+    of the server was `replaced`, and what took its place may have said something else. `curve`:
+    whether rows of a curve may follow."""
+    rungs: dict[int, Rung] = {}
+    strayed, after = "", 0
+    rate = way.next([])
+    for at, row in enumerate(rows):
+        if rate is None and curve:
+            after = len(rows) - at
+            break
+        if row.offered_rps != rate or rate is None:
+            if lenient:
+                continue
+            wanted = "it had ended" if rate is None else f"{rate} req/s were next"
+            strayed = f"{row.trial} is not of this search: {wanted}"
+            break
+        rung = rungs.get(rate, Rung(rate))
+        outcome, why = judged(objective, row, after_break=bool(rung.broke))
+        if outcome == "held":
+            rung = dataclasses.replace(rung, held=(*rung.held, row))
+        elif outcome == "broke":
+            rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
+        else:
+            rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
+        rungs[rate] = rung
+        rate = way.next([rungs[at].tried for at in sorted(rungs)])
+    return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
+
+
+def searches(
+    experiment: Experiment, rows: Sequence[Row], start: int | None = None
+) -> dict[int, Search]:
+    """The searches of one server by launch, from its rows. The first launch searches, from `start`
+    (None: from the rate of its first row). The others confirm what it found; where it found
+    nothing that is held there are none. Without rows and `start` there are none either."""
+    capacity = settings_of(Capacity, experiment)
+    begun = _first_rate(rows, None) or start
+    if begun is None:
+        return {}
+    return _by_launch(experiment, rows, None, capacity.way(begun), curve=capacity.curve)
+
+
+def lifted(
+    experiment: Experiment, rows: Sequence[Row], found: Mapping[int, Search]
+) -> dict[int, Search]:
+    """The searches of one server with what gave way first lifted, as `searches`. `found` are those
+    without. They begin at the rate that broke first. Where that is no longer held either, the rate
+    that was held is the lowest that they try."""
+    first = found[launches(experiment)[0]]
+    if first.low is None or first.top is None:
+        return {}
+    begun = _first_rate(rows, LIFTED) or first.top.rate
+    way = settings_of(Capacity, experiment).way(begun, min(begun, first.low.rate))
+    return _by_launch(experiment, rows, LIFTED, way)
+
+
+def _first_rate(rows: Sequence[Row], arm: str | None) -> int | None:
+    return next((row.offered_rps for row in rows if row.arm == arm), None)
+
+
+def _by_launch(
+    experiment: Experiment, rows: Sequence[Row], arm: str | None, way: Way, *, curve: bool = False
+) -> dict[int, Search]:
+    capacity = settings_of(Capacity, experiment)
+    first, *later = launches(experiment)
+    last, lenient = launches(experiment)[-1], replaced(rows)
+
+    def one(launch: int, way: Way) -> Search:
+        own = [row for row in rows if (row.launch, row.arm) == (launch, arm)]
+        after = curve and launch == last
+        return search(way, capacity.objective, own, curve=after, lenient=lenient)
+
+    found = {first: one(first, way)}
+    low, top = found[first].low, found[first].top
+    if found[first].rate is None and low is not None and not found[first].strayed:
+        way = capacity.confirming(low.rate, top.rate if top else None)
+        found |= {launch: one(launch, way) for launch in later}
+    return found
+
+
+def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
+    """Whether every launch has ended its search, and holds something."""
+    whole = len(found) == len(launches(experiment))
+    return whole and all(one.rate is None and one.low for one in found.values())
+
+
+def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
+    """The rates of a server's curve that are not measured yet: none before its searches are over,
+    nor where it holds nothing."""
+    if not settings_of(Capacity, experiment).curve or not are_over(experiment, found):
+        return ()
+    of = list(found.values())
+    rate, *_ = capacity_of(of)
+    return tuple(max(1, round(share * rate)) for share in SHARES)[of[-1].curve :]
+
+
+def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:
+    """The highest rate that at least half of the launches held, and its interval."""
+    value = statistics.median_low([one.low.rate if one.low else 0 for one in told])
+    lows = [one.interval[0] for one in told]
+    tops = [one.interval[1] or math.inf for one in told]
+    low, high = float(min(lows)), float(max(tops))
+    if len(told) >= LEAST_VALUES and math.isfinite(high):
+        of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
+        if of_lows is not None and of_tops is not None:
+            # The interval of the median, and the bracket that was searched first.
+            low, high = min(of_lows.low, lows[0]), max(of_tops.high, tops[0])
+    return float(value), low, high if math.isfinite(high) else None
+
+
+@dataclass(frozen=True, slots=True)
+class GaveWay:
+    """What gave way first, as most of the trials say that name anything at the lowest rate at which
+    one does: `rows` are those that name it. `at`: that rate, where it is not the lowest that broke.
+    `resource` None: rates broke, and no trial names anything."""
+
+    resource: str | None
+    rows: tuple[Row, ...] = ()
+    at: int | None = None
+
+
+def gave_way(of: Sequence[Search]) -> GaveWay | None:
+    """What gave way first in these searches of one server. Just above its capacity it may show
+    nothing yet: then it is what the next rate names. None where no rate broke."""
+    rungs: dict[int, list[Row]] = {}
+    for one in of:
+        for rung in one.rungs:
+            if one.breaks and one.top and rung.rate >= one.top.rate:
+                rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
+    for rate in sorted(rungs):
+        named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
+        if named:
+            name = str(Counter(row.bottleneck for row in named).most_common(1)[0][0])
+            its = tuple(row for row in named if row.bottleneck == name)
+            return GaveWay(name, its, rate if rate > min(rungs) else None)
+    return GaveWay(None) if rungs else None
