@@ -14,19 +14,9 @@ from lab.live.agent.client import Client
 from lab.live.agent.metrics import ClientMetrics
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial
+from live.agent.conftest import ANNOUNCED
 
-TRIAL = Trial(
-    run="20250601T120000Z-bench",
-    trial="t1",
-    server="fixed-pool",
-    route="/downstream",
-    engine="wrk2",
-    mode="open",
-    concurrency=200,
-    offered_rps=900.0,
-    phase="measure",
-    url="http://fixed-pool:8080/downstream",
-)
+TRIAL = Trial(**ANNOUNCED)
 WHERE = {"server": "fixed-pool", "route": "/downstream", "mode": "open", "source": "probe"}
 Handler = Callable[[str], Awaitable[int]]
 
