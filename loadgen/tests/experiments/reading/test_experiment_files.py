@@ -8,7 +8,6 @@ import pytest
 
 from lab.errors import WordError
 from lab.experiments.endurance import Endurance
-from lab.experiments.explain import Explain
 from lab.experiments.faults import Faults
 from lab.experiments.kind import ToMeasure, settings_of
 from lab.experiments.objective import Objective
@@ -239,19 +238,6 @@ def test_endurance_is_taken(files: Files) -> None:
     assert (found.duration_s, found.modes) == (3600, ("open",))
     # Shorter than a leg: one leg.
     assert settings_of(Endurance, files.experiment(ENDURANCE, DURATION="60s")) == Endurance(60)
-
-
-def test_explain_is_taken(files: Files) -> None:
-    found = files.experiment(EXPLAIN)
-    most = settings_of(Explain, found).most_connections
-    assert settings_of(Explain, found) == Explain(6, 4, None, most)
-    assert (found.kind, found.modes, found.launches) == ("explain", ("closed",), 0)
-    text = EXPLAIN + '[explain]\npairs = 7\nsteps = 2\nsuspect = "worker pool"\n'
-    assert settings_of(Explain, files.experiment(text)) == Explain(7, 2, "worker pool", most)
-    words = {"PAIRS": "8", "STEPS": "1", "SUSPECT": "server CPU"}
-    assert settings_of(Explain, files.experiment(text, **words)) == Explain(
-        8, 1, "server CPU", most
-    )
 
 
 def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
