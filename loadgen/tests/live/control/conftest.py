@@ -142,17 +142,16 @@ class FakeLab:
 class Scene:
     """The page's application, behind its guard, in front of the fake lab."""
 
-    def __init__(self, home: Path, driver: str = DRIVER) -> None:
+    def __init__(self, home: Path) -> None:
         self.lab = FakeLab()
         self.clock = StandingClock()
         self.results = home / "results"
         self.results.mkdir(parents=True, exist_ok=True)
         self._home = home
-        self._driver = driver
 
     def app(self) -> tuple[Control, Guard]:
         http = Http(httpx.MockTransport(self.lab.answer))
-        self.bench = Bench((sys.executable, "-c", self._driver), {"PATH": "/bin"}, self.clock)
+        self.bench = Bench((sys.executable, "-c", DRIVER), {"PATH": "/bin"}, self.clock)
         control = Control(
             ControlSettings(self._home, 20_000, {"grafana": 3000}),
             self.lab.now,
