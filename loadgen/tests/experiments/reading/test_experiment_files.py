@@ -2,14 +2,14 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
+from experiments.conftest import LIMIT, SERVERS, SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.endurance import Endurance
 from lab.experiments.faults import Faults
-from lab.experiments.kind import ToMeasure, settings_of
+from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
@@ -18,11 +18,6 @@ from lab.experiments.stress import Stress
 from lab.model import Experiment, Spike, ToxicStep
 from lab.model.density import Plan
 from lab.store.records import from_json, to_json
-from support.repo import REPO
-
-SHIPPED = REPO / "experiments"
-SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
-LIMIT = 200_000
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
 LOADS = HEAD + "[load]\nconcurrency = [100]\n"
@@ -46,36 +41,6 @@ SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
 FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
 EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
 DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
-
-
-class Files:
-    """A folder of experiments with one of them in it."""
-
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        self.folder = folder / "experiments"
-        self.folder.mkdir()
-        self.limit = limit
-
-    def read(self, text: str, **words: str) -> ToMeasure:
-        (self.folder / "x.toml").write_text(text)
-        return of_file({"EXP": "x", **words}, Here(SERVERS, self.limit), self.folder)
-
-    def experiment(self, text: str, **words: str) -> Experiment:
-        found, _ = self.read(text, **words)
-        assert isinstance(found, Experiment)
-        return found
-
-    def refusal(self, text: str, **words: str) -> str:
-        with pytest.raises(WordError) as refused:
-            self.read(text, **words)
-        assert "\n" not in str(refused.value)
-        assert refused.value.exit_code == 2
-        return str(refused.value)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
 
 
 def shipped(name: str, **words: str) -> Experiment | Plan:
@@ -415,8 +380,8 @@ def test_a_closed_load_by_word_needs_no_rate_of_the_file(files: Files) -> None:
     assert files.experiment(LOADS + "rate = 5\n", MODE="closed").rate_rps is None
 
 
-def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Files) -> None:
+    files.limit = 20_000
     found, notes = files.read(HEAD + "[load]\nconcurrency = [100, 9501, 10000]\n")
     assert isinstance(found, Experiment)
     assert found.concurrencies == (100,)
@@ -431,15 +396,15 @@ def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(tmp_path:
     assert "run: CONC=9501 is more than this machine holds" in files.refusal(LOADS, CONC="5,9501")
 
 
-def test_the_route_that_needs_most_descriptors_bounds_all(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_the_route_that_needs_most_descriptors_bounds_all(files: Files) -> None:
+    files.limit = 20_000
     text = HEAD + '[load]\nroutes = ["/", "/file"]\nconcurrency = [100, 9501]\n'
     assert files.experiment(text).concurrencies == (100,)
     assert files.experiment(text, ROUTE="/").concurrencies == (100, 9501)
 
 
-def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=5_000)
+def test_a_ramp_ends_where_the_machine_does(files: Files) -> None:
+    files.limit = 5_000
     found, notes = files.read(STRESS)
     assert isinstance(found, Experiment)
     assert settings_of(Stress, found).most == 2000
@@ -448,8 +413,8 @@ def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
     assert "does not even hold stress.first=100" in files.refusal(STRESS)
 
 
-def test_a_spike_ends_where_the_machine_does(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_a_spike_ends_where_the_machine_does(files: Files) -> None:
+    files.limit = 20_000
     found, notes = files.read(SPIKE + "extra_rate = 4500\n")
     assert isinstance(found, Experiment)
     # 9,500 in all, and the rate of each stays what it was.
