@@ -26,13 +26,6 @@ FILES = (
 )
 
 
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans())
-    return folder
-
-
 def contents(run_dir: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run_dir.iterdir() if path.is_file()}
 

@@ -12,12 +12,10 @@ from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import PACKED, Pacer
 from lab.model import Experiment, Finding, Peak, Row, Spike
 from support.fakes import FakeEngine
-from support.felt import felt, keep_trial, planned, second, trial
+from support.felt import PEAKS, felt, keep_trial, planned, second, trial
 from support.planned import all_of, experiment, planner
 
 SPIKE = Spike(extra=900, extra_rps=None, calm_s=10, peak_s=5, repeats=2, tolerance=0.25, steady_s=3)
-# A warm-up of 10 s, then 10 calm, 5 peak, 10 calm, 5 peak, 10 calm.
-PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
 
 
 def spiky(**changes: object) -> Experiment:

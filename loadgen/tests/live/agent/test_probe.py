@@ -116,11 +116,12 @@ def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
     assert clock.waits == 0
 
 
-def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
-    async def never(url: str) -> int:
-        await asyncio.Event().wait()
-        raise AssertionError
+async def never(url: str) -> int:
+    await asyncio.Event().wait()
+    raise AssertionError
 
+
+def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
     bench = Bench(clock, never)
 
     async def run() -> None:
@@ -148,10 +149,6 @@ def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: An
 
 
 def test_too_many_unanswered_are_skipped_and_counted(clock: Any) -> None:
-    async def never(url: str) -> int:
-        await asyncio.Event().wait()
-        raise AssertionError
-
     bench = Bench(clock, never, most_in_flight=3)
     bench.run(10)
     assert bench.value("lab_client_requests_skipped_total") == 7
