@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from support.fakes import FakeEngine, FakeLab
+from support.runs import plans, write_manifest, write_raw
 from support.system import FakeSystem
 from support.toxiproxy import FakeToxiproxy
 
@@ -32,3 +35,11 @@ def engine(lab: FakeLab) -> FakeEngine:
 @pytest.fixture
 def toxiproxy() -> FakeToxiproxy:
     return FakeToxiproxy()
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """The folder of a run as it was measured, before anything is derived from it."""
+    folder = write_manifest(tmp_path)
+    write_raw(folder, plans())
+    return folder

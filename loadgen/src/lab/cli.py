@@ -142,7 +142,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
         system.catch_signals()
         said = UndoLog(place.undo_log).put_back(stack)
         if said is not None:
-            console.print(said, highlight=False)
+            console.print(said)
         return do(Lab(place, stack, system, console))
 
 
@@ -306,6 +306,6 @@ def _file_limit() -> int:
 
 
 def _console(environ: Environ) -> Console:
-    if sys.stdout.isatty():
-        return Console()
-    return Console(width=int(environ.get("COLUMNS", PLAIN_WIDTH)))
+    width = None if sys.stdout.isatty() else int(environ.get("COLUMNS", PLAIN_WIDTH))
+    # Every text is shown as it is: names of runs and trials may hold brackets and colons.
+    return Console(width=width, highlight=False, markup=False, emoji=False)

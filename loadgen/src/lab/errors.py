@@ -3,6 +3,7 @@
 * LabError
   * WordError      - a word of the command line is unknown or has a bad value (exit 2)
   * LabUnreachable - a part of the lab does not answer, or answers nonsense (exit 1)
+    * Refused      - it answered, and did not do what it was asked for (exit 1)
   * EngineError    - a load engine cannot run (exit 1)
   * RawDataError   - an engine's raw output cannot be read; names file and line (exit 1)
   * CannotWrite    - a file cannot be written: full disk, read-only folder (exit 1)
@@ -30,6 +31,10 @@ class WordError(LabError):
 
 class LabUnreachable(LabError):  # noqa: N818 - it names what happened
     """A part of the lab does not answer in time, or not as its contract says."""
+
+
+class Refused(LabUnreachable):
+    """A part of the lab did not do what it was asked for, and says why."""
 
 
 class EngineError(LabError):

@@ -84,10 +84,10 @@ def test_a_resumed_run_decides_by_the_series_it_fetched(
 LIMITED = Condition(knobs={"pool_size": 20}, toxics=({"TYPE": "latency", "LATENCY": "300"},))
 
 
-def planted(*conditions: Condition, server: str = "a") -> dict[str, object]:
+def planted(*conditions: Condition) -> dict[str, object]:
     """What makes a run one of planted bottlenecks."""
     cases = [
-        Case(f"c{at}", server, "/downstream", 100, ("none",), condition)
+        Case(f"c{at}", "a", "/downstream", 100, ("none",), condition)
         for at, condition in enumerate(conditions, 1)
     ]
     return {"kind": "planted", "modes": ("closed",), "own": to_json(Planted(tuple(cases)))}

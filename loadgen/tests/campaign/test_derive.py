@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from lab.campaign.derive import derive, read_trial
-from lab.errors import LabError, RawDataError
+from lab.errors import RawDataError
 from lab.experiments.objective import Objective
 from lab.experiments.stress import Stress
-from lab.load.engines import ENGINES
 from lab.model import Row, ToxicState
 from lab.store import csv, manifest
 from lab.store.records import to_json, write_json
@@ -25,13 +24,6 @@ FILES = (
     "report.html",
     "figures",
 )
-
-
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans())
-    return folder
 
 
 def contents(run_dir: Path) -> dict[str, bytes]:
@@ -132,18 +124,6 @@ def test_a_trial_copied_under_another_name_is_left_out(run_dir: Path) -> None:
     assert "29-a-closed" not in [row.trial for row in derived.rows]
 
 
-def test_a_trial_without_a_reading_is_kept_as_an_invalid_row(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path)
-    write_raw(run_dir, [plan(server="a")])
-    engine = FakeEngine()
-    engine.broken = "no such line"
-    [row] = derive(run_dir, [engine]).rows
-    assert (row.valid, row.achieved_rps) == (False, None)
-    [told] = map(json.loads, (run_dir / "trials.jsonl").read_text().splitlines())
-    assert told["p95_ms"] is None
-    assert told["samples"] is None
-
-
 def test_each_trial_is_one_json_object_with_all_that_is_known(run_dir: Path) -> None:
     derived = derive(run_dir, [Jittery()])
     told = [json.loads(line) for line in (run_dir / "trials.jsonl").read_text().splitlines()]
@@ -187,12 +167,6 @@ def test_trials_under_other_toxics_than_the_run_began_with_are_invalid(tmp_path:
     assert derive(folder, [Jittery()]).changed == ()
 
 
-def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
-    run_dir = write_manifest(tmp_path, experiment={"tasks": 10_000})
-    with pytest.raises(LabError, match="not a run of trials"):
-        derive(run_dir, ENGINES)
-
-
 def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> None:
     # The first 100 was invalid once, and so made again.
     stress = Stress(Objective(p95_ms=500.0), 100, 1000, 5000, 50, 0.1)
@@ -204,9 +178,3 @@ def test_a_search_that_is_judged_otherwise_now_is_reported(tmp_path: Path) -> No
     assert derived.files == derived.changed
     [line] = derived.lines
     assert line.endswith("002-a is not of this search: 1100 connections were next")
-
-
-def test_findings_are_those_of_the_experiment_s_kind(run_dir: Path) -> None:
-    assert derive(run_dir, [Jittery()]).findings == ()
-    assert EXPERIMENT.kind == "loads"
-    assert derive(run_dir, [Jittery()]).lines == ()

@@ -6,14 +6,6 @@ from lab.campaign.doctor import examine
 from support.fakes import FakeEngine, FakeLab
 
 
-class Oha(FakeEngine):
-    name = "oha"
-
-
-class Wrk(FakeEngine):
-    name = "wrk"
-
-
 def engines_said(lab: FakeLab, results: Path, *engines: FakeEngine) -> list[str]:
     found = (str(one) for one in examine(lab.stack, ("a",), results, 20_000, 2, engines))
     return [
@@ -22,9 +14,8 @@ def engines_said(lab: FakeLab, results: Path, *engines: FakeEngine) -> list[str]
 
 
 def test_an_engine_that_is_there_only_on_demand_is_no_warning(lab: FakeLab, tmp_path: Path) -> None:
-    here, oha, wrk = FakeEngine(), Oha(), Wrk()
-    oha.here = wrk.here = False
-    assert engines_said(lab, tmp_path, here, oha, wrk) == [
+    oha, wrk = FakeEngine("oha", here=False), FakeEngine("wrk", here=False)
+    assert engines_said(lab, tmp_path, FakeEngine(), oha, wrk) == [
         "ok    engine wrk2: fake 1.0",
         "ok    no engine oha here: it is built where make is given "
         "OHA_IMAGE=ghcr.io/hatoo/oha:1.12.0",
@@ -33,8 +24,6 @@ def test_an_engine_that_is_there_only_on_demand_is_no_warning(lab: FakeLab, tmp_
 
 
 def test_without_any_engine_nothing_can_be_measured(lab: FakeLab, tmp_path: Path) -> None:
-    oha = Oha()
-    oha.here = False
-    assert engines_said(lab, tmp_path, oha) == [
+    assert engines_said(lab, tmp_path, FakeEngine("oha", here=False)) == [
         "FAIL  no load engine for MODE=open runs here, not even pacer"
     ]

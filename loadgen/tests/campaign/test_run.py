@@ -316,13 +316,6 @@ def test_output_that_cannot_be_read_is_an_invalid_row_and_exit_1(ready: Bench) -
     assert len(rows) == 2
 
 
-def test_a_busy_host_is_said_under_the_table(ready: Bench) -> None:
-    ready.lab.system.busy = 0.98
-    row = ready.run_one()
-    assert row["valid"] == "true"
-    assert "98% busy" in ready.text.getvalue()
-
-
 def test_a_queue_left_behind_is_waited_for_and_said(ready: Bench) -> None:
     ready.lab.in_flight = 5000
     ready.run_one()
@@ -427,13 +420,6 @@ def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
     assert "at most 8 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
     assert "[1] b open CONC=100 warm-up, at most 8 trials and 3m20s left" in text
     assert "[3] b open CONC=300 measuring, at most 4 trials and" in text
-
-
-def test_the_derived_files_are_there_and_say_what_the_rows_said(ready: Bench) -> None:
-    ready.run()
-    for name in ("trials.jsonl", "findings.json", "comparison.json", "REPORT.md"):
-        assert (ready.run_dir / name).stat().st_size > 0
-    assert [one["trial"] for one in ready.trials] == ready.column("trial")
 
 
 def test_every_change_of_server_is_looked_at(ready: Bench) -> None:

@@ -341,14 +341,6 @@ def test_a_side_without_its_raw_data_is_refused(results: Path) -> None:
     assert f"{TWO} has no raw data: " in refused(results)
 
 
-@pytest.mark.parametrize("length", ["duration_s", "warmup_s"])
-def test_windows_and_warmups_of_other_lengths_are_other_loads(results: Path, length: str) -> None:
-    longer = [dataclasses.replace(one, **{length: 60}) for one in plans(8)]
-    raw_of(results / TWO, longer)
-    [of, _] = compared(results).comparisons
-    assert (of.cells, len(of.only_a), len(of.only_b)) == ((), 2, 2)
-
-
 def test_unequal_limits_inside_a_run_do_not_hinder_reading_it(results: Path) -> None:
     write_manifest(results, ONE, fairness=Fairness({}, {}, {"backlog": {"a": 1, "b": 2}}))
     assert compared(results).comparisons

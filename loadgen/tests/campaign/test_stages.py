@@ -10,20 +10,11 @@ from lab.campaign.measured_once import DEMAND_AGE_S
 from lab.campaign.run import run
 from lab.errors import EngineError
 from lab.load.warm import CYCLE_S, LIGHT_CYCLES, prove_warm
-from lab.model import Demand, Experiment, Mode, TrialPlan, Warmth
+from lab.model import Demand, Experiment, TrialPlan, Warmth
 from lab.report import markdown
 from support.bench import EXPERIMENT, WARM, Bench
 from support.fakes import FakeEngine, toxic
 from support.repo import REPO
-
-
-class Pacer(FakeEngine):
-    name = "pacer"
-
-
-class Wrk(FakeEngine):
-    name = "wrk"
-    modes: frozenset[Mode] = frozenset(("closed",))
 
 
 def given(**changes: object) -> Experiment:
@@ -38,7 +29,7 @@ def opened(**changes: object) -> Experiment:
 
 @pytest.fixture
 def engines() -> list[FakeEngine]:
-    return [FakeEngine(), Pacer(), Wrk()]
+    return [FakeEngine(), FakeEngine("pacer"), FakeEngine("wrk", "closed")]
 
 
 def test_wrk2_is_taken_where_it_runs_and_the_load_fits_it(engines: list[FakeEngine]) -> None:

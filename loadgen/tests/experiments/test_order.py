@@ -11,19 +11,9 @@ from lab.experiments import order
 from lab.experiments.order import LONGEST_S
 from lab.judge.gates import TOO_SHORT
 from lab.load.engines import ENGINES, Engine
-from lab.model import DAMAGED, Experiment, Mode, Spike
+from lab.model import DAMAGED, Experiment, Spike
 from support.fakes import FakeEngine, snapshot
 from support.planned import all_of, experiment, planner, row
-
-
-class Named(FakeEngine):
-    """A fake engine of another name, for some modes."""
-
-    def __init__(self, name: str, *modes: Mode) -> None:
-        super().__init__()
-        self.name = name
-        self.modes = frozenset(modes or ("open", "closed"))
-
 
 SNAPSHOTS = {"a": snapshot(), "b": snapshot(downstream_delay_ms=400.0)}
 
@@ -123,7 +113,7 @@ def test_steady_drift_falls_on_all_alike() -> None:
 
 
 def test_an_engine_is_left_out_of_the_loads_it_cannot_make() -> None:
-    engines = [Named("wrk2"), Named("oha"), Named("wrk", "closed")]
+    engines = [FakeEngine("wrk2"), FakeEngine("oha"), FakeEngine("wrk", "closed")]
     assert names(loads(experiment(servers=("a",)), engines)) == [
         "01-a-closed-c100-wrk2", "02-a-closed-c100-oha", "03-a-closed-c100-wrk",
         "04-a-open-c100-wrk2", "05-a-open-c100-oha",
@@ -132,7 +122,7 @@ def test_an_engine_is_left_out_of_the_loads_it_cannot_make() -> None:
 
 def test_no_engine_for_a_load_is_refused() -> None:
     with pytest.raises(WordError, match="wrk: no engine that does MODE=open"):
-        loads(experiment(modes=("open",)), [Named("wrk", "closed")])
+        loads(experiment(modes=("open",)), [FakeEngine("wrk", "closed")])
 
 
 def test_routes_are_named_where_there_are_several() -> None:

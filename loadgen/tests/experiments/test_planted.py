@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.reading.test_experiment_files import SHIPPED, Files
+from experiments.conftest import SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.cases import Case
 from lab.experiments.kind import Outcome, settings_of
@@ -35,11 +35,6 @@ def of(*cases: Case, **changes: Any) -> Experiment:
 
 def plans(of: Experiment) -> list[TrialPlan]:
     return all_of(design(planner(of)))
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
 
 
 def test_every_case_is_a_trial_under_its_condition() -> None:

@@ -5,11 +5,9 @@ import pytest
 from lab.experiments.recovery import Steady, recoveries
 from lab.load.engines.histogram import Histogram
 from lab.model import Peak
-from support.felt import WINDOW, felt, second
+from support.felt import PEAKS, WINDOW, felt, second
 
 STEADY = Steady(tolerance=0.25, steady_s=3)
-# 10 s calm, 5 s disturbed, 10 calm, 5 disturbed, 10 calm.
-PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
 
 
 def test_recovery_is_counted_from_the_spikes_end_to_the_first_of_the_steady_seconds() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.reading.test_experiment_files import Files
+from experiments.conftest import Files
 from lab import experiments
 from lab.campaign.derive import derive
 from lab.errors import LabError
@@ -33,11 +33,6 @@ def example(language: str) -> str:
     """The page's only block of that language."""
     [block] = re.findall(rf"(?ms)^   ```{language}\n(.*?)^   ```$", PAGE)
     return textwrap.dedent(block)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
 
 
 @pytest.fixture

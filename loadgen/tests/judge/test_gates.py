@@ -687,9 +687,9 @@ def test_on_a_full_host_a_late_downstream_is_a_note() -> None:
     assert "98% busy" in notes[1]
 
 
-def ours(cpus: float, steps: int = 15) -> Observation:
+def ours(cpus: float) -> Observation:
     """The containers of the lab used so many of the machine's two CPUs."""
-    times = tuple(OPENS - 1 + at * 17 / steps for at in range(steps + 1))
+    times = tuple(OPENS - 1 + at * 17 / 15 for at in range(16))
     rising = tuple(cpus / 2 * (at - times[0]) for at in times)
     name = "container_cpu_usage_seconds_total"
     return observation(

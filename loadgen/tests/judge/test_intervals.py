@@ -60,11 +60,6 @@ def test_the_narrowest_that_covers_is_taken(count: int, k: int, coverage: float)
     assert of.interval == Interval(float(k), float(count + 1 - k), coverage)
 
 
-def test_the_confidence_asked_for_decides() -> None:
-    assert median_of([1.0, 2.0, 3.0], 0.75).interval == Interval(1.0, 3.0, 0.75)
-    assert median_of([1.0, 2.0, 3.0], 0.76).interval is None
-
-
 def test_coverage_of_twenty_as_in_tables() -> None:
     # C(20, 0..5) sum to 21700, out of 1048576.
     assert symmetric_coverage(20, 6) == 1 - 2 * 21700 / 1048576

@@ -190,7 +190,7 @@ def test_a_drift_beyond_the_margin_is_found(count: int, drift: float, least: flo
         assert share(50, lambda: window(jump)) >= least
 
 
-def counters(rates: Sequence[float | None], mean_s: float = 0.2) -> Observation:
+def counters(rates: Sequence[float | None]) -> Observation:
     """What Prometheus saw of a server that answered at these rates, from 2 s before the window on.
     None: it did not answer the scrape at the end of that second, and no request in it."""
     answers, scraped = 0.0, []
@@ -206,7 +206,7 @@ def counters(rates: Sequence[float | None], mean_s: float = 0.2) -> Observation:
             for name, more, each in (
                 ("lab_http_requests_total", {"outcome": "ok"}, 1.0),
                 ("lab_http_request_seconds_count", {"phase": "total"}, 1.0),
-                ("lab_http_request_seconds_sum", {"phase": "total"}, mean_s),
+                ("lab_http_request_seconds_sum", {"phase": "total"}, 0.2),
                 ("lab_http_requests_total", {"outcome": "server_error"}, 0.0),
             )
         )

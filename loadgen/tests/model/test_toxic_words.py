@@ -13,7 +13,7 @@ def test_a_latency_toxic_is_named_after_its_type_and_sits_on_the_downstream_prox
     assert request.proxy == "downstream"
     assert (request.toxic.name, request.toxic.stream) == ("latency", "downstream")
     assert request.toxic.toxicity == 1.0
-    assert request.toxic.attributes == (("jitter", 50), ("latency", 300))
+    assert request.toxic.attributes == {"jitter": 50, "latency": 300}
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_name_and_remove_take_one_away() -> None:
 def test_a_name_without_a_type_changes_only_what_is_given() -> None:
     change = parse_toxic({"NAME": "slow", "JITTER": "5"})
     assert isinstance(change, Change)
-    slow = Toxic("slow", "latency", "upstream", 0.5, (("jitter", 0), ("latency", 300)))
-    changed = Toxic("slow", "latency", "upstream", 0.5, (("jitter", 5), ("latency", 300)))
+    slow = Toxic("slow", "latency", "upstream", 0.5, {"jitter": 0, "latency": 300})
+    changed = Toxic("slow", "latency", "upstream", 0.5, {"jitter": 5, "latency": 300})
     assert change.of(slow) == Put("downstream", changed)
 
 
@@ -61,7 +61,7 @@ def test_a_toxicity_has_no_more_digits_than_toxiproxy_keeps() -> None:
 
 
 def test_a_change_leaves_a_toxicity_of_more_digits_as_it_reads_back() -> None:
-    slow = Toxic("slow", "latency", "upstream", 0.33333334, (("jitter", 0), ("latency", 300)))
+    slow = Toxic("slow", "latency", "upstream", 0.33333334, {"jitter": 0, "latency": 300})
     change = parse_toxic({"NAME": "slow", "LATENCY": "5"})
     assert isinstance(change, Change)
     assert change.of(slow).toxic.toxicity == 0.33333334
@@ -71,7 +71,7 @@ def test_a_change_is_judged_by_the_type_in_force() -> None:
     change = parse_toxic({"NAME": "slow", "RATE": "5"})
     assert isinstance(change, Change)
     with pytest.raises(WordError, match="toxic TYPE=latency: unknown word RATE=5; allowed: TYPE"):
-        change.of(Toxic("slow", "latency", "upstream", 1.0, (("latency", 300),)))
+        change.of(Toxic("slow", "latency", "upstream", 1.0, {"latency": 300}))
 
 
 TYPES = "latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data, down, up"

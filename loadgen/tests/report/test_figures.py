@@ -216,16 +216,16 @@ def test_arms_of_one_server_have_its_hue_and_a_shape_each() -> None:
     assert styles["a@x"].dash != styles["a@y"].dash
 
 
-def conditions(count: int, server: str = "a", start: int = 0) -> list[Row]:
+def conditions(count: int) -> list[Row]:
     """Trials of one server and one load, each under a condition of its own."""
     return [
         row(
-            plan("closed", server=server, arm=f"case-{at}", trial=f"{at:02d}-case-{at}"),
+            plan("closed", server="a", arm=f"case-{at}", trial=f"{at:02d}-case-{at}"),
             achieved_rps=100.0 + at,
             raw_p95_ms=200.0 + at,
             predicted_rps=300.0 + at,
         )
-        for at in range(start, start + count)
+        for at in range(count)
     ]
 
 

@@ -113,13 +113,6 @@ def content(run_dir: Path, rows: tuple[Row, ...], **more: Any) -> Content:
     )
 
 
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    folder = write_manifest(tmp_path)
-    write_raw(folder, plans())
-    return folder
-
-
 def test_nothing_is_fetched_and_nothing_runs_but_the_page_s_own_script(run_dir: Path) -> None:
     text = made(run_dir)
     page = Page(text)

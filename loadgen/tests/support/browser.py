@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,11 +94,6 @@ class Browser:
     def told(self, command: str, **values: Any) -> Any:
         """A command of Chromium's own protocol, and its answer."""
         return self.driver.execute_cdp_cmd(command, values)
-
-    def picture(self, *, whole: bool = False) -> bytes:
-        """What is seen, as PNG; `whole`: the page in all its length."""
-        data = self.told("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        return base64.b64decode(data)
 
     def pixels(self, of: str = "body") -> Pixels:
         """What is really painted of an element, in all its length."""

@@ -17,6 +17,7 @@ import uvicorn
 from selenium.webdriver.common.keys import Keys
 from starlette.applications import Starlette
 
+from lab.live.clock import Clock
 from lab.live.control.guard import Guard, page_hosts
 from live.control.conftest import FakeLab, Scene
 from support.browser import Browser
@@ -25,24 +26,12 @@ PHONE, SCREEN = 390, 1280
 PATIENCE_S = 60.0
 
 
-class RealClock:
-    """Time as it is."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def wall(self) -> float:
-        return time.time()
-
-
 class Reacting(Scene):
     """A lab whose p95 follows the latency toxic while a bench runs."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
-        self.clock = RealClock()  # type: ignore[assignment]
+        self.clock = Clock()  # type: ignore[assignment]
         see = self.lab.now
 
         def now() -> object:

@@ -330,11 +330,10 @@ class FakeLab:
 class FakeEngine:
     """Warm-up 10 s, then the duration; its reading is what the test gives it."""
 
-    name = "wrk2"
-    modes: frozenset[Mode] = frozenset(("open", "closed"))
-
-    def __init__(self) -> None:
-        self.here = True
+    def __init__(self, name: str = "wrk2", *modes: Mode, here: bool = True) -> None:
+        self.name = name
+        self.modes: frozenset[Mode] = frozenset(modes or ("open", "closed"))
+        self.here = here
         self.each_bytes = 0
         self.broken: str | None = None
         self.warm_up_s = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.pacer import Pacer
-from lab.model import Row, TrialPlan
+from lab.model import Peak, Row, TrialPlan
 from lab.store.records import write_json
 from support.fakes import plan, record
 from support.pacer import packed_histogram, write
@@ -17,6 +17,8 @@ from support.planned import row
 
 # A warm-up of 10 s, then 40 s that are measured.
 WINDOW = (10.0, 50.0)
+# 10 s calm, 5 s disturbed, 10 calm, 5 disturbed, 10 calm.
+PEAKS = (Peak(20.0, 25.0), Peak(35.0, 40.0))
 
 
 def planned(name: str, **changes: Any) -> TrialPlan:

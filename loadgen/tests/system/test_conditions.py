@@ -89,9 +89,7 @@ def test_another_server_finds_the_first_as_it_was(
     assert host_changes.asked == [("a", {"SERVER_CPUS": "0.5"}), ("a", {})]
 
 
-def test_a_knob_the_model_does_not_have_is_the_servers_own_words(
-    conditions: Conditions, lab: FakeLab
-) -> None:
+def test_a_knob_the_model_does_not_have_is_the_servers_own_words(conditions: Conditions) -> None:
     with pytest.raises(LabError, match="b: 'pool_size' cannot be changed"):
         conditions.bring("b", Condition(knobs={"pool_size": 20}))
     assert conditions.restore() == []

@@ -132,11 +132,6 @@ def test_only_the_trials_own_route_keeps_its_histogram() -> None:
     assert '{job="server",server="a",__name__!="lab_http_request_seconds_bucket"}' in asked
 
 
-def packed(content: bytes) -> bytes:
-    """Without a time stamp, as it is part of a test's name."""
-    return gzip.compress(content, mtime=0)
-
-
 @pytest.mark.parametrize(
     "content",
     [

@@ -24,7 +24,7 @@ def do(verb: str, transport: httpx.BaseTransport, **words: str) -> str:
 
 
 def latency(milliseconds: int, jitter: int = 0, **fields: Any) -> Toxic:
-    attributes = (("jitter", jitter), ("latency", milliseconds))
+    attributes = {"jitter": jitter, "latency": milliseconds}
     given = {"name": "latency", "stream": "downstream", "toxicity": 1.0} | fields
     return Toxic(type="latency", attributes=attributes, **given)
 
@@ -234,7 +234,7 @@ def test_whether_a_toxic_spreads_latencies_is_part_of_what_a_trial_depends_on() 
 
 
 def test_what_cannot_be_predicted_is_named() -> None:
-    slow = Toxic("slow", "bandwidth", "upstream", 1.0, (("rate", 10),))
+    slow = Toxic("slow", "bandwidth", "upstream", 1.0, {"rate": 10})
     assert in_force(slow, enabled=False).unpredicted == ("downstream", "downstream/slow")
     assert in_force(slow).added_latency_ms == 0.0
 

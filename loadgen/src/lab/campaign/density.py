@@ -95,17 +95,15 @@ def density(plan: Plan, lab: Lab, connect: Connect = Connections) -> int:
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     common = compare(snapshots)
     for reason in reasons(common):
-        console.print(f"warning: no row will be valid: {reason}", highlight=False)
+        console.print(f"warning: no row will be valid: {reason}")
     run_dir, record = begin(place, lab.system, plan.name, plan, snapshots, common, _limits(place))
     console.print(
         f"{plan.rows} launches with {plan.connections} connections each, every one on a fresh "
-        f"JVM, to results/{run_dir.name}",
-        highlight=False,
+        f"JVM, to results/{run_dir.name}"
     )
     if plan.why_fewer is not None:
         console.print(
-            f"{plan.connections} of the {plan.asked} connections asked for: {plan.why_fewer}",
-            highlight=False,
+            f"{plan.connections} of the {plan.asked} connections asked for: {plan.why_fewer}"
         )
     return _go(run_dir, record, lab, connect, [])
 
@@ -122,11 +120,9 @@ def resume(run_dir: Path, lab: Lab, connect: Connect = Connections) -> int:
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
     check_same_lab(record, read_object(place.host_file), _limits(place), snapshots)
     if drop_torn_row(run_dir / store.NAME):
-        lab.console.print(TORN, highlight=False)
+        lab.console.print(TORN)
     rows = list(store.read(run_dir / store.NAME))
-    lab.console.print(
-        f"results/{run_dir.name}: {len(rows)} launches are there, going on", highlight=False
-    )
+    lab.console.print(f"results/{run_dir.name}: {len(rows)} launches are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None)
     manifest.write(run_dir, record)
     return _go(run_dir, record, lab, connect, rows)
@@ -154,9 +150,9 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
             fairness.render(console, record.fairness)
             write_report(run_dir, keep=False)
             files = f"{store.NAME}, {markdown.NAME}"
-            console.print(f"results/{run_dir.name}/{{{files}}}", highlight=False)
+            console.print(f"results/{run_dir.name}/{{{files}}}")
         if status != "complete":
-            console.print(f"{status}: make run RESUME={run_dir.name} goes on", highlight=False)
+            console.print(f"{status}: make run RESUME={run_dir.name} goes on")
 
     with ending(run_dir, end, console):
         # Models innermost: those compared are neighbours in time.

@@ -72,8 +72,7 @@ def run(
     least_s = sum(plan.bound_ms(one.executor) * (plan.rounds(one) + 1) for one in order) / 1000
     console.print(
         f"{plan.tasks} tasks of {plan.sleep_ms} ms, {len(order)} fresh JVMs in turn, at least "
-        f"{least_s:.0f} s and the JVMs' starts, to results/{run_dir.name}",
-        highlight=False,
+        f"{least_s:.0f} s and the JVMs' starts, to results/{run_dir.name}"
     )
     raw = run_dir / "raw" / RAW
     with writing(raw.parent):
@@ -85,13 +84,13 @@ def run(
         if launches:
             write_text(run_dir / report.NAME, report.csv_of(run_dir.name, launches))
             report.render(console, launches)
-            console.print(f"results/{run_dir.name}/{report.NAME}", highlight=False)
+            console.print(f"results/{run_dir.name}/{report.NAME}")
 
     with ending(run_dir, end, console):
         for executor in EXECUTORS:
             # The JVM that writes the cache has a heap too: none of the two is touched in advance.
             launcher.measure(plan, Asked(executor, "train", "memory"))
-            console.print(f"{executor}: its AOT cache is trained", highlight=False)
+            console.print(f"{executor}: its AOT cache is trained")
         for number, one in enumerate(order, start=1):
             line = launcher.measure(plan, one)
             launch = read_line(line, launches)
@@ -99,8 +98,7 @@ def run(
             launches.append(launch)
             console.print(
                 f"[{number}/{len(order)}] {one.executor} {one.start}, for {one.purpose}: "
-                f"{launch.elapsed_ms:.1f} ms",
-                highlight=False,
+                f"{launch.elapsed_ms:.1f} ms"
             )
     return 0
 

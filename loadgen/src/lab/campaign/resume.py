@@ -42,15 +42,13 @@ def resume(
     host = read_object(place.host_file)
     check_same_lab(as_measured(record, run_dir), host, place.limits, snapshots, chosen.version)
     for folder in put_away(run_dir):
-        console.print(f"an unfinished trial was put away as {folder}", highlight=False)
+        console.print(f"an unfinished trial was put away as {folder}")
     for line in (unknown := tuple(unsure(record, snapshots))):
-        console.print(line, highlight=False)
+        console.print(line)
     notes = tuple(dict.fromkeys((*record.notes, *unknown)))
     rows = list(derive(run_dir, engines, live=True, pages=False).rows)
     order = new_design(experiment, record.servers, chosen.engines, stack, place.cores)
-    console.print(
-        f"results/{run_dir.name}: {len(rows)} trials are there, going on", highlight=False
-    )
+    console.print(f"results/{run_dir.name}: {len(rows)} trials are there, going on")
     record = dataclasses.replace(record, status="running", ended_at=None, notes=notes)
     manifest.write(run_dir, record)
     tools = Tools(lab, chosen, engines, stages or Stages())

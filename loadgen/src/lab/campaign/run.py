@@ -52,14 +52,14 @@ def run(
     order = new_design(experiment, snapshots, chosen.engines, stack, place.cores)
     if only_plan:
         for line in (*chosen.notes, *notes, *order.notes):
-            lab.console.print(line, highlight=False)
+            lab.console.print(line)
         for line in planned(experiment, order, chosen):
-            lab.console.print(line, highlight=False)
+            lab.console.print(line)
         return 0
     notes = (*chosen.notes, *notes, *order.notes, *_notes(experiment, snapshots, stack))
     common = _common(experiment, snapshots)
     for line in (*notes, *(f"warning: no row will be valid: {r}" for r in reasons(common))):
-        lab.console.print(line, highlight=False)
+        lab.console.print(line)
     run_dir, record = begin(
         place,
         lab.system,

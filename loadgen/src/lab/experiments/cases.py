@@ -91,9 +91,9 @@ def _case(table: Table, servers: Sequence[str], file_limit: int) -> tuple[Case, 
     if missing:
         raise WordError(f"{table.place}: {missing[0]} is missing")
     call: RouteCall = table.text("route", parse, DEFAULT_ROUTE)
-    concurrency = table.whole("concurrency", 1, rules.MAX_CONNECTIONS, 0)
-    extra = table.whole("peak_extra", 0, rules.MAX_CONNECTIONS, 0)
-    rate = table.whole("rate", 1, rules.MAX_RATE_RPS, 0) if "rate" in table.values else None
+    concurrency = table.whole("concurrency", 1, rules.MAX_CONNECTIONS)
+    extra = table.whole("peak_extra", 0, rules.MAX_CONNECTIONS)
+    rate = table.whole("rate", 1, rules.MAX_RATE_RPS) if "rate" in table.values else None
     if rate is not None and extra:
         raise table.refused(f"rate={rate}", "none beside peak_extra")
     case = Case(

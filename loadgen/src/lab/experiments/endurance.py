@@ -204,18 +204,18 @@ def _growth(
     return per_h, float(slope.interval.low * scale), float(slope.interval.high * scale)
 
 
-def in_parts(points: Sequence[tuple[float, float]], count: int = PARTS) -> Points:
+def in_parts(points: Sequence[tuple[float, float]]) -> Points:
     """The medians (of time, of value) of equally long parts of the time. A part without points is
     left out."""
     if not points:
         return ()
     first, last = points[0][0], points[-1][0]
-    length = (last - first) / count
+    length = (last - first) / PARTS
     if length <= 0:
         return ()
-    parts: list[list[tuple[float, float]]] = [[] for _ in range(count)]
+    parts: list[list[tuple[float, float]]] = [[] for _ in range(PARTS)]
     for at, value in points:
-        parts[min(count - 1, int((at - first) / length))].append((at, value))
+        parts[min(PARTS - 1, int((at - first) / length))].append((at, value))
     return tuple(
         (statistics.median(at for at, _ in part), statistics.median(value for _, value in part))
         for part in parts

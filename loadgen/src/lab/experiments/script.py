@@ -94,7 +94,7 @@ def _step(of: Table) -> Step:
     except WordError as failure:
         raise WordError(f"{place}: {failure}") from None
     if isinstance(request, Put) and request.toxic.type == "reset_peer":
-        wait_ms = request.toxic.attribute("timeout")
+        wait_ms = request.toxic.attributes["timeout"]
         if wait_ms > LONGEST_RESET_MS:
             raise of.refused(
                 f"timeout={wait_ms}",

@@ -54,7 +54,7 @@ class MedianOf:
     interval: Interval | None
 
 
-def median_of(values: Sequence[float], confidence: float = CONFIDENCE) -> MedianOf:
+def median_of(values: Sequence[float]) -> MedianOf:
     """The sample median, and the narrowest symmetric interval [X(k), X(n+1-k)] for the median.
 
     For independent values of one continuous distribution the interval holds its median with
@@ -66,7 +66,7 @@ def median_of(values: Sequence[float], confidence: float = CONFIDENCE) -> Median
         raise ValueError(f"no median of {list(values)}")
     ordered = sorted(values)
     n = len(ordered)
-    wide_enough = [k for k in range(1, n // 2 + 1) if symmetric_coverage(n, k) >= confidence]
+    wide_enough = [k for k in range(1, n // 2 + 1) if symmetric_coverage(n, k) >= CONFIDENCE]
     interval = None
     if wide_enough:
         k = wide_enough[-1]

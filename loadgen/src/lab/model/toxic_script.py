@@ -26,11 +26,13 @@ def proxy_of(in_force: ToxicsInForce, name: str) -> Proxy:
 
 def toxic_of(proxy: Proxy, name: str) -> Toxic:
     """The toxic of that name. Raises LabUnreachable naming those in force."""
-    for toxic in proxy.toxics:
-        if toxic.name == name:
-            return toxic
-    present = ", ".join(toxic.name for toxic in proxy.toxics) or "none"
-    raise LabUnreachable(f"toxic {name!r} is not in force on {proxy.name}: in force are {present}")
+    toxic = proxy.toxic(name)
+    if toxic is None:
+        present = ", ".join(one.name for one in proxy.toxics) or "none"
+        raise LabUnreachable(
+            f"toxic {name!r} is not in force on {proxy.name}: in force are {present}"
+        )
+    return toxic
 
 
 def concerns(request: ToxicRequest) -> tuple[str, str]:

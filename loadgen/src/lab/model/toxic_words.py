@@ -49,7 +49,7 @@ class Change:
             "NAME": present.name,
             "PROXY": self.proxy,
             "STREAM": present.stream,
-            **{name.upper(): str(value) for name, value in present.attributes},
+            **{name.upper(): str(value) for name, value in present.attributes.items()},
         }
         changed = parse_toxic({**words, **dict(self.words)})
         assert isinstance(changed, Put)  # noqa: S101 - its type is one of a toxic
@@ -102,9 +102,9 @@ def parse_toxic(words: Mapping[str, str]) -> ToxicRequest:
     attributes = TOXIC_TYPES[toxic_type]
     where = f"toxic TYPE={toxic_type}"
     _only(words, (*COMMON_WORDS, *(a.name.upper() for a in attributes)), where)
-    values = tuple((a.name, _whole_number(words, a, where)) for a in attributes)
+    values = {a.name: _whole_number(words, a, where) for a in attributes}
     if toxic_type == "slicer":
-        _check_slicer(dict(values), where)
+        _check_slicer(values, where)
     toxic = Toxic(
         name=_name(words, "NAME", toxic_type, where),
         type=toxic_type,

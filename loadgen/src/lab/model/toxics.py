@@ -7,8 +7,10 @@ Pure: no I/O. Names are Toxiproxy's own
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+import msgspec
 
 HOUR_MS = 3_600_000
 LARGEST = 2**31 - 1
@@ -59,7 +61,7 @@ TOXIC_TYPES: Mapping[str, tuple[Attribute, ...]] = MappingProxyType(
 class Toxic:
     """One toxic as Toxiproxy reports it.
 
-    ``attributes`` are (name, value) pairs in Toxiproxy's units, ordered by name.
+    ``attributes`` are in Toxiproxy's units, ordered by name.
     ``toxicity`` is the share of *connections* (not of requests) it applies to, 0..1.
     """
 
@@ -67,7 +69,7 @@ class Toxic:
     type: str
     stream: str
     toxicity: float
-    attributes: tuple[tuple[str, int], ...]
+    attributes: Mapping[str, int]
 
     def __post_init__(self) -> None:
         if not self.name or not self.type:
@@ -76,11 +78,7 @@ class Toxic:
             raise ValueError(f"stream={self.stream!r}: allowed {', '.join(STREAMS)}")
         if not 0.0 <= self.toxicity <= 1.0:
             raise ValueError(f"toxicity={self.toxicity}: allowed 0..1")
-        object.__setattr__(self, "attributes", tuple(sorted(self.attributes)))
-
-    def attribute(self, name: str) -> int:
-        """The value of an attribute; 0 where Toxiproxy leaves it out (its own default)."""
-        return dict(self.attributes).get(name, 0)
+        object.__setattr__(self, "attributes", dict(sorted(self.attributes.items())))
 
     @property
     def added_latency_ms(self) -> float | None:
@@ -97,7 +95,8 @@ class Toxic:
             return 0.0
         if self.type != "latency" or self.toxicity < 1:
             return None
-        latency, jitter = self.attribute("latency"), self.attribute("jitter")
+        # Toxiproxy leaves out what is 0, its own default.
+        latency, jitter = (self.attributes.get(name, 0) for name in ("latency", "jitter"))
         return float(latency) if jitter <= latency else (latency + jitter) ** 2 / (4 * jitter)
 
 
@@ -109,7 +108,11 @@ class Proxy:
     listen: str
     upstream: str
     enabled: bool
-    toxics: tuple[Toxic, ...]
+    toxics: tuple[Toxic, ...] = ()
+
+    def toxic(self, name: str) -> Toxic | None:
+        """The toxic of that name."""
+        return next((toxic for toxic in self.toxics if toxic.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ class ToxicsInForce:
     @property
     def jittered(self) -> bool:
         """Whether a latency toxic adds another time to each message."""
-        return any(t.type == "latency" and t.attribute("jitter") for _, t in self.toxics)
+        return any(t.type == "latency" and t.attributes.get("jitter") for _, t in self.toxics)
 
     @property
     def unpredicted(self) -> tuple[str, ...]:
@@ -154,44 +157,14 @@ def parse_proxies(answer: object) -> ToxicsInForce:
     Raises ValueError naming what is missing or of the wrong kind.
     """
     try:
-        proxies = _mapping(answer)
-        return ToxicsInForce(tuple(_parse_proxy(proxies[name]) for name in sorted(proxies)))
-    except KeyError as failure:
-        raise ValueError(f"{failure} is missing") from failure
-    except TypeError as failure:
-        raise ValueError(str(failure)) from failure
-
-
-def _mapping(answer: object) -> Mapping[str, object]:
-    if not isinstance(answer, Mapping):
-        raise TypeError(f"{answer!r} is not an object")
-    return answer
-
-
-def _parse_proxy(answer: object) -> Proxy:
-    fields = _mapping(answer)
-    toxics = fields.get("toxics") or []
-    if not isinstance(toxics, list):
-        raise TypeError(f"{toxics!r} is not a list")
-    return Proxy(
-        name=str(fields["name"]),
-        listen=str(fields["listen"]),
-        upstream=str(fields["upstream"]),
-        enabled=bool(fields["enabled"]),
-        toxics=tuple(sorted(map(read_toxic, toxics), key=lambda toxic: toxic.name)),
-    )
-
-
-def read_toxic(answer: object) -> Toxic:
-    """One toxic, from Toxiproxy's JSON. Raises KeyError, TypeError or ValueError."""
-    fields = _mapping(answer)
-    attributes = _mapping(fields["attributes"])
-    return Toxic(
-        name=str(fields["name"]),
-        type=str(fields["type"]),
-        stream=str(fields["stream"]),
-        toxicity=float(str(fields["toxicity"])),
-        attributes=tuple((name, int(str(value))) for name, value in attributes.items()),
+        proxies = msgspec.convert(answer, dict[str, Proxy])
+    except msgspec.ValidationError as failure:
+        raise ValueError(str(failure)) from None
+    return ToxicsInForce(
+        tuple(
+            replace(one, toxics=tuple(sorted(one.toxics, key=lambda toxic: toxic.name)))
+            for _, one in sorted(proxies.items())
+        )
     )
 
 

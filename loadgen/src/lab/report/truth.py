@@ -6,11 +6,11 @@ Shares have exact intervals of 95 % (C. J. Clopper and E. S. Pearson, Biometrika
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.model import NONE, UNKNOWN, Row
-from lab.report.markdown import table
+from lab.report.markdown import document, table
 from lab.report.words import host, times
 from lab.store.manifest import Manifest
 
@@ -19,8 +19,27 @@ NO_VERDICT = "no verdict"
 CLEAR = 1.2
 LEAST_RECALL = 0.9
 NOVEL, NOTHING = "novel", "nothing"
-
-
+LEGEND = (
+    "*Right*: the verdict is one that the case allows. *Strong*: it came with strong evidence. "
+    "Recall: of the trials in which a resource was planted so that it limits, how many named "
+    "it. Precision: of the trials that named it, how many were right to. *unknown* lowers "
+    "recall. Intervals are exact, of 95 %. Trials of one run share a machine and an hour, so "
+    "they are less independent than the intervals assume."
+)
+ABOUT_SEVERITY = (
+    "Severity is what the load asks of the resource, as a multiple of all it can give. Below 1 "
+    f"it is not the limit. From {CLEAR:g} on it is clearly."
+)
+SHOWS = (
+    "- One machine, one downstream, short windows. Rates of another machine are not known.",
+    "- Nulls and novel faults are those somebody thought of. A real fault may be another.",
+    "- A case says what is right. Where two answers are, both count as right, which makes recall "
+    "look better.",
+)
+ABOUT_ORACLES = (
+    "These are tests (`make test SUITE=full`, parts truth and queueing). `make truth` makes this "
+    "page only where they pass:"
+)
 # What the tests in loadgen/tests/truth and loadgen/tests/smoke/test_queueing.py demand.
 _ORACLES = (
     (
@@ -89,7 +108,32 @@ class Planted:
 
 def text(of: Manifest, trials: Sequence[Planted]) -> str:
     """The page. The same run gives the same text."""
-    return "".join(line + "\n" for line in _page(of, trials))
+    wrong = [one for one in trials if one.wrong_and_strong]
+    others = [one for one in trials if not one.right and not one.wrong_and_strong]
+    by_resource = ("resource", "recall", "strong and right", "precision", "precision where strong")
+    by_severity = ("planted", "severity", "load", "right", "strong", "else")
+    above = (
+        *("<!-- Written by `make truth`. Do not edit. -->", ""),
+        *(*_made(of, trials), ""),
+        *(*table(("what", "wanted", "measured"), list(_targets(trials))), ""),
+        *(LEGEND, ""),
+    )
+    sections = (
+        ("Wrong with strong evidence", _listed(wrong) or [f"None of {len(trials)}."]),
+        ("By resource", table(by_resource, list(_by_resource(trials)))),
+        (
+            "By severity",
+            (ABOUT_SEVERITY, "", *table(by_severity, list(_by_severity(trials)))),
+        ),
+        (
+            "Expected and named",
+            table(("expected", "named", "strong", "weak"), list(_confusion(trials))),
+        ),
+        ("Every other trial that was not right", _listed(others) or ["None."]),
+        ("What this shows, and what not", SHOWS),
+        ("The oracles", (ABOUT_ORACLES, "", *table(("what", "beside", "limit"), _ORACLES))),
+    )
+    return document("How often the verdict is right", above, ("", ""), sections)
 
 
 def share(count: int, of: int) -> str:
@@ -101,79 +145,6 @@ def share(count: int, of: int) -> str:
 
     interval = binomtest(count, of).proportion_ci(confidence_level=0.95, method="exact")
     return f"{count} of {of}: {count / of:.0%} [{interval.low:.0%}, {interval.high:.0%}]"
-
-
-def _page(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
-    wrong = [one for one in trials if one.wrong_and_strong]
-    yield "# How often the verdict is right"
-    yield ""
-    yield "<!-- Written by `make truth`. Do not edit. -->"
-    yield ""
-    yield from _made(of, trials)
-    yield ""
-    yield from table(("what", "wanted", "measured"), list(_targets(trials)))
-    yield ""
-    yield (
-        "*Right*: the verdict is one that the case allows. *Strong*: it came with strong evidence. "
-        "Recall: of the trials in which a resource was planted so that it limits, how many named "
-        "it. Precision: of the trials that named it, how many were right to. *unknown* lowers "
-        "recall. Intervals are exact, of 95 %. Trials of one run share a machine and an hour, so "
-        "they are less independent than the intervals assume."
-    )
-    yield ""
-    yield "## Wrong with strong evidence"
-    yield ""
-    if wrong:
-        yield from table(*_listed(wrong))
-    else:
-        yield f"None of {len(trials)}."
-    yield ""
-    yield "## By resource"
-    yield ""
-    yield from table(
-        ("resource", "recall", "strong and right", "precision", "precision where strong"),
-        list(_by_resource(trials)),
-    )
-    yield ""
-    yield "## By severity"
-    yield ""
-    yield (
-        "Severity is what the load asks of the resource, as a multiple of all it can give. Below 1 "
-        f"it is not the limit. From {CLEAR:g} on it is clearly."
-    )
-    yield ""
-    header = ("planted", "severity", "load", "right", "strong", "else")
-    yield from table(header, list(_by_severity(trials)))
-    yield ""
-    yield "## Expected and named"
-    yield ""
-    yield from table(("expected", "named", "strong", "weak"), list(_confusion(trials)))
-    yield ""
-    yield "## Every other trial that was not right"
-    yield ""
-    others = [one for one in trials if not one.right and not one.wrong_and_strong]
-    if others:
-        yield from table(*_listed(others))
-    else:
-        yield "None."
-    yield ""
-    yield "## What this shows, and what not"
-    yield ""
-    yield "- One machine, one downstream, short windows. Rates of another machine are not known."
-    yield "- Nulls and novel faults are those somebody thought of. A real fault may be another."
-    yield (
-        "- A case says what is right. Where two answers are, both count as right, which makes "
-        "recall look better."
-    )
-    yield ""
-    yield "## The oracles"
-    yield ""
-    yield (
-        "These are tests (`make test SUITE=full`, parts truth and queueing). `make truth` makes "
-        "this page only where they pass:"
-    )
-    yield ""
-    yield from table(("what", "beside", "limit"), _ORACLES)
 
 
 def made(of: Manifest) -> str:
@@ -197,51 +168,26 @@ def _made(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
 
 
 def _targets(trials: Sequence[Planted]) -> Iterator[tuple[str, str, str]]:
-    def count(among: Callable[[Planted], bool], hit: Callable[[Planted], bool]) -> str:
-        chosen = [one for one in trials if among(one)]
-        return share(sum(map(hit, chosen)), len(chosen))
+    strong = [one for one in trials if one.strong]
+    limiting = [one for one in trials if one.limiting]
+    clear = [one for one in limiting if (one.severity or 2) >= CLEAR]
+    novel = [one for one in trials if NOVEL in one.resource and one.expected != (NONE,)]
+    wrong = share(sum(one.wrong_and_strong for one in trials), len(trials))
+    yield "wrong with strong evidence", "0", wrong
+    yield f"recall from a severity of {CLEAR:g} on", f"≥ {LEAST_RECALL:.0%}", _right(clear)
+    for what, among in (
+        ("recall at every severity above 1", limiting),
+        ("right of the strong names", [one for one in strong if one.named != NONE]),
+        ("right of the strong *none*", [one for one in strong if one.named == NONE]),
+        ("nothing planted: *none*", [one for one in trials if one.resource == NOTHING]),
+        ("novel fault: *unknown*, or another right answer", novel),
+        ("resource below its limit: *none*", [one for one in trials if (one.severity or 2) < 1]),
+    ):
+        yield what, "no target", _right(among)
 
-    clear = [one for one in trials if one.limiting and (one.severity or 2) >= CLEAR]
-    yield (
-        "wrong with strong evidence",
-        "0",
-        share(sum(one.wrong_and_strong for one in trials), len(trials)),
-    )
-    yield (
-        f"recall from a severity of {CLEAR:g} on",
-        f"≥ {LEAST_RECALL:.0%}",
-        share(sum(one.right for one in clear), len(clear)),
-    )
-    yield (
-        "recall at every severity above 1",
-        "no target",
-        count(lambda one: one.limiting, lambda one: one.right),
-    )
-    yield (
-        "right of the strong names",
-        "no target",
-        count(lambda one: one.strong and one.named != NONE, lambda one: one.right),
-    )
-    yield (
-        "right of the strong *none*",
-        "no target",
-        count(lambda one: one.strong and one.named == NONE, lambda one: one.right),
-    )
-    yield (
-        "nothing planted: *none*",
-        "no target",
-        count(lambda one: one.resource == NOTHING, lambda one: one.right),
-    )
-    yield (
-        "novel fault: *unknown*, or another right answer",
-        "no target",
-        count(lambda one: NOVEL in one.resource and one.expected != (NONE,), lambda one: one.right),
-    )
-    yield (
-        "resource below its limit: *none*",
-        "no target",
-        count(lambda one: (one.severity or 2) < 1, lambda one: one.right),
-    )
+
+def _right(of: Sequence[Planted]) -> str:
+    return share(sum(one.right for one in of), len(of))
 
 
 def _by_resource(trials: Sequence[Planted]) -> Iterator[tuple[str, ...]]:
@@ -250,14 +196,8 @@ def _by_resource(trials: Sequence[Planted]) -> Iterator[tuple[str, ...]]:
     for resource in dict.fromkeys((*planted, *named)):
         mine = [one for one in trials if one.limiting and one.expected[0] == resource]
         called = [one for one in trials if one.named == resource]
-        sure = [one for one in called if one.strong]
-        yield (
-            resource,
-            share(sum(one.right for one in mine), len(mine)),
-            str(sum(one.right and one.strong for one in mine)),
-            share(sum(one.right for one in called), len(called)),
-            share(sum(one.right for one in sure), len(sure)),
-        )
+        found = str(sum(one.right and one.strong for one in mine))
+        yield resource, _right(mine), found, _right(called), _right([o for o in called if o.strong])
 
 
 def _by_severity(trials: Sequence[Planted]) -> Iterator[tuple[str, ...]]:
@@ -286,9 +226,10 @@ def _confusion(trials: Sequence[Planted]) -> Iterator[tuple[str, ...]]:
         yield expected, named, str(strong or ""), str(weak or "")
 
 
-def _listed(trials: Sequence[Planted]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _listed(trials: Sequence[Planted]) -> list[str]:
+    """A table of trials; nothing without any."""
     header = ("trial", "load", "expected", "named", "req/s", "p95 ms", "why invalid")
-    return header, [
+    rows = [
         (
             one.row.trial,
             one.setting,
@@ -300,6 +241,7 @@ def _listed(trials: Sequence[Planted]) -> tuple[tuple[str, ...], list[tuple[str,
         )
         for one in trials
     ]
+    return list(table(header, rows)) if rows else []
 
 
 def _number(value: float | None) -> str:

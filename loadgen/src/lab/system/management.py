@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.errors import LabUnreachable
+from lab.errors import LabUnreachable, Refused
 from lab.model import Identity, Json
 from lab.store.records import from_json
 from lab.system.http import Http, json_object
@@ -53,12 +53,12 @@ class Management:
         return settings
 
     def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
-        """Change knobs of a running server, all or none, and read them back. Where the server
-        refuses, the error has the server's own words."""
+        """Change knobs of a running server, all or none, and read them back. Raises Refused with
+        the server's own words."""
         answer = self._http.ask(server, "PATCH", _url(server, "/settings"), dict(wanted))
         if not answer.is_success:
             refused = json_object(server, answer).get("error", answer.status_code)
-            raise LabUnreachable(f"{server}: {refused}")
+            raise Refused(f"{server}: {refused}")
         now = self.settings(server)
         for name, value in wanted.items():
             if now.get(name) != value:

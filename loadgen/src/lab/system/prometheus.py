@@ -90,14 +90,22 @@ class Prometheus:
         ``name{label="value",…} value milliseconds`` for each series."""
         return self._results("query", {"query": expr, "time": f"{at_s:.3f}"}, _text)
 
+    def values(self, expr: str, deadline_s: float) -> tuple[tuple[dict[str, str], float], ...]:
+        """The instant query's answer now: the labels and the value of each series."""
+        return self._results("query", {"query": expr}, _value, deadline_s)
+
     def _results[T](
-        self, what: str, asked: Mapping[str, str], read: Callable[[Mapping[str, Any]], T]
+        self,
+        what: str,
+        asked: Mapping[str, str],
+        read: Callable[[Mapping[str, Any]], T],
+        deadline_s: float = QUERY_DEADLINE_S,
     ) -> tuple[T, ...]:
         """What is read of each series of an answer. Where Prometheus refuses a query, the error
         has its own words."""
         url = f"{self._url}/api/v1/{what}"
         try:
-            answer = self._http.raw.post(url, data=asked, timeout=QUERY_DEADLINE_S)
+            answer = self._http.raw.post(url, data=asked, timeout=deadline_s)
             body = answer.json()
         except (httpx.HTTPError, ValueError) as failure:
             raise LabUnreachable(
@@ -117,6 +125,10 @@ class Prometheus:
 def _finite(result: Mapping[str, Any]) -> tuple[dict[str, str], tuple[tuple[float, float], ...]]:
     points = ((float(at), float(value)) for at, value in result["values"])
     return dict(result["metric"]), tuple(point for point in points if math.isfinite(point[1]))
+
+
+def _value(result: Mapping[str, Any]) -> tuple[dict[str, str], float]:
+    return dict(result["metric"]), float(result["value"][1])
 
 
 def _text(result: Mapping[str, Any]) -> str:

@@ -104,7 +104,7 @@ def render(proxies: Sequence[Proxy], since: Since = NOBODY_KNOWS) -> str:
 
 def _attributes(toxic: Toxic) -> str:
     units = units_of(toxic.type)
-    values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes]
+    values = [f"{name}={value} {units.get(name, '')}" for name, value in toxic.attributes.items()]
     return ", ".join(value.rstrip() for value in values)
 
 

@@ -61,10 +61,10 @@ class Toxiproxy:
         """Create the toxic, or make the one of that name equal to it; returns the proxy as
         read back. A change of type or stream replaces the toxic, since Toxiproxy would
         ignore it silently. Raises LabUnreachable, also when the read-back differs."""
-        present = {t.name: t for t in self.proxy(proxy_name).toxics}.get(toxic.name)
+        present = self.proxy(proxy_name).toxic(toxic.name)
         path = f"/proxies/{proxy_name}/toxics"
         change: dict[str, object] = {
-            "attributes": dict(toxic.attributes),
+            "attributes": toxic.attributes,
             "toxicity": toxic.toxicity,
         }
         if present is not None and (present.type, present.stream) == (toxic.type, toxic.stream):
@@ -116,8 +116,7 @@ class Toxiproxy:
             if name == WHOLE_PROXY:
                 self.enable(proxy_name, was.enabled)
                 continue
-            old = next((toxic for toxic in was.toxics if toxic.name == name), None)
-            present = next((toxic for toxic in now.toxics if toxic.name == name), None)
+            old, present = was.toxic(name), now.toxic(name)
             if old is None and present is not None:
                 self.remove(proxy_name, name)
             elif old is not None and old != present:
@@ -167,7 +166,7 @@ def toxic_state(in_force: ToxicsInForce) -> ToxicState:
     """Toxiproxy's records as the part of them that a trial depends on."""
     names = []
     for proxy, toxic in in_force.toxics:
-        values = " ".join(f"{name}={value}" for name, value in toxic.attributes)
+        values = " ".join(f"{name}={value}" for name, value in toxic.attributes.items())
         names.append(
             f"{proxy}/{toxic.name} {toxic.type} {values} stream={toxic.stream} "
             f"toxicity={toxic.toxicity:g}"

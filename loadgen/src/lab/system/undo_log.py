@@ -15,8 +15,8 @@ from typing import Literal
 from lab.errors import LabUnreachable
 from lab.model import Json
 from lab.model.toxic_script import WHOLE_PROXY
-from lab.model.toxics import ToxicsInForce, read_toxic
-from lab.store.records import read_json, write_json, writing
+from lab.model.toxics import Toxic, ToxicsInForce
+from lab.store.records import from_json, read_json, write_json, writing
 from lab.system.stack import Stack
 
 Kind = Literal["toxic", "knob"]
@@ -147,10 +147,8 @@ def _value(in_force: ToxicsInForce, item: tuple[str, str]) -> Json:
         return None
     if item[1] == WHOLE_PROXY:
         return proxy.enabled
-    toxic = next((toxic for toxic in proxy.toxics if toxic.name == item[1]), None)
-    if toxic is None:
-        return None
-    return {**dataclasses.asdict(toxic), "attributes": dict(toxic.attributes)}
+    toxic = proxy.toxic(item[1])
+    return dataclasses.asdict(toxic) if toxic else None
 
 
 def _now(one: Touched, stack: Stack) -> Json:
@@ -166,6 +164,6 @@ def _have(one: Touched, stack: Stack) -> None:
     elif one.name == WHOLE_PROXY:
         stack.toxiproxy.enable(one.of, one.found is True)
     elif isinstance(one.found, Mapping):
-        stack.toxiproxy.put(one.of, read_toxic(one.found))
+        stack.toxiproxy.put(one.of, from_json(Toxic, one.found))
     else:
         stack.toxiproxy.remove(one.of, one.name)

@@ -2,15 +2,14 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
+from experiments.conftest import LIMIT, SERVERS, SHIPPED, Files
 from lab.errors import WordError
 from lab.experiments.endurance import Endurance
-from lab.experiments.explain import Explain
 from lab.experiments.faults import Faults
-from lab.experiments.kind import ToMeasure, settings_of
+from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective
 from lab.experiments.plans import of_file
 from lab.experiments.reading import Here, read_servers
@@ -19,11 +18,6 @@ from lab.experiments.stress import Stress
 from lab.model import Experiment, Spike, ToxicStep
 from lab.model.density import Plan
 from lab.store.records import from_json, to_json
-from support.repo import REPO
-
-SHIPPED = REPO / "experiments"
-SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
-LIMIT = 200_000
 
 HEAD = 'question = "why?"\nhypothesis = "so."\n'
 LOADS = HEAD + "[load]\nconcurrency = [100]\n"
@@ -47,36 +41,6 @@ SLOW = '[[toxics]]\nat = "10s"\ntype = "latency"\nlatency = 300\n'
 FAST = '[[toxics]]\nat = "20s"\nremove = "latency"\n'
 EXPLAIN = HEAD + 'kind = "explain"\n[load]\nconcurrency = [5000]\n'
 DENSITY = HEAD + 'kind = "density"\n[density]\nconnections = 1000\nkind = "idle"\n'
-
-
-class Files:
-    """A folder of experiments with one of them in it."""
-
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        self.folder = folder / "experiments"
-        self.folder.mkdir()
-        self.limit = limit
-
-    def read(self, text: str, **words: str) -> ToMeasure:
-        (self.folder / "x.toml").write_text(text)
-        return of_file({"EXP": "x", **words}, Here(SERVERS, self.limit), self.folder)
-
-    def experiment(self, text: str, **words: str) -> Experiment:
-        found, _ = self.read(text, **words)
-        assert isinstance(found, Experiment)
-        return found
-
-    def refusal(self, text: str, **words: str) -> str:
-        with pytest.raises(WordError) as refused:
-            self.read(text, **words)
-        assert "\n" not in str(refused.value)
-        assert refused.value.exit_code == 2
-        return str(refused.value)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
 
 
 def shipped(name: str, **words: str) -> Experiment | Plan:
@@ -239,19 +203,6 @@ def test_endurance_is_taken(files: Files) -> None:
     assert (found.duration_s, found.modes) == (3600, ("open",))
     # Shorter than a leg: one leg.
     assert settings_of(Endurance, files.experiment(ENDURANCE, DURATION="60s")) == Endurance(60)
-
-
-def test_explain_is_taken(files: Files) -> None:
-    found = files.experiment(EXPLAIN)
-    most = settings_of(Explain, found).most_connections
-    assert settings_of(Explain, found) == Explain(6, 4, None, most)
-    assert (found.kind, found.modes, found.launches) == ("explain", ("closed",), 0)
-    text = EXPLAIN + '[explain]\npairs = 7\nsteps = 2\nsuspect = "worker pool"\n'
-    assert settings_of(Explain, files.experiment(text)) == Explain(7, 2, "worker pool", most)
-    words = {"PAIRS": "8", "STEPS": "1", "SUSPECT": "server CPU"}
-    assert settings_of(Explain, files.experiment(text, **words)) == Explain(
-        8, 1, "server CPU", most
-    )
 
 
 def test_density_becomes_the_plan_of_the_verb_density(files: Files) -> None:
@@ -429,8 +380,8 @@ def test_a_closed_load_by_word_needs_no_rate_of_the_file(files: Files) -> None:
     assert files.experiment(LOADS + "rate = 5\n", MODE="closed").rate_rps is None
 
 
-def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(files: Files) -> None:
+    files.limit = 20_000
     found, notes = files.read(HEAD + "[load]\nconcurrency = [100, 9501, 10000]\n")
     assert isinstance(found, Experiment)
     assert found.concurrencies == (100,)
@@ -445,15 +396,15 @@ def test_what_the_machine_does_not_hold_is_left_out_of_a_file_and_said(tmp_path:
     assert "run: CONC=9501 is more than this machine holds" in files.refusal(LOADS, CONC="5,9501")
 
 
-def test_the_route_that_needs_most_descriptors_bounds_all(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_the_route_that_needs_most_descriptors_bounds_all(files: Files) -> None:
+    files.limit = 20_000
     text = HEAD + '[load]\nroutes = ["/", "/file"]\nconcurrency = [100, 9501]\n'
     assert files.experiment(text).concurrencies == (100,)
     assert files.experiment(text, ROUTE="/").concurrencies == (100, 9501)
 
 
-def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=5_000)
+def test_a_ramp_ends_where_the_machine_does(files: Files) -> None:
+    files.limit = 5_000
     found, notes = files.read(STRESS)
     assert isinstance(found, Experiment)
     assert settings_of(Stress, found).most == 2000
@@ -462,8 +413,8 @@ def test_a_ramp_ends_where_the_machine_does(tmp_path: Path) -> None:
     assert "does not even hold stress.first=100" in files.refusal(STRESS)
 
 
-def test_a_spike_ends_where_the_machine_does(tmp_path: Path) -> None:
-    files = Files(tmp_path, limit=20_000)
+def test_a_spike_ends_where_the_machine_does(files: Files) -> None:
+    files.limit = 20_000
     found, notes = files.read(SPIKE + "extra_rate = 4500\n")
     assert isinstance(found, Experiment)
     # 9,500 in all, and the rate of each stays what it was.

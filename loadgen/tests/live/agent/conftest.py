@@ -1,17 +1,31 @@
-"""Time that passes only when something waits for it."""
+"""Time that passes only when something waits for it, and a trial as it is announced."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
+
+ANNOUNCED: dict[str, Any] = {
+    "run": "20250601T120000Z-bench",
+    "trial": "t1",
+    "server": "fixed-pool",
+    "route": "/downstream",
+    "engine": "wrk2",
+    "mode": "open",
+    "concurrency": 200,
+    "offered_rps": 900,
+    "phase": "warmup",
+    "url": "http://fixed-pool:8080/downstream",
+}
 
 
 class FakeClock:
     """Waiting advances the time at once; ``stop_after`` of those, it waits for ever."""
 
-    def __init__(self, stop_after: int = 1_000_000) -> None:
-        self.now = 1000.0
+    def __init__(self, now: float = 1000.0, stop_after: int = 1_000_000) -> None:
+        self.now = now
         self.waits = 0
         self.stop_after = stop_after
 
@@ -19,7 +33,7 @@ class FakeClock:
         return self.now
 
     def wall(self) -> float:
-        return 1_750_000_000.0 + self.now
+        return self.now
 
     async def sleep_until(self, monotonic: float) -> None:
         self.waits += 1

@@ -13,47 +13,24 @@ from prometheus_client import CollectorRegistry
 from lab.live.agent.load import HOLD_S, LoadLines
 from lab.live.agent.metrics import BUCKETS_S, KEPT_S, ClientMetrics
 from lab.live.agent.trial import Trial
-from support.pacer import text
+from live.agent.conftest import ANNOUNCED
+from support.pacer import second, text
 
-TRIAL = Trial(
-    run="20260101T120000Z-bench",
-    trial="01-netty-open-c100",
-    server="netty",
-    route="/downstream",
-    engine="pacer",
-    mode="open",
-    concurrency=100,
-    offered_rps=400.0,
-    phase="warmup",
-    url="http://netty:8080/downstream",
-    probe_rps=0.0,
-)
-CLOSED = replace(TRIAL, trial="02-netty-closed-c100", mode="closed", offered_rps=None)
+TRIAL = Trial(**ANNOUNCED, probe_rps=0.0)
+CLOSED = replace(TRIAL, trial="t2", mode="closed", offered_rps=None)
 WARMUP_S = 3
-NONE = {"sum_us": 0, "max_us": 0, "buckets": []}
 
 
-def line(second: int, length_s: float = 1.0, **figures: Any) -> bytes:
-    """As pacer writes it (loadgen/pacer/README.md)."""
+def line(at: int, **figures: Any) -> bytes:
     whole = {
-        "second": second,
-        "length_s": length_s,
-        "due": 400,
-        "sent": 400,
-        "ok": 400,
-        "http_errors": 0,
-        "statuses": {"200": 400},
-        "socket_errors": {},
-        "timeouts": 0,
-        "connect_failed": {},
         "unfinished": 80,
-        "waiting": 0,
         "connections": 100,
         "raw": {"sum_us": 80_000_000, "max_us": 200_100, "buckets": [[200_191, 400]]},
         "corrected": {"sum_us": 88_000_000, "max_us": 260_000, "buckets": [[260_095, 400]]},
-        "late": NONE,
+        "due": 400,
+        "ok": 400,
     }
-    return json.dumps(whole | figures).encode()
+    return json.dumps(second(at, [], [], **whole | figures)).encode()
 
 
 def header(warmup_s: float = WARMUP_S) -> bytes:
@@ -80,14 +57,19 @@ class Scene:
     def run(self, seconds: int, trial: Trial = TRIAL, warmup_s: float = WARMUP_S) -> None:
         """A whole load, each second told as it ends, and counted."""
         self.told(header(warmup_s), trial=trial)
-        for second in range(seconds):
+        for at in range(seconds):
             self.clock.now += 1
-            self.told(line(second), trial=trial)
+            self.told(line(at), trial=trial)
         self.told(END, trial=trial)
         self.clock.now += HOLD_S
 
     def value(self, name: str, trial: Trial = TRIAL, **labels: str) -> float | None:
-        where = {"server": "netty", "route": "/downstream", "mode": trial.mode, "source": "load"}
+        where = {
+            "server": "fixed-pool",
+            "route": "/downstream",
+            "mode": trial.mode,
+            "source": "load",
+        }
         return self.registry.get_sample_value(f"lab_client_{name}", where | labels)
 
     def ok(self, trial: Trial = TRIAL) -> float | None:
@@ -158,11 +140,11 @@ def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene)
     start = scene.clock.now
     scene.told(header(0))
     events: list[tuple[float, bytes | None]] = [
-        (second + 1 + late, line(second))
-        for second, late in enumerate((0.05, 0.2, 0.01, 0.19, 0.0, 0.15, 0.03, 0.2))
+        (at + 1 + late, line(at))
+        for at, late in enumerate((0.05, 0.2, 0.01, 0.19, 0.0, 0.15, 0.03, 0.2))
     ]
-    events += [(second + 1.1 + HOLD_S, None) for second in range(8)]
-    events += [(second + 1.1, None) for second in range(8)]
+    events += [(at + 1.1 + HOLD_S, None) for at in range(8)]
+    events += [(at + 1.1, None) for at in range(8)]
     seen: dict[bool, list[float]] = {True: [], False: []}
     for at, told in sorted(events, key=lambda event: event[0]):
         scene.clock.now = start + at
@@ -178,9 +160,9 @@ def test_each_scrape_brings_one_second_however_late_the_lines_come(scene: Scene)
 def test_latencies_of_the_window_are_there_at_zero_before_its_first_second(scene: Scene) -> None:
     scene.told(header())
     seen = []
-    for second in range(WARMUP_S + 1):
+    for at in range(WARMUP_S + 1):
         scene.clock.now += 1
-        scene.told(line(second))
+        scene.told(line(at))
         scene.clock.now += HOLD_S
         seen.append((scene.latencies("warmup"), scene.latencies("measure")))
         scene.clock.now -= HOLD_S
@@ -209,9 +191,9 @@ def test_when_the_load_has_ended_nothing_is_in_flight_and_the_series_end(scene: 
 def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scene: Scene) -> None:
     scene.told(header(1))
     sizes = []
-    for second in range(20):
+    for at in range(20):
         scene.clock.now += 1
-        scene.told(line(second))
+        scene.told(line(at))
         sizes.append(sum(len(family.samples) for family in scene.registry.collect()))
     # Two histograms; four outcomes, two other counters, three levels.
     each = 2 * (len(BUCKETS_S) + 3)
@@ -220,7 +202,7 @@ def test_the_warm_up_is_no_longer_scraped_when_the_window_is_well_under_way(scen
 
 def test_counters_begin_at_zero_with_each_trial(scene: Scene) -> None:
     scene.run(WARMUP_S + 1)
-    again = replace(TRIAL, trial="03-netty-open-c100")
+    again = replace(TRIAL, trial="t3")
     scene.told(header(), trial=again)
     assert (scene.ok(), scene.latencies("warmup"), scene.latencies("measure")) == (0, 0, None)
 
@@ -230,7 +212,7 @@ def test_a_stall_delays_what_was_told_and_loses_none(scene: Scene) -> None:
     scene.clock.now += 1
     scene.told(line(0))
     scene.clock.now += 5
-    scene.told(*(line(second) for second in range(1, 6)))
+    scene.told(*(line(at) for at in range(1, 6)))
     # The last of them counts in half a second.
     assert scene.ok() == 2000
     scene.clock.now += HOLD_S

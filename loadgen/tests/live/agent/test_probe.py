@@ -14,19 +14,9 @@ from lab.live.agent.client import Client
 from lab.live.agent.metrics import ClientMetrics
 from lab.live.agent.probe import Probe, ProbeSettings
 from lab.live.agent.trial import Trial
+from live.agent.conftest import ANNOUNCED
 
-TRIAL = Trial(
-    run="20250601T120000Z-bench",
-    trial="t1",
-    server="fixed-pool",
-    route="/downstream",
-    engine="wrk2",
-    mode="open",
-    concurrency=200,
-    offered_rps=900.0,
-    phase="measure",
-    url="http://fixed-pool:8080/downstream",
-)
+TRIAL = Trial(**ANNOUNCED)
 WHERE = {"server": "fixed-pool", "route": "/downstream", "mode": "open", "source": "probe"}
 Handler = Callable[[str], Awaitable[int]]
 
@@ -126,11 +116,12 @@ def test_a_trial_that_allows_no_probe_is_sent_none(clock: Any) -> None:
     assert clock.waits == 0
 
 
-def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
-    async def never(url: str) -> int:
-        await asyncio.Event().wait()
-        raise AssertionError
+async def never(url: str) -> int:
+    await asyncio.Event().wait()
+    raise AssertionError
 
+
+def test_a_request_does_not_wait_for_the_one_before(clock: Any) -> None:
     bench = Bench(clock, never)
 
     async def run() -> None:
@@ -158,10 +149,6 @@ def test_latency_counts_from_the_time_the_request_was_meant_to_be_sent(clock: An
 
 
 def test_too_many_unanswered_are_skipped_and_counted(clock: Any) -> None:
-    async def never(url: str) -> int:
-        await asyncio.Event().wait()
-        raise AssertionError
-
     bench = Bench(clock, never, most_in_flight=3)
     bench.run(10)
     assert bench.value("lab_client_requests_skipped_total") == 7

@@ -8,16 +8,7 @@ import httpx
 
 from lab.live.agent.watch import ToxicsWatch, told_of
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
-
-
-def toxic(latency: int, name: str = "latency") -> dict[str, Any]:
-    return {
-        "name": name,
-        "type": "latency",
-        "stream": "downstream",
-        "toxicity": 1,
-        "attributes": {"latency": latency, "jitter": 0},
-    }
+from support.fakes import toxic
 
 
 class Scene:
@@ -52,7 +43,7 @@ class Scene:
 
 def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) -> None:
     scene = Scene(clock)
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     scene.look()
     assert scene.changes == {}
@@ -63,12 +54,12 @@ def test_nothing_is_claimed_about_what_was_there_before_the_agent(clock: Any) ->
 def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
     scene = Scene(clock)
     scene.look()
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     added = clock.wall()
     scene.look()
     assert scene.changes == {("downstream", "latency"): added}
-    scene.toxics = [toxic(400)]
+    scene.toxics = [toxic(latency=400)]
     scene.look()
     assert scene.changes == {("downstream", "latency"): clock.wall()}
     scene.toxics = []
@@ -79,7 +70,7 @@ def test_an_added_a_changed_and_a_removed_toxic_are_dated(clock: Any) -> None:
 
 def test_a_toxic_that_is_removed_does_not_change_since_when_the_proxy_is_down(clock: Any) -> None:
     scene = Scene(clock)
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     scene.enabled = False
     scene.look()
@@ -100,13 +91,13 @@ def test_a_proxy_going_down_is_dated(clock: Any) -> None:
 
 def test_what_is_not_known_is_not_shown(clock: Any) -> None:
     scene = Scene(clock)
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     scene.status = 500
     scene.look()
     assert scene.watch.seen is None
     scene.status = 200
-    scene.toxics = [toxic(400)]
+    scene.toxics = [toxic(latency=400)]
     scene.look()
     assert scene.changes == {("downstream", "latency"): clock.wall()}
 
@@ -151,7 +142,7 @@ def test_a_change_made_here_is_seen_at_once_and_by_no_older_look(clock: Any) -> 
         task = asyncio.create_task(watch.run())
         await asked.wait()
         # The first look has its answer, and has not got it yet, when a toxic is put in force.
-        toxics.append(toxic(300))
+        toxics.append(toxic(latency=300))
         look = asyncio.create_task(watch.look_now())
         await asyncio.sleep(0)
         answers.set()
@@ -169,7 +160,7 @@ def test_every_change_is_kept_also_those_that_were_changed_again(clock: Any) -> 
     scene = Scene(clock)
     scene.look()
     first_look = clock.wall()
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     scene.toxics = []
     scene.look()
@@ -199,7 +190,7 @@ def test_while_toxiproxy_does_not_answer_what_was_seen_is_told_and_nothing_of_no
     scene = Scene(clock)
     scene.look()
     first = clock.wall()
-    scene.toxics = [toxic(300)]
+    scene.toxics = [toxic(latency=300)]
     scene.look()
     scene.status = 500
     scene.look()

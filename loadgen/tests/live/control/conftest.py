@@ -26,6 +26,8 @@ from lab.live.control.live import Live
 from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import Proxy
 from lab.system.http import Http
+from lab.system.management import Management
+from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy
 from support.toxiproxy import FakeToxiproxy
 
@@ -88,12 +90,12 @@ class FakeLab:
     _next: tuple[Proxy, ...] | None = None
     _looked_at: float | None = None
 
-    async def answer(self, request: httpx.Request) -> httpx.Response:
+    def answer(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
         if host in self.down:
             raise httpx.ConnectError("refused", request=request)
         if host == "prometheus":
-            await asyncio.sleep(self.thinks_s)
+            time.sleep(self.thinks_s)
             self.queries += 1
             result = [
                 {"metric": {"server": server, "is": name}, "value": [0, value]}
@@ -140,25 +142,24 @@ class FakeLab:
 class Scene:
     """The page's application, behind its guard, in front of the fake lab."""
 
-    def __init__(self, home: Path, driver: str = DRIVER) -> None:
+    def __init__(self, home: Path) -> None:
         self.lab = FakeLab()
         self.clock = StandingClock()
         self.results = home / "results"
         self.results.mkdir(parents=True, exist_ok=True)
         self._home = home
-        self._driver = driver
 
     def app(self) -> tuple[Control, Guard]:
-        transport = httpx.MockTransport(self.lab.answer)
-        self.bench = Bench((sys.executable, "-c", self._driver), {"PATH": "/bin"}, self.clock)
+        http = Http(httpx.MockTransport(self.lab.answer))
+        self.bench = Bench((sys.executable, "-c", DRIVER), {"PATH": "/bin"}, self.clock)
         control = Control(
             ControlSettings(self._home, 20_000, {"grafana": 3000}),
             self.lab.now,
             self.lab.look,
             Toxiproxy(Http(self.lab.toxiproxy), "http://toxiproxy:8474"),
             self.bench,
-            Live("http://prometheus:9090", self.clock, transport),
-            Servers(NAMES, transport),
+            Live(Prometheus("http://prometheus:9090", http), self.clock),
+            Servers(NAMES, Management(http)),
             self.clock,
         )
         guard = Guard(Starlette(routes=control.routes), page_hosts({9464}), {"loadgen:9464"})

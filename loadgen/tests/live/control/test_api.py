@@ -139,7 +139,7 @@ async def test_a_server_that_is_away_is_said(scene: Scene) -> None:
     scene.lab.down.add("event-loop")
     servers = (await scene.client.get("/api/servers")).json()["servers"]
     assert servers[0]["problem"] is None
-    assert servers[1]["problem"] == "does not answer (ConnectError)"
+    assert servers[1]["problem"] == "http://event-loop:8081/settings does not answer: refused"
     answer = await scene.change("PATCH", "/api/servers/event-loop", {"pool_size": 5})
     assert answer.status_code == 502
 
@@ -163,7 +163,9 @@ async def test_live_numbers_are_of_each_server_and_asked_once_a_second(scene: Sc
 async def test_without_prometheus_or_toxiproxy_the_page_still_answers(scene: Scene) -> None:
     scene.lab.down |= {"prometheus", "toxiproxy"}
     live = (await scene.client.get("/api/live")).json()
-    assert live["problem"] == "Prometheus does not answer (ConnectError)"
+    assert live["problem"] == (
+        "prometheus does not answer at http://prometheus:9090 (ConnectError)"
+    )
     assert live["proxies"] is None
 
 

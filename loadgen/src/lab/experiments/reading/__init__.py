@@ -5,12 +5,7 @@ A word and a key of a file that mean the same are read by the same rule. What is
 line (WordError) with the place, the given value and the allowed values.
 """
 
-from lab.experiments.reading.load import (
-    Load,
-    check_exact,
-    no_auto_rate,
-    read_load,
-)
+from lab.experiments.reading.load import check_exact, no_auto_rate, read_load
 from lab.experiments.reading.profiles import needed_profiles
 from lab.experiments.reading.rules import SPARE_DESCRIPTORS, max_concurrency
 from lab.experiments.reading.settings import Asked, Here, Key, Settings, Word

@@ -30,9 +30,9 @@ class Table:
             raise self.refused(f"{key}={value!r}", "a text")
         return self.read(key, value, rule)
 
-    def whole(self, key: str, least: int, most: int, default: int) -> int:
-        """A value that must be a whole number. Raises WordError."""
-        value = self.values.get(key, default)
+    def whole(self, key: str, least: int, most: int) -> int:
+        """A value that must be a whole number, 0 where there is none. Raises WordError."""
+        value = self.values.get(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise self.refused(f"{key}={value!r}", f"a whole number {least}..{most}")
         return value

@@ -145,17 +145,13 @@ class ClientMetrics(Collector):
 
     def _families(self) -> Iterator[Metric]:
         levels = (
-            GaugeMetricFamily(
-                "lab_client_requests_in_flight", "Sent and not answered yet.", labels=CLIENT
-            ),
-            GaugeMetricFamily(
+            _gauge("lab_client_requests_in_flight", "Sent and not answered yet.", CLIENT),
+            _gauge(
                 "lab_client_requests_waiting",
                 "Due, and not sent, as no connection is free. The load's alone.",
-                labels=CLIENT,
+                CLIENT,
             ),
-            GaugeMetricFamily(
-                "lab_client_connections_open", "Open. The load's alone.", labels=CLIENT
-            ),
+            _gauge("lab_client_connections_open", "Open. The load's alone.", CLIENT),
         )
         requests = CounterMetricFamily(
             "lab_client_requests",
@@ -225,6 +221,10 @@ class ClientMetrics(Collector):
         return client
 
 
+def _gauge(name: str, text: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, labels=labels)
+
+
 def _labels(trial: Trial, source: str) -> tuple[str, ...]:
     return trial.server, trial.route, trial.mode, source
 
@@ -239,15 +239,13 @@ class TrialCollector(Collector):
         """One sample of each mark of the current trial."""
         trial = self._current()
         names = ("run", "trial", "server", "route", "engine", "mode", "concurrency", "phase")
-        info = GaugeMetricFamily("lab_trial_info", "The trial that runs now: 1.", labels=names)
+        info = _gauge("lab_trial_info", "The trial that runs now: 1.", names)
         where = ("server", "route")
-        concurrency = GaugeMetricFamily(
-            "lab_trial_concurrency", "Connections of the trial that runs now.", labels=where
-        )
-        offered = GaugeMetricFamily(
+        concurrency = _gauge("lab_trial_concurrency", "Connections of the trial that runs.", where)
+        offered = _gauge(
             "lab_trial_offered_rps",
             "Requests per second the running trial offers; absent in closed mode.",
-            labels=where,
+            where,
         )
         if trial is not None:
             info.add_metric([str(getattr(trial, name)) for name in names], 1)
@@ -265,27 +263,23 @@ class ToxicsCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """One sample per proxy, and per attribute of each toxic."""
-        per_proxy = ("proxy",)
-        enabled = GaugeMetricFamily(
-            "lab_toxiproxy_proxy_enabled", "1 if the proxy takes connections.", labels=per_proxy
-        )
-        in_force = GaugeMetricFamily(
-            "lab_toxics_in_force", "Number of toxics in force.", labels=per_proxy
-        )
-        added = GaugeMetricFamily(
+        of = ("proxy",)
+        enabled = _gauge("lab_toxiproxy_proxy_enabled", "1 if the proxy takes connections.", of)
+        in_force = _gauge("lab_toxics_in_force", "Number of toxics in force.", of)
+        added = _gauge(
             "lab_toxics_added_latency_seconds",
             "Mean latency the latency toxics of both streams add to a round trip.",
-            labels=per_proxy,
+            of,
         )
-        changed = GaugeMetricFamily(
+        changed = _gauge(
             "lab_toxics_changed_timestamp_seconds",
             "When the proxy or its toxics were last seen to change; 0 = not since the agent runs.",
-            labels=per_proxy,
+            of,
         )
-        attribute = GaugeMetricFamily(
+        attribute = _gauge(
             "lab_toxic_attribute",
             "Attributes of the toxics in force, in Toxiproxy's units; toxicity is one of them.",
-            labels=("proxy", "toxic", "type", "stream", "attribute"),
+            ("proxy", "toxic", "type", "stream", "attribute"),
         )
         seen = self._seen()
         for proxy in seen.in_force.proxies if seen else ():
@@ -297,6 +291,6 @@ class ToxicsCollector(Collector):
             for toxic in proxy.toxics:
                 identity = [proxy.name, toxic.name, toxic.type, toxic.stream]
                 attribute.add_metric([*identity, "toxicity"], toxic.toxicity)
-                for name, value in toxic.attributes:
+                for name, value in toxic.attributes.items():
                     attribute.add_metric([*identity, name], value)
         yield from (enabled, in_force, added, changed, attribute)

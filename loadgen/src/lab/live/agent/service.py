@@ -61,6 +61,8 @@ from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.http import body_of, json_object
 from lab.system.http import Http
+from lab.system.management import Management
+from lab.system.prometheus import Prometheus
 from lab.system.stack import Urls
 from lab.system.toxiproxy import Toxiproxy
 
@@ -282,7 +284,7 @@ def new_app(
 
 def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
     """All parts, wired. Raises LabError for a bad setting."""
-    urls, ports = Urls.read(environ), published_ports(environ)
+    urls, ports, http = Urls.read(environ), published_ports(environ), Http()
     registry = CollectorRegistry()
     watch = ToxicsWatch(urls.toxiproxy, clock)
     load = LoadLines(clock)
@@ -315,10 +317,10 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         ),
         now,
         watch.look_now,
-        Toxiproxy(Http(), urls.toxiproxy),
+        Toxiproxy(http, urls.toxiproxy),
         Bench(LAB, environ, clock),
-        Live(urls.prometheus, clock),
-        Servers(up()),
+        Live(Prometheus(urls.prometheus, http), clock),
+        Servers(up(), Management(http)),
         clock,
     )
     project = environ.get("LAB_PROJECT") or "concurrency-lab"

@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 
 from lab.live.clock import Clock
-from lab.live.http import new_client
 from lab.model.toxic_script import REMOVED, WHOLE_PROXY
 from lab.model.toxics import Proxy, ToxicsInForce, parse_proxies
+from lab.system.http import USER_AGENT
 
 # A toxic must show within seconds. One small request per second costs nothing on either side.
 INTERVAL_S = 1.0
@@ -138,7 +138,13 @@ class ToxicsWatch:
 
     async def run(self) -> None:
         """Look, wait, look again, until cancelled."""
-        async with new_client(INTERVAL_S, self._transport) as client:
+        async with httpx.AsyncClient(
+            transport=self._transport,
+            timeout=INTERVAL_S,
+            headers={"User-Agent": USER_AGENT},
+            trust_env=False,
+            verify=False,  # noqa: S501 - plain http inside the lab; loading certificates costs CPU
+        ) as client:
             self._client = client
             due = self._clock.monotonic()
             try:

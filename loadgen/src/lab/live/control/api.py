@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -136,10 +136,8 @@ class Control:
         ]
 
     async def close(self) -> None:
-        """End the bench that runs, if any, and close the connections."""
+        """End the bench that runs, if any."""
         await self._bench.close()
-        await self._live.close()
-        await self._servers.close()
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -170,7 +168,7 @@ class Control:
                 "at": self._clock.wall(),
                 "trial": now.trial,
                 "bench": asdict(self._bench.state),
-                "proxies": None if now.proxies is None else [_proxy(p) for p in now.proxies],
+                "proxies": None if now.proxies is None else [asdict(p) for p in now.proxies],
                 "changes": now.told["changes"],
                 "history": now.told["history"][-MOST_CHANGES:],
                 "first_look": now.told["first_look"],
@@ -210,7 +208,7 @@ class Control:
                 proxies = await asyncio.to_thread(change, self._toxiproxy)
             finally:
                 await self._look()
-        return JSONResponse({"proxies": [_proxy(proxy) for proxy in proxies]})
+        return JSONResponse({"proxies": [asdict(proxy) for proxy in proxies]})
 
     async def _start_bench(self, request: Request) -> Response:
         words = await _words(request)
@@ -274,12 +272,6 @@ def _told(answer: Answer) -> Answer:
             return JSONResponse({"error": str(failure)}, status)
 
     return told
-
-
-def _proxy(proxy: Proxy) -> dict[str, object]:
-    known = asdict(replace(proxy, toxics=()))
-    toxics = [{**asdict(toxic), "attributes": dict(toxic.attributes)} for toxic in proxy.toxics]
-    return {**known, "toxics": toxics}
 
 
 async def _words(request: Request) -> dict[str, str]:

@@ -7,10 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import httpx
-
+from lab.errors import LabUnreachable
 from lab.live.clock import Clock
-from lab.live.http import new_client
+from lab.system.prometheus import Prometheus
 
 # So two open pages cost no more than one.
 FRESH_S = 0.9
@@ -47,14 +46,11 @@ class Numbers:
 
 
 class Live:
-    """Asks Prometheus. Lives in one event loop. ``transport`` is the seam for tests."""
+    """Asks Prometheus. Lives in one event loop."""
 
-    def __init__(
-        self, url: str, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
-    ) -> None:
-        self._url = f"{url.rstrip('/')}/api/v1/query"
+    def __init__(self, prometheus: Prometheus, clock: Clock) -> None:
+        self._prometheus = prometheus
         self._clock = clock
-        self._http = new_client(DEADLINE_S, transport)
         self._order = asyncio.Lock()
         self._last = Numbers()
         self._at: float | None = None
@@ -65,24 +61,15 @@ class Live:
         async with self._order:
             now = self._clock.monotonic()
             if self._at is None or now - self._at >= FRESH_S:
-                self._last, self._at = await self._ask(), now
+                self._last, self._at = await asyncio.to_thread(self._ask), now
             return self._last
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
-
-    async def _ask(self) -> Numbers:
+    def _ask(self) -> Numbers:
+        servers: dict[str, dict[str, float]] = {}
         try:
-            answer = (await self._http.get(self._url, params={"query": QUERY})).raise_for_status()
-            servers: dict[str, dict[str, float]] = {}
-            for one in answer.json()["data"]["result"]:
-                value = float(one["value"][1])
+            for labels, value in self._prometheus.values(QUERY, DEADLINE_S):
                 if math.isfinite(value):
-                    labels = one["metric"]
-                    servers.setdefault(labels["server"], {})[labels["is"]] = value
-        except (httpx.HTTPError, OSError) as failure:
-            return Numbers(problem=f"Prometheus does not answer ({type(failure).__name__})")
-        except (ValueError, KeyError, TypeError, IndexError) as failure:
-            return Numbers(problem=f"Prometheus' answer is wrong: {failure}")
+                    servers.setdefault(labels.get("server", ""), {})[labels["is"]] = value
+        except LabUnreachable as failure:
+            return Numbers(problem=str(failure))
         return Numbers(servers)

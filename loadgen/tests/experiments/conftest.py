@@ -1,0 +1,48 @@
+"""Experiments in files, as a user writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments.kind import ToMeasure
+from lab.experiments.plans import of_file
+from lab.experiments.reading import Here
+from lab.model import Experiment
+from support.repo import REPO
+
+SHIPPED = REPO / "experiments"
+SERVERS = ("fixed-pool", "virtual-threads", "event-loop")
+LIMIT = 200_000
+
+
+class Files:
+    """A folder of experiments with one of them in it, for a machine that holds `limit` files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "experiments"
+        self.folder.mkdir()
+        self.limit = LIMIT
+
+    def read(self, text: str, **words: str) -> ToMeasure:
+        (self.folder / "x.toml").write_text(text)
+        return of_file({"EXP": "x", **words}, Here(SERVERS, self.limit), self.folder)
+
+    def experiment(self, text: str, **words: str) -> Experiment:
+        found, _ = self.read(text, **words)
+        assert isinstance(found, Experiment)
+        return found
+
+    def refusal(self, text: str, **words: str) -> str:
+        with pytest.raises(WordError) as refused:
+            self.read(text, **words)
+        assert "\n" not in str(refused.value)
+        assert refused.value.exit_code == 2
+        return str(refused.value)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
