@@ -153,14 +153,16 @@ build_ahead() {
 }
 
 build() {
-  local name=$1 image=$2 log=$3
+  local name=$1 image=$2 log=$3 java
+  # 25 of 25-jre and of 3.9-eclipse-temurin-25.
+  java=${image##*:} java=${java##*temurin-}
   if [[ $name == debian ]]; then
     images/debian/build.sh "$image" >>"$log" 2>&1
   else
     DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" \
       --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
-      --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1
+      --build-arg "JAVA=${java%%-*}" --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1
   fi
 }
 

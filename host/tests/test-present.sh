@@ -4,6 +4,9 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
+# java_layer NAME: the first layer of its Dockerfile.
+java_layer() { sed -n '/^ARG JAVA/,/java -version$/p' "images/$1/Dockerfile"; }
+
 # --- present.sh -----------------------------------------------------------------------
 fresh; everything; debian_host
 run "$lab/images/present.sh"
@@ -45,6 +48,8 @@ check "no registry: one line each says what is missing and what is used instead"
 check "first run: what takes long in the lab's own images is built beside them, each stage after its base" \
   '[[ $(grep -E "^docker build .*--target" "$calls" | sed -E "s/.*--target ([^ ]*).* /\1 /" | sort | paste -sd, -) == "build downstream,build servers,installed loadgen,runtime loadgen" \
     && $(grep -n -m 1 -- "--target build .* downstream" "$calls" | cut -d: -f1) -gt $(grep -n -m 1 -- "--tag golang" "$calls" | cut -d: -f1) ]]'
+check "the JRE and Maven build on one and the same layer: their Dockerfiles begin alike, and name the same Java" \
+  '[[ $(count "JAVA=25 .*images/jre$") == 1 && $(count "JAVA=25 .*images/maven$") == 1 && $(java_layer jre) == *"\${JAVA}-jre"* && $(java_layer jre) == "$(java_layer maven)" ]]'
 check "no build asks a registry for its base" '[[ $(count "docker build.*--pull") == 0 ]]'
 : >"$calls"
 run "$lab/images/present.sh"
@@ -138,7 +143,7 @@ check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $
 fresh; everything; debian_host
 JDK=21 run "$lab/images/present.sh"
 check "an older JRE is built by the same recipe, only where it is asked for" \
-  '[[ $status == 0 && $(built) == eclipse-temurin:21-jre && $(count "TAG=21-jre images/jre$") == 1 ]]'
+  '[[ $status == 0 && $(built) == eclipse-temurin:21-jre && $(count "JAVA=21 .*images/jre$") == 1 ]]'
 
 fresh; run "$lab/images/present.sh" grafanaa
 check "an unknown name is refused with the known ones" "[[ \$status == 2 && \$out == *\"'grafanaa' is not one of: debian jre\"* ]]"
