@@ -151,10 +151,18 @@ explained() {
 
 # Every framework's lane measured once, on the JVM that has just been started: its profile comes up as one
 # of its servers is named, and then stays. All containers are made anew with a setting of make's line.
+anew=SERVER_POOL_SIZE=150
 frameworks() {
-  make run EXP=frameworks SERVER="$(listed frameworks)" SERVER_POOL_SIZE=150 LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s \
+  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s \
     ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
+}
+
+# What only runs when it is named: the frameworks as they ship, and the blocking models on JDK 21. With the
+# same setting the containers of all others stay.
+more() {
+  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" ROUTE=/synchronized CONC=20 MODE=closed DURATION=3s WARMUP=2s \
+    ENGINE=pacer NAME=more
 }
 
 nothing_left() {
@@ -259,7 +267,8 @@ part_own() {
 part_frameworks() {
   step smoke-frameworks one frameworks
   step smoke-frameworks-measured pytest inside test_frameworks.py
-  step smoke-more one ran make bench SERVER="$(listed more)" CONC=50 MODE=closed DURATION=3s WARMUP=2s ENGINE=pacer NAME=more
+  step smoke-more one more
+  step smoke-more-asked pytest inside test_more.py
 }
 # Experiments at their own length, which SUITE=full has no time for; each is a part, so that it is not
 # repeated where only a later one failed.

@@ -117,7 +117,7 @@ in_the_image() {
 }
 in_java() {
   local profiles=()
-  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile executors --profile more --profile costs); fi
+  if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile executors --profile more --profile costs); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
 }

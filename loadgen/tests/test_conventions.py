@@ -27,8 +27,14 @@ def models() -> set[str]:
     return {page.parent.name for page in (REPO / "servers").glob("*/MODEL.md")}
 
 
-# Lanes that are another one's image with one property changed.
-SECOND_LANES = {"spring-mvc-virtual": "spring-mvc", "vertx-shipped": "vertx"}
+# A lane that is another one's image with a property changed. Each framework's has one as it ships.
+SECOND_LANES = {"spring-mvc-virtual": "spring-mvc"}
+SHIPPED = "-shipped"
+
+
+def first_lane(name: str) -> str:
+    levelled = name.removesuffix(SHIPPED)
+    return SECOND_LANES.get(levelled, levelled)
 
 
 def servers(compose: dict[str, Any]) -> dict[str, Any]:
@@ -69,11 +75,13 @@ def test_every_model_is_a_service_with_its_own_image(
     models: set[str], compose: dict[str, Any]
 ) -> None:
     services = servers(compose)
-    assert set(services) == models | set(SECOND_LANES)
+    levelled = models | set(SECOND_LANES)
+    frameworks = [name for name, of in services.items() if of.get("profiles") == ["frameworks"]]
+    assert set(services) == levelled | {name + SHIPPED for name in frameworks}
     for name, service in services.items():
         # A second name of one image, so that a run's record has an image for each server.
         assert service["image"] == f"concurrency-lab/{name}:local"
-        assert service["build"]["args"]["MODEL"] == SECOND_LANES.get(name, name)
+        assert service["build"]["args"]["MODEL"] == first_lane(name)
 
 
 def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, Any]) -> None:
@@ -86,13 +94,16 @@ def test_models_differ_in_nothing_but_name_image_and_profile(compose: dict[str, 
         }
         for name, service in services.items()
     }
-    for second, first in SECOND_LANES.items():
-        theirs, ours = alike[first]["environment"], alike[second].pop("environment")
-        own = {name: value for name, value in ours.items() if name not in theirs}
-        assert len(own) == 1, f"{second} is {first} with one property changed"
-        alike[second]["environment"] = {n: v for n, v in ours.items() if n not in own}
-        # One brings a native library.
-        alike[second]["tmpfs"] = [disk.removesuffix(",exec") for disk in alike[second]["tmpfs"]]
+    plain = alike["fixed-pool"]["environment"]
+    for name, service in alike.items():
+        own = {"FRAMEWORK": "shipped"} if name.endswith(SHIPPED) else {}
+        if first_lane(name) != name.removesuffix(SHIPPED):
+            own["SPRING_THREADS_VIRTUAL_ENABLED"] = "true"
+        ours = service["environment"]
+        assert {key: ours[key] for key in set(ours) - set(plain)} == own, name
+        service["environment"] = {key: ours[key] for key in plain}
+        # Some bring a native library.
+        service["tmpfs"] = [disk.removesuffix(",exec") for disk in service["tmpfs"]]
     assert all(service == alike["fixed-pool"] for service in alike.values())
 
 

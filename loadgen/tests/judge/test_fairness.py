@@ -37,9 +37,18 @@ def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
     assert {"jdk", "cpus", "max_heap_bytes", "gc", "jvm_flags", "version"} <= set(fair.equal)
 
 
-def test_models_may_have_another_number_of_loops() -> None:
-    servers = {"a": server("a", loops=1), "b": server("b", loops=2)}
-    assert reasons(compare(servers)) == ()
+def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -> None:
+    servers = {
+        "a": server("a", loops=1, framework={"transport": "nio", "http2": False}),
+        "b": server("b", loops=2, framework={"transport": "native", "longest_head": 8192}),
+        "plain": server("plain", framework=None),
+    }
+    fair = compare(servers)
+    assert reasons(fair) == ()
+    assert [line for line, _ in report.lines(fair) if "framework" in line] == [
+        "the model's own: framework a (transport nio; http2 false), "
+        "b (transport native; longest_head 8192), plain –"
+    ]
 
 
 @pytest.mark.parametrize(

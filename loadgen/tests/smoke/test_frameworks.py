@@ -1,21 +1,17 @@
 """Every framework's lane, measured once on a real lab, under the same limits as the others."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from lab.experiments.reading.words import server_lists
 from lab.model import Row
 from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
 from support.stored import Query, Trusted, run_of, trials_of
 
-LANES = {
-    target
-    for group in json.loads((REPO / "prometheus/servers/frameworks.json").read_text())
-    for target in group["targets"]
-}
+LANES = set(dict(server_lists(REPO / "prometheus/servers"))["frameworks"])
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
 from lab.model import Fairness, Json, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
-OWN = ("pool_size", "queue_bound", "loops", "block_the_loop", "lock_ms", "transport")
-# … but not on these: how many loops a model starts with, and how they wait, is part of what it is.
-FREE = ("loops", "transport")
+OWN = ("pool_size", "queue_bound", "loops", "block_the_loop", "lock_ms", "framework")
+# … but not on these: a model's number of loops, and what a framework brings, are part of it.
+FREE = ("loops", "framework")
 UNEQUAL = "unequal limits"
 
 

@@ -52,4 +52,6 @@ def _value(value: Json) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return " + ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return "(" + "; ".join(f"{name} {_value(one)}" for name, one in value.items()) + ")"
     return str(value)

@@ -34,6 +34,7 @@ def home(tmp_path: Path) -> Path:
         ({"SERVER": "fixed-pool,vertx"}, BOTH),
         ({"SERVER": "fixed-pool"}, ()),
         ({"SERVER": "fixed-pool,thread-per-connection"}, ("more",)),
+        ({"SERVER": "vertx,vertx-shipped"}, ("frameworks", "shipped")),
         ({"EXP": "frameworks"}, BOTH),
         ({"EXP": "sweep"}, ()),
         ({"EXP": "frameworks", "SERVER": "netty"}, ()),
@@ -69,4 +70,5 @@ def test_what_is_up_stays_up(home: Path) -> None:
 def test_a_wrong_profile_is_one_line_with_what_is_allowed(name: str, home: Path) -> None:
     with pytest.raises(WordError) as refused:
         needed_profiles({}, (name,), (), home)
-    assert str(refused.value) == f"PROFILE={name} is not a profile; allowed: frameworks, more"
+    allowed = "allowed: frameworks, more, shipped"
+    assert str(refused.value) == f"PROFILE={name} is not a profile; {allowed}"

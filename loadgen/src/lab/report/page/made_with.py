@@ -52,6 +52,8 @@ def _value(name: str, of: Json) -> str:
     if isinstance(of, list | tuple):
         flags = name == "jvm_flags"
         return " ".join(f"`{one}`" for one in of) if flags else ", ".join(map(str, of))
+    if isinstance(of, Mapping):
+        return "; ".join(f"{part} {_value(part, one)}" for part, one in of.items())
     return NOTHING if of is None else str(of)
 
 

@@ -19,6 +19,7 @@ public final class Knobs {
   private final Settings settings;
   private final Map<String, Knob> knobs = new TreeMap<>();
   private final Map<String, Object> fixed = new HashMap<>();
+  private final Map<String, Object> framework = new TreeMap<>();
 
   Knobs(Settings settings) {
     this.settings = settings;
@@ -48,9 +49,14 @@ public final class Knobs {
     fixed.put(Settings.BLOCK_THE_LOOP, settings.blockTheLoop().json());
   }
 
-  /** Tells by which means of the machine this model's loops wait: {@code nio} or {@code native}. */
-  public synchronized void hasTransport(String transport) {
-    fixed.put("transport", transport);
+  /**
+   * Tells a value in force that is no setting of the lab's: what the framework brings, or what is
+   * set in its place.
+   *
+   * @param value text, a whole number or a boolean
+   */
+  public synchronized void ofFramework(String name, Object value) {
+    framework.put(name, value);
   }
 
   /** Tells that requests are worked on beside this model's loops: no wait can block one. */
@@ -66,6 +72,7 @@ public final class Knobs {
     map.put(Settings.LOOPS.name(), null);
     map.put(Settings.BLOCK_THE_LOOP, null);
     map.put(Settings.LOCK_MS.name(), null);
+    map.put("framework", framework.isEmpty() ? null : new TreeMap<>(framework));
     map.putAll(fixed);
     knobs.forEach((name, knob) -> map.put(name, knob.current.getAsInt()));
     return map;

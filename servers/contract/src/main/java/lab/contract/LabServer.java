@@ -43,7 +43,10 @@ public final class LabServer implements AutoCloseable {
       Runtime.getRuntime().addShutdownHook(new Thread(server::close, "stop"));
       System.out.printf(
           "%s: traffic on %d, management on %d%nsettings %s%n",
-          model.name(), server.httpPort(), server.managementPort(), Json.write(settings.asMap()));
+          settings.lane(model.name()),
+          server.httpPort(),
+          server.managementPort(),
+          Json.write(settings.asMap()));
       server.stopped.await();
     } catch (BadValueException e) {
       System.err.println(model.name() + ": " + e.getMessage());
@@ -62,7 +65,7 @@ public final class LabServer implements AutoCloseable {
   public static LabServer start(ServerModel model, Settings settings, Runnable restart)
       throws BadValueException, IOException {
     JdkHttpServerFlags.require(settings);
-    Identity identity = Identity.ofThisJvm(model.name());
+    Identity identity = Identity.ofThisJvm(settings.lane(model.name()));
     PrometheusRegistry registry = new PrometheusRegistry();
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
@@ -74,7 +77,7 @@ public final class LabServer implements AutoCloseable {
       traffic =
           model.start(
               new ModelContext(
-                  model.name(),
+                  identity.model(),
                   settings,
                   new RequestMetrics(registry),
                   new DownstreamMetrics(registry),

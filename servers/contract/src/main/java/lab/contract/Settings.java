@@ -27,6 +27,8 @@ import java.util.stream.Stream;
  * @param downstreamUrl where {@code /downstream} calls
  * @param downstreamConnections most downstream calls at a time; further ones wait
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
+ * @param shipped whether a framework keeps what it brings, where its other lane is levelled with
+ *     the models that have no framework
  */
 public record Settings(
     int httpPort,
@@ -41,7 +43,8 @@ public record Settings(
     BlockTheLoop blockTheLoop,
     URI downstreamUrl,
     int downstreamConnections,
-    Duration downstreamTimeout) {
+    Duration downstreamTimeout,
+    boolean shipped) {
 
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
   static final IntOption MANAGEMENT_PORT = new IntOption("management_port", 8081, 0, 65_535);
@@ -64,6 +67,8 @@ public record Settings(
   private static final String TCP_NODELAY = "tcp_nodelay";
   private static final String DOWNSTREAM_URL = "downstream_url";
   private static final String DEFAULT_DOWNSTREAM_URL = "http://toxiproxy:8666/";
+  private static final String FRAMEWORK = "FRAMEWORK";
+  private static final String LEVELLED = "levelled";
 
   private static final Set<String> NAMES =
       Stream.concat(
@@ -87,7 +92,7 @@ public record Settings(
   private static final Set<String> READ_BEFORE_START = Set.of("LAB_JVM_FLAGS");
 
   /**
-   * Reads the {@code LAB_*} variables.
+   * Reads the {@code LAB_*} variables, and {@code FRAMEWORK}.
    *
    * @throws BadValueException on an unknown {@code LAB_*} variable or a value that is not allowed
    */
@@ -117,7 +122,8 @@ public record Settings(
             variable(BLOCK_THE_LOOP), environment.getOrDefault(variable(BLOCK_THE_LOOP), "false")),
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
         number(environment, DOWNSTREAM_CONNECTIONS),
-        Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)));
+        Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)),
+        shipped(environment.getOrDefault(FRAMEWORK, LEVELLED)));
   }
 
   /**
@@ -127,6 +133,11 @@ public record Settings(
    */
   public int loops(int byItself) {
     return loops == 0 ? byItself : loops;
+  }
+
+  /** Returns the name of a model's server: of a framework's as it ships it is another one. */
+  public String lane(String model) {
+    return shipped ? model + "-shipped" : model;
   }
 
   /** Returns the settings by snake_case name, values as JSON shows them. */
@@ -171,6 +182,16 @@ public record Settings(
       default ->
           throw new BadValueException(
               "%s must be true or false, got '%s'".formatted(variable(name), text));
+    };
+  }
+
+  private static boolean shipped(String text) throws BadValueException {
+    return switch (text) {
+      case LEVELLED -> false;
+      case "shipped" -> true;
+      default ->
+          throw new BadValueException(
+              "%s must be levelled or shipped, got '%s'".formatted(FRAMEWORK, text));
     };
   }
 

@@ -25,8 +25,7 @@ final class HelidonServer implements TrafficServer {
   }
 
   static HelidonServer start(ModelContext context) throws IOException {
-    BlockingRoutes routes =
-        new BlockingRoutes(context, new WebClientDownstream(context.settings()));
+    BlockingRoutes routes = new BlockingRoutes(context, new WebClientDownstream(context));
     WebServer server = configured(context, routes);
     boolean started = false;
     try {
@@ -57,6 +56,9 @@ final class HelidonServer implements TrafficServer {
   private static WebServer configured(ModelContext context, BlockingRoutes routes) {
     Settings settings = context.settings();
     Duration idle = settings.keepAliveTimeout();
+    Http1Config http1 = http1(settings.shipped());
+    context.knobs().ofFramework("longest_request_line", http1.maxPrologueLength());
+    context.knobs().ofFramework("longest_head", http1.maxHeadersSize());
     return WebServer.builder()
         .port(settings.httpPort())
         .backlog(settings.backlog())
@@ -67,14 +69,19 @@ final class HelidonServer implements TrafficServer {
         // The lab has one of its own, which stops more than this.
         .shutdownHook(false)
         .protocolsDiscoverServices(false)
-        .addProtocol(
-            Http1Config.builder()
-                .maxPrologueLength(MAX_REQUEST_LINE_BYTES)
-                .maxHeadersSize(MAX_HEAD_BYTES)
-                .build())
+        .addProtocol(http1)
         .routing(
             routing ->
                 routing.addFilter(new ContractFilter(context)).register(new LabService(routes)))
         .build();
+  }
+
+  private static Http1Config http1(boolean shipped) {
+    return shipped
+        ? Http1Config.create()
+        : Http1Config.builder()
+            .maxPrologueLength(MAX_REQUEST_LINE_BYTES)
+            .maxHeadersSize(MAX_HEAD_BYTES)
+            .build();
   }
 }

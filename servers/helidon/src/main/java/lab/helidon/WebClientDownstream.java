@@ -3,11 +3,13 @@ package lab.helidon;
 import io.helidon.webclient.api.HttpClientResponse;
 import io.helidon.webclient.api.Proxy;
 import io.helidon.webclient.api.WebClient;
+import io.helidon.webclient.api.WebClientConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import lab.contract.ModelContext;
 import lab.contract.Settings;
 import lab.contract.blocking.DownstreamClient;
 
@@ -21,18 +23,26 @@ final class WebClientDownstream implements DownstreamClient {
   private final ConnectMarks connects = new ConnectMarks();
   private final WebClient client;
 
-  WebClientDownstream(Settings settings) {
-    client =
+  WebClientDownstream(ModelContext context) {
+    Settings settings = context.settings();
+    WebClientConfig.Builder builder =
         WebClient.builder()
             .baseUri(settings.downstreamUrl())
-            .followRedirects(false)
-            .proxy(Proxy.noProxy())
-            .connectionCacheSize(Settings.DOWNSTREAM_CONNECTIONS.max())
-            .shareConnectionCache(false)
             .connectTimeout(settings.downstreamTimeout())
-            .socketOptions(options -> options.tcpNoDelay(true))
-            .connectionListener(connects)
-            .build();
+            .connectionListener(connects);
+    if (!settings.shipped()) {
+      builder
+          .followRedirects(false)
+          .proxy(Proxy.noProxy())
+          .connectionCacheSize(Settings.DOWNSTREAM_CONNECTIONS.max())
+          .shareConnectionCache(false)
+          .socketOptions(options -> options.tcpNoDelay(true));
+    }
+    client = builder.build();
+    WebClientConfig told = client.prototype();
+    context.knobs().ofFramework("client_connections_kept", told.connectionCacheSize());
+    context.knobs().ofFramework("client_redirects", told.followRedirects());
+    context.knobs().ofFramework("client_tcp_nodelay", told.socketOptions().tcpNoDelay());
   }
 
   @Override

@@ -1,5 +1,6 @@
 package lab.helidon;
 
+import java.util.List;
 import java.util.Set;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
@@ -18,5 +19,10 @@ class HelidonTest extends ContractTest {
   @Override
   protected Set<String> unreadableBodies() {
     return Set.of("ANSWER_IN_CHUNKS", "ANSWER_UNTIL_CLOSE");
+  }
+
+  @Override
+  protected List<String> asShipped() {
+    return List.of("\"client_connections_kept\":256", "\"longest_head\":16384");
   }
 }

@@ -12,18 +12,28 @@ import jakarta.inject.Singleton;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** Counts the open client connections, which Vert.x tells to its metrics only. */
+/**
+ * Counts the open client connections, which Vert.x tells to its metrics only, and tells how many
+ * event loops Quarkus lets it have.
+ */
 @Singleton
 final class Connections implements VertxOptionsCustomizer {
   private final AtomicInteger open = new AtomicInteger();
+  private volatile int loops;
 
   int open() {
     return open.get();
   }
 
+  /** When Quarkus has started. */
+  int loops() {
+    return loops;
+  }
+
   @Override
   @SuppressWarnings("deprecation") // In favour of Vert.x' builder, which is Quarkus' alone.
   public void accept(VertxOptions options) {
+    loops = options.getEventLoopPoolSize();
     VertxMetricsFactory factory = each -> new Metrics();
     options.setMetricsOptions(new MetricsOptions().setEnabled(true).setFactory(factory));
   }

@@ -46,19 +46,23 @@ public final class LabConfig implements ConfigSource {
     return ORDINAL;
   }
 
-  /** Event loops that there will be: as in the other models, one per CPU unless set. */
-  static int loops(Settings settings) {
-    return settings.loops(Runtime.getRuntime().availableProcessors());
-  }
-
   private static Map<String, String> of(Settings settings) {
-    String loops = Integer.toString(loops(settings));
     Map<String, String> map = new HashMap<>();
+    if (settings.shipped()) {
+      // As Quarkus' guide has it; it goes on with NIO where there is none.
+      map.put("quarkus.vertx.prefer-native-transport", "true");
+    } else {
+      map.put("quarkus.http.http2", "false");
+    }
+    // Levelled: as in the other models, one per CPU unless set.
+    int loops = settings.loops(settings.shipped() ? 0 : Runtime.getRuntime().availableProcessors());
+    if (loops > 0) {
+      map.put("quarkus.http.io-threads", Integer.toString(loops));
+      map.put("quarkus.vertx.event-loops-pool-size", Integer.toString(loops));
+    }
     map.put("quarkus.http.port", Integer.toString(settings.httpPort()));
     map.put("quarkus.http.accept-backlog", Integer.toString(settings.backlog()));
     map.put("quarkus.http.idle-timeout", settings.keepAliveTimeout().toString());
-    map.put("quarkus.http.io-threads", loops);
-    map.put("quarkus.vertx.event-loops-pool-size", loops);
     map.put("quarkus.shutdown.timeout", LabServer.STOP_GRACE.toString());
     map.put("quarkus.rest-client.downstream.url", settings.downstreamUrl().toString());
     map.put("quarkus.rest-client.downstream.connection-pool-size", Integer.toString(MOST_POOLED));

@@ -1,17 +1,25 @@
 package lab.quarkus;
 
 import io.quarkus.runtime.StartupEvent;
+import io.vertx.core.Vertx;
 import jakarta.enterprise.event.Observes;
 import jakarta.inject.Singleton;
 import lab.contract.LoopThreads;
 import lab.contract.ModelContext;
 
-/** Shows the event loops. */
+/** Shows the event loops, and by what they wait. */
 @Singleton
 final class Loops {
   private static final String THREADS = "vert.x-eventloop-thread-";
 
-  void register(@Observes StartupEvent started, ModelContext context, Connections connections) {
-    LoopThreads.register(context, THREADS, LabConfig.loops(context.settings()), connections::open);
+  void register(
+      @Observes StartupEvent started, ModelContext context, Connections connections, Vertx vertx) {
+    LoopThreads.register(context, THREADS, connections.loops(), connections::open);
+    boolean isNative = vertx.isNativeTransportEnabled();
+    if (context.settings().shipped() && !isNative) {
+      throw new IllegalStateException(
+          "no native transport", vertx.unavailableNativeTransportCause());
+    }
+    context.knobs().ofFramework("transport", isNative ? "native" : "nio");
   }
 }

@@ -1,6 +1,7 @@
 package lab.quarkusreactive;
 
 import java.nio.file.Path;
+import java.util.List;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
 import lab.contract.test.InItsOwnJvm;
@@ -26,5 +27,10 @@ class QuarkusReactiveTest extends ContractTest {
   @Override
   protected boolean retriesOnClosedConnections() {
     return false;
+  }
+
+  @Override
+  protected List<String> asShipped() {
+    return List.of("\"transport\":\"native\"", "\"http2\":true");
   }
 }

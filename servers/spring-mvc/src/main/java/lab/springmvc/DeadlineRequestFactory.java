@@ -23,9 +23,14 @@ final class DeadlineRequestFactory implements ClientHttpRequestFactory {
   private static final Executor NO_BODIES = Runnable::run;
 
   private final HttpClient client;
+  private final boolean compression;
 
-  DeadlineRequestFactory(HttpClient client) {
+  /**
+   * @param compression whether compressed answers are asked for, as by Spring's default
+   */
+  DeadlineRequestFactory(HttpClient client, boolean compression) {
     this.client = client;
+    this.compression = compression;
   }
 
   @Override
@@ -36,7 +41,7 @@ final class DeadlineRequestFactory implements ClientHttpRequestFactory {
     }
     JdkClientHttpRequestFactory once = new JdkClientHttpRequestFactory(client, NO_BODIES);
     once.setReadTimeout(remaining);
-    once.enableCompression(false);
+    once.enableCompression(compression);
     return once.createRequest(uri, method);
   }
 }

@@ -2,8 +2,11 @@ package lab.springmvc;
 
 import java.net.http.HttpClient;
 import lab.contract.ModelContext;
+import lab.contract.Settings;
 import lab.contract.blocking.BlockingRoutes;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.http.client.HttpClientSettings;
+import org.springframework.boot.http.client.JdkHttpClientBuilder;
 import org.springframework.boot.thread.Threading;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
@@ -16,23 +19,32 @@ import org.springframework.web.client.RestClient;
  */
 @SpringBootApplication(proxyBeanMethods = false)
 class LabApplication {
-  /** As Spring Boot makes it by default, but HTTP/1.1 only and without redirects. */
+  /** As Spring Boot makes it by default; levelled it is for HTTP/1.1 only and without redirects. */
   @Bean(destroyMethod = "shutdownNow")
-  HttpClient httpClient(Environment environment) {
-    HttpClient.Builder client =
-        HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .followRedirects(HttpClient.Redirect.NEVER);
-    if (Threading.VIRTUAL.isActive(environment)) {
-      client.executor(new VirtualThreadTaskExecutor("httpclient-"));
+  HttpClient httpClient(Environment environment, ModelContext context) {
+    JdkHttpClientBuilder builder = new JdkHttpClientBuilder();
+    if (!context.settings().shipped()) {
+      builder =
+          builder.withCustomizer(
+              client ->
+                  client
+                      .version(HttpClient.Version.HTTP_1_1)
+                      .followRedirects(HttpClient.Redirect.NEVER));
     }
-    return client.build();
+    if (Threading.VIRTUAL.isActive(environment)) {
+      builder = builder.withExecutor(new VirtualThreadTaskExecutor("httpclient-"));
+    }
+    HttpClient client = builder.build(HttpClientSettings.defaults());
+    context.knobs().ofFramework("client_version", client.version().name());
+    context.knobs().ofFramework("client_redirects", client.followRedirects().name());
+    return client;
   }
 
   @Bean
   BlockingRoutes routes(ModelContext context, RestClient.Builder clients, HttpClient httpClient) {
-    RestClient client = clients.requestFactory(new DeadlineRequestFactory(httpClient)).build();
-    return new BlockingRoutes(
-        context, new RestClientDownstream(client, context.settings().downstreamUrl()));
+    Settings settings = context.settings();
+    RestClient client =
+        clients.requestFactory(new DeadlineRequestFactory(httpClient, settings.shipped())).build();
+    return new BlockingRoutes(context, new RestClientDownstream(client, settings.downstreamUrl()));
   }
 }

@@ -1,6 +1,7 @@
 package lab.springmvc;
 
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.Map;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
@@ -47,12 +48,19 @@ public final class SpringMvc {
 
   private static Map<String, Object> properties(Settings settings, boolean virtual) {
     String idle = settings.keepAliveTimeout().toSeconds() + "s";
-    return Map.of(
-        "spring.threads.virtual.enabled", virtual,
-        "server.tomcat.accept-count", settings.backlog(),
-        "server.tomcat.keep-alive-timeout", idle,
-        // Of a connection that has not sent a request yet, or half of one.
-        "server.tomcat.connection-timeout", idle,
-        "server.tomcat.threads.max", settings.poolSize());
+    Map<String, Object> properties = new HashMap<>();
+    properties.put("spring.threads.virtual.enabled", virtual);
+    properties.put("server.tomcat.accept-count", settings.backlog());
+    properties.put("server.tomcat.keep-alive-timeout", idle);
+    // Of a connection that has not sent a request yet, or half of one.
+    properties.put("server.tomcat.connection-timeout", idle);
+    properties.put("server.tomcat.threads.max", settings.poolSize());
+    if (!settings.shipped()) {
+      // A connection is kept for as many requests as it brings; 100 is the default.
+      properties.put("server.tomcat.max-keep-alive-requests", -1);
+      // The state of 200 requests is kept by default: right for 200 threads, not for more.
+      properties.put("server.tomcat.processor-cache", -1);
+    }
+    return properties;
   }
 }

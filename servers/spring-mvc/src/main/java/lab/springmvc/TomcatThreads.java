@@ -2,18 +2,24 @@ package lab.springmvc;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import lab.contract.Knobs;
 import lab.contract.ModelContext;
 import lab.contract.Settings;
 import lab.contract.blocking.HandOver;
 import lab.contract.blocking.WorkerPool;
+import org.apache.catalina.connector.Connector;
 import org.apache.coyote.AbstractProtocol;
+import org.apache.coyote.http11.AbstractHttp11Protocol;
 import org.apache.tomcat.util.threads.TaskQueue;
 import org.apache.tomcat.util.threads.TaskThreadFactory;
 import org.apache.tomcat.util.threads.ThreadPoolExecutor;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.DisposableBean;
+import org.springframework.boot.tomcat.TomcatWebServer;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.boot.web.server.servlet.context.ServletWebServerInitializedEvent;
+import org.springframework.context.event.EventListener;
 import org.springframework.core.Ordered;
 import org.springframework.stereotype.Component;
 
@@ -54,11 +60,25 @@ final class TomcatThreads
   private void customize(AbstractProtocol<?> protocol) {
     Settings settings = context.settings();
     protocol.setTcpNoDelay(settings.tcpNodelay());
-    // None of Tomcat's own: file descriptors bound connections in every model.
-    protocol.setMaxConnections(-1);
+    if (!settings.shipped()) {
+      // None of Tomcat's own: file descriptors bound connections in every model.
+      protocol.setMaxConnections(-1);
+    }
     Executor virtual = protocol.getExecutor();
     protocol.setExecutor(
         virtual == null ? pool(protocol) : new HandOver(virtual, () -> Integer.MAX_VALUE));
+  }
+
+  /** Tells what Tomcat has in force: before it has started, some of it is not yet. */
+  @EventListener
+  void tell(ServletWebServerInitializedEvent started) {
+    Connector connector = ((TomcatWebServer) started.getWebServer()).getTomcat().getConnector();
+    AbstractHttp11Protocol<?> protocol = (AbstractHttp11Protocol<?>) connector.getProtocolHandler();
+    Knobs knobs = context.knobs();
+    knobs.ofFramework("connections", protocol.getMaxConnections());
+    knobs.ofFramework("requests_per_connection", protocol.getMaxKeepAliveRequests());
+    knobs.ofFramework("processor_cache", protocol.getProcessorCache());
+    knobs.ofFramework("longest_head", protocol.getMaxHttpRequestHeaderSize());
   }
 
   private HandOver pool(AbstractProtocol<?> protocol) {

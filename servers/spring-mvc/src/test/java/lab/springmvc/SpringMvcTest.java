@@ -1,5 +1,6 @@
 package lab.springmvc;
 
+import java.util.List;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
 
@@ -22,5 +23,10 @@ class SpringMvcTest extends ContractTest {
   @Override
   protected boolean closesAfter503() {
     return true;
+  }
+
+  @Override
+  protected List<String> asShipped() {
+    return List.of("\"requests_per_connection\":100", "\"client_version\":\"HTTP_2\"");
   }
 }

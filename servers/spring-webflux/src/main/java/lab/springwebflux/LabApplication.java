@@ -1,6 +1,8 @@
 package lab.springwebflux;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.LoopThreads;
@@ -9,7 +11,9 @@ import lab.contract.Settings;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.DownstreamCalls;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.reactor.netty.NettyReactiveWebServerFactory;
 import org.springframework.boot.reactor.netty.NettyServerCustomizer;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.http.client.ReactorResourceFactory;
 import org.springframework.http.client.reactive.ReactorClientHttpConnector;
@@ -37,20 +41,30 @@ class LabApplication {
     ReactorResourceFactory resources = new ReactorResourceFactory();
     resources.setUseGlobalResources(false);
     resources.setLoopResourcesSupplier(() -> LoopResources.create(LOOPS, loops, true));
-    resources.setConnectionProviderSupplier(LabApplication::connections);
+    resources.setConnectionProviderSupplier(() -> connections(context.settings().shipped()));
     // Nothing comes any more: the application stops its server first.
     resources.setShutdownQuietPeriod(Duration.ZERO);
     return resources;
   }
 
+  /**
+   * {@link #server} takes the loops itself: Spring Boot would have them native wherever they can.
+   */
+  @Bean
+  WebServerFactoryCustomizer<NettyReactiveWebServerFactory> withoutResources() {
+    return factory -> factory.setResourceFactory(null);
+  }
+
   /** Obeys the lab's settings that Spring Boot has no property for. */
   @Bean
-  NettyServerCustomizer server(ModelContext context) {
+  NettyServerCustomizer server(ModelContext context, ReactorResourceFactory resources) {
     Settings settings = context.settings();
     AtomicInteger open = new AtomicInteger();
     LoopThreads.register(context, LOOPS, loops(context), open::get);
     return server ->
         server
+            .runOn(resources.getLoopResources(), settings.shipped())
+            .doOnBound(bound -> tellTransport(context, bound.channel()))
             .option(ChannelOption.SO_BACKLOG, settings.backlog())
             .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
             .doOnChannelInit(
@@ -64,7 +78,7 @@ class LabApplication {
   DownstreamCalls downstream(ModelContext context, ReactorResourceFactory resources) {
     HttpClient http =
         HttpClient.create(resources.getConnectionProvider())
-            .runOn(resources.getLoopResources())
+            .runOn(resources.getLoopResources(), context.settings().shipped())
             .protocol(HttpProtocol.HTTP11)
             // A call's own deadline ends the call, not an attempt to connect.
             .option(
@@ -77,20 +91,32 @@ class LabApplication {
         context, new WebClientDownstream(client, context.settings().downstreamUrl()));
   }
 
-  /** One per CPU, as in the other models; Reactor Netty would have four at least. */
+  private static void tellTransport(ModelContext context, Channel listening) {
+    boolean nio = listening instanceof NioServerSocketChannel;
+    context.knobs().ofFramework("transport", nio ? "nio" : "native");
+  }
+
+  /** One per CPU, as in the other models; Reactor Netty has four at least. */
   private static int loops(ModelContext context) {
-    return context.settings().loops(Runtime.getRuntime().availableProcessors());
+    Settings settings = context.settings();
+    return settings.loops(
+        settings.shipped()
+            ? LoopResources.DEFAULT_IO_WORKER_COUNT
+            : Runtime.getRuntime().availableProcessors());
   }
 
   /** Bounded by nothing of its own: the lab's cap comes first. */
-  private static ConnectionProvider connections() {
-    return ConnectionProvider.builder("downstream")
-        .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max())
-        .pendingAcquireMaxCount(-1)
-        .maxIdleTime(DownstreamLimits.KEEP_IDLE)
-        // Without this only a call looks for connections that have been idle too long.
-        .evictInBackground(EVICT_EVERY)
-        .lifo()
-        .build();
+  private static ConnectionProvider connections(boolean shipped) {
+    ConnectionProvider.Builder pool =
+        ConnectionProvider.builder("downstream")
+            .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max());
+    if (!shipped) {
+      pool.pendingAcquireMaxCount(-1)
+          .maxIdleTime(DownstreamLimits.KEEP_IDLE)
+          // Without this only a call looks for connections that have been idle too long.
+          .evictInBackground(EVICT_EVERY)
+          .lifo();
+    }
+    return pool.build();
   }
 }

@@ -1,5 +1,6 @@
 package lab.springwebflux;
 
+import java.util.List;
 import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
 
@@ -13,5 +14,10 @@ class SpringWebfluxTest extends ContractTest {
   @Override
   protected String threadName() {
     return "parallel-";
+  }
+
+  @Override
+  protected List<String> asShipped() {
+    return List.of("\"transport\":\"native\"");
   }
 }

@@ -34,20 +34,17 @@ final class HttpVerticle extends VerticleBase {
   private final LoopClients clients;
   private final DownstreamCalls downstream;
   private final AtomicInteger openConnections;
-  private final boolean shipped;
   private volatile @Nullable HttpServer server;
 
   HttpVerticle(
       ModelContext lab,
       LoopClients clients,
       DownstreamCalls downstream,
-      AtomicInteger openConnections,
-      boolean shipped) {
+      AtomicInteger openConnections) {
     this.lab = lab;
     this.clients = clients;
     this.downstream = downstream;
     this.openConnections = openConnections;
-    this.shipped = shipped;
   }
 
   @Override
@@ -57,7 +54,7 @@ final class HttpVerticle extends VerticleBase {
     new LabRoutes(lab, vertx, downstream).addTo(router);
     HttpServer created =
         vertx
-            .createHttpServer(options(lab.settings(), shipped))
+            .createHttpServer(told(options(lab.settings())))
             .connectionHandler(this::connected)
             .requestHandler(router);
     server = created;
@@ -90,14 +87,21 @@ final class HttpVerticle extends VerticleBase {
         : SocketAddress.inetSocketAddress(port, ALL_ADDRESSES);
   }
 
-  private static HttpServerOptions options(Settings settings, boolean shipped) {
+  private HttpServerOptions told(HttpServerOptions options) {
+    lab.knobs().ofFramework("longest_request_line", options.getMaxInitialLineLength());
+    lab.knobs().ofFramework("longest_head", options.getMaxHeaderSize());
+    lab.knobs().ofFramework("http2", options.isHttp2ClearTextEnabled());
+    return options;
+  }
+
+  private static HttpServerOptions options(Settings settings) {
     HttpServerOptions shared =
         new HttpServerOptions()
             .setAcceptBacklog(settings.backlog())
             .setTcpNoDelay(settings.tcpNodelay())
             .setIdleTimeout((int) settings.keepAliveTimeout().toSeconds())
             .setIdleTimeoutUnit(TimeUnit.SECONDS);
-    return shipped
+    return settings.shipped()
         ? shared
         : shared
             .setMaxInitialLineLength(MAX_REQUEST_LINE_BYTES)

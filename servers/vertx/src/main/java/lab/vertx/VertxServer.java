@@ -40,11 +40,10 @@ final class VertxServer implements TrafficServer {
   /**
    * Starts it.
    *
-   * @param shipped whether what Vert.x brings stays: its native transport, its number of loops, its
-   *     limits on heads, its upgrade to HTTP/2
-   * @throws IOException when it does not start, or the machine has no native transport for it
+   * @throws IOException when it does not start, or has no native transport to ship with
    */
-  static VertxServer start(ModelContext context, boolean shipped) throws IOException {
+  static VertxServer start(ModelContext context) throws IOException {
+    boolean shipped = context.settings().shipped();
     int cpus = Runtime.getRuntime().availableProcessors();
     int loops =
         context.settings().loops(shipped ? VertxOptions.DEFAULT_EVENT_LOOP_POOL_SIZE : cpus);
@@ -56,7 +55,7 @@ final class VertxServer implements TrafficServer {
       close(vertx.close(), END);
       throw new IOException("no native transport", vertx.unavailableNativeTransportCause());
     }
-    context.knobs().hasTransport(vertx.isNativeTransportEnabled() ? "native" : "nio");
+    context.knobs().ofFramework("transport", vertx.isNativeTransportEnabled() ? "native" : "nio");
     LoopClients clients = new LoopClients();
     DownstreamCalls downstream = new DownstreamCalls(context, clients);
     Queue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
@@ -67,7 +66,7 @@ final class VertxServer implements TrafficServer {
               .deployVerticle(
                   () -> {
                     HttpVerticle verticle =
-                        new HttpVerticle(context, clients, downstream, openConnections, shipped);
+                        new HttpVerticle(context, clients, downstream, openConnections);
                     verticles.add(verticle);
                     return verticle;
                   },

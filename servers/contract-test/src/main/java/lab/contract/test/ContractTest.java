@@ -100,6 +100,14 @@ public abstract class ContractTest {
     return true;
   }
 
+  /**
+   * What a framework as it ships reads back and its levelled lane does not, as in {@code
+   * /settings}; nothing where there is no framework.
+   */
+  protected List<String> asShipped() {
+    return List.of();
+  }
+
   /** How it is started: beside the tests, unless a model says otherwise. */
   protected Launcher launcher() {
     return new InThisJvm(model());
@@ -560,6 +568,19 @@ public abstract class ContractTest {
     var answer = management(shared()).call("POST", "/gc", "");
     assertThat(answer.statusCode()).isEqualTo(200);
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
+  }
+
+  /** The protocol and all else is the levelled lane's, with which it shares its code. */
+  @Order(SHARED + 1)
+  @Test
+  void asItShipsAFrameworkAnswersAndReadsBackWhatItBrings() throws Exception {
+    assumeFalse(asShipped().isEmpty(), "no framework");
+    assertThat(management(shared()).get("/settings")).doesNotContain(asShipped());
+    RunningServer server = start("FRAMEWORK", "shipped");
+    assertThat(get(server, "/downstream").body()).isEqualTo(FakeDownstream.BODY);
+    assertThat(management(server).get("/settings"))
+        .startsWith("{\"model\":\"%s-shipped\",".formatted(model().name()))
+        .contains(asShipped());
   }
 
   // --- knobs ----------------------------------------------------------------------------------

@@ -1,0 +1,72 @@
+"""What only runs when it is named: frameworks as they ship, and the blocking models on JDK 21."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from lab.experiments.reading.words import server_lists
+from lab.judge.fairness import FREE
+from support.repo import REPO
+
+# The downstream's answer; a server's answers to so many requests for each of its CPUs.
+ANSWER_S = 0.2
+TURNS = 8
+TRIES = 5
+SHIPPED = dict(server_lists(REPO / "prometheus/servers"))["shipped"]
+# A row of docs/frameworks.md: lanes, the name of what was read back, its value in each twin.
+ROW = re.compile(r"^\| ([a-z, -]+) \| `(\w+)` \| (\S+) \| (\S+) \|", re.MULTILINE)
+
+type Ask = Callable[[str, str], Mapping[str, Any]]
+
+
+@pytest.fixture
+def ask(client: httpx.Client) -> Ask:
+    """What a server tells on its management port."""
+    return lambda server, path: dict(
+        client.get(f"http://{server}:8081{path}").raise_for_status().json()
+    )
+
+
+@pytest.mark.parametrize("shipped", SHIPPED)
+def test_a_framework_as_it_ships_answers_and_differs_in_what_the_page_says_only(
+    client: httpx.Client, ask: Ask, shipped: str
+) -> None:
+    answer = client.get(f"http://{shipped}:8080/downstream").raise_for_status()
+    assert answer.headers["lab-model"] == shipped
+    lane = shipped.removesuffix("-shipped")
+    levelled, own = (ask(server, "/settings")["settings"] for server in (lane, shipped))
+    assert {name for name in levelled if levelled[name] != own[name]} <= set(FREE)
+    values = {
+        name: tuple(json.dumps(of["framework"][name]).strip('"') for of in (levelled, own))
+        for name in own["framework"]
+    }
+    page = (REPO / "docs/frameworks.md").read_text()
+    assert {name: twins for name, twins in values.items() if len(set(twins)) > 1} == {
+        name: tuple(twins) for lanes, name, *twins in ROW.findall(page) if lane in lanes.split(", ")
+    }
+
+
+def test_a_wait_in_synchronized_keeps_its_carrier_on_jdk_21_and_no_longer_on_25(
+    client: httpx.Client, ask: Ask
+) -> None:
+    def seconds(server: str, jdk: str) -> float:
+        identity, url = ask(server, "/identity"), f"http://{server}:8080/synchronized"
+        assert identity["jdk"].startswith(jdk), server
+        requests = TURNS * int(identity["cpus"])
+        begun = time.monotonic()
+        with ThreadPoolExecutor(requests) as clients:
+            answers = list(clients.map(lambda _: client.get(url), range(requests)))
+        assert {answer.status_code for answer in answers} == {200}
+        return time.monotonic() - begun
+
+    # There is a carrier for each CPU, and it waits for one answer after the other.
+    for server in ("virtual-threads", "thread-per-connection"):
+        assert seconds(server, "21.") >= TURNS * ANSWER_S, server
+    # All wait at once. A busy machine has some tries to show it.
+    assert min(seconds("netty-virtual", "25.") for _ in range(TRIES)) < TURNS * ANSWER_S / 2
