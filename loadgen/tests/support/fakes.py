@@ -79,8 +79,9 @@ class FakeLab:
     toxiproxy_stuck: bool = False
     # From this change on Toxiproxy is stuck.
     stuck_from: int | None = None
-    # Its descriptors, and whether its proxy accepts nothing any more.
+    # Its descriptors, those of requests in flight, and whether its proxy accepts nothing any more.
     proxy_files: int = 12
+    proxy_held: Callable[[], int] = lambda: 0
     proxy_deaf: bool = False
     in_flight: int = 0
     agent_up: bool = True
@@ -181,7 +182,8 @@ class FakeLab:
                 raise httpx.ReadTimeout("slow", request=request)
             return httpx.Response(200)
         if request.url.path == "/metrics":
-            text = f"process_open_fds {self.proxy_files}\nprocess_max_fds 20000\n"
+            files = self.proxy_files + self.proxy_held()
+            text = f"process_open_fds {files}\nprocess_max_fds 20000\n"
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))
