@@ -122,6 +122,8 @@ class FakeLab:
     foreign_started_s: float = 1000.0
     asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    # A pool that grows starts its threads before it answers.
+    patch_takes_s: float = 0.0
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
         default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
@@ -154,6 +156,8 @@ class FakeLab:
         if port == 8081 and request.method == "POST":
             return self._told(host, path)
         if port == 8081 and request.method == "PATCH":
+            if request.extensions["timeout"]["read"] < self.patch_takes_s:
+                raise httpx.ReadTimeout("timed out", request=request)
             return self._change(host, json.loads(request.content))
         if port == 8081:
             return self._management(host, path)
