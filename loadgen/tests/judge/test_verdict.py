@@ -125,7 +125,7 @@ FULL = {
     ),
     "accept queue": (counter("lab_kernel_listen_overflows_total", 9, server=SERVER),),
     "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
-    "ports": (gauge("lab_kernel_tcp_time_wait", 52_000, server=SERVER),),
+    "ports": (gauge("lab_downstream_connections_leased", 52_000, server=SERVER),),
     "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
 }
 

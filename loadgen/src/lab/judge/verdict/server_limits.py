@@ -264,20 +264,21 @@ def _none_left(seen: SeenTrial) -> Standing | None:
 
 
 def ports(seen: SeenTrial) -> Standing | None:
-    """The local ports of the server's container for connections to the downstream."""
+    """The local ports of the server's container for connections to the downstream. One in TIME_WAIT
+    is free for the next call after a second (ip-sysctl, tcp_tw_reuse=1, as compose.yaml has it)."""
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak(
         "downstream connections", "connections", "lab_downstream_connections_leased", **mine
     )
-    if gone is None:
+    if gone is None or out is None:
         return None
     most = seen.record.before.local_ports or PORTS
-    used = min(1.0, (gone.value + (value(out) or 0)) / most)
+    used = min(1.0, out.value / most)
     return Standing(
         "ports",
         utilisation=used,
         score=0.9 if used >= PORTS_FULL else 0.4 * used,
-        sentence=f"ports: {used:.0%} of {most:,} in use or in TIME_WAIT",
+        sentence=f"ports: {used:.0%} of {most:,} in use, and {gone.value:,.0f} in TIME_WAIT",
         evidence=kept(gone, out),
     )
