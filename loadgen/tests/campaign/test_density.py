@@ -121,6 +121,7 @@ class Fakes:
         lab.heap_bytes = lambda s: 10_000_000 + 1000 * cost[s] * self.held[s]
         lab.resident_bytes = lambda s: 100_000_000 + 3000 * cost[s] * self.held[s]
         lab.open_files = lambda s: 40 + self.held[s]
+        lab.proxy_held = lambda: 2 * sum(self.held.values())
 
     def connect(
         self, host: str, port: int, kind: Kind, route: str, check: Callable[[], None]
@@ -151,9 +152,9 @@ class Run(Ready):
     def rebuild(self) -> int:
         return report_verb({"RUN": RUN}, self.place.results, self.console)
 
-    def interrupt(self, **words: str) -> None:
-        """A run that is stopped after 3 s."""
-        self.lab.system.interrupt_at = 3.0
+    def interrupt(self, at_s: float = 3.0, **words: str) -> None:
+        """A run that is stopped after so long."""
+        self.lab.system.interrupt_at = at_s
         with pytest.raises(Interrupted):
             self.run(**words)
         self.lab.system.interrupt_at = None
@@ -193,6 +194,7 @@ def test_requests_in_flight_are_held_and_the_first_step_is_what_the_others_are_c
 ) -> None:
     lab, fakes = ready.lab, ready.fakes
     lab.settings["a"] = {"downstream_timeout_ms": 10_000}
+    lab.proxy_files = 900
     lab.open_files = lambda server: 40 + 2 * fakes.held[server]
     lab.heap_bytes = lambda server: 10_000_000 + 1000 * max(500, fakes.held[server])
     assert ready.run(KIND="in-flight", CONNECTIONS="9000", SERVER="a") == 0
@@ -208,17 +210,30 @@ def test_requests_in_flight_are_held_and_the_first_step_is_what_the_others_are_c
         ("a", {"pool_size": 9000, "downstream_timeout_ms": 600_000}),
         ("a", {"pool_size": 200, "downstream_timeout_ms": 10_000}),
     ]
+    # Down and up, so that no connection of another server takes a file that these will need.
     assert [call for _, call in lab.toxic_calls] == [
+        "POST /proxies/downstream",
+        "POST /proxies/downstream",
         "POST /proxies/downstream/toxics",
         "DELETE /proxies/downstream/toxics/in-flight",
     ]
+    assert lab.proxy_files == 12
 
 
 def test_requests_that_wait_in_a_queue_are_not_in_flight(ready: Run) -> None:
     fakes = ready.fakes
     ready.lab.open_files = lambda server: 40 + fakes.held[server] + min(200, fakes.held[server])
     ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a")
-    assert ready.rows[0]["invalid_reasons"] == "the server never had 2000 more files open"
+    said = "the server and Toxiproxy never had 2000 more files open"
+    assert ready.rows[0]["invalid_reasons"] == said
+
+
+def test_calls_that_toxiproxy_has_not_accepted_are_not_in_flight(ready: Run) -> None:
+    ready.lab.open_files = lambda server: 40 + 2 * ready.fakes.held[server]
+    ready.lab.proxy_held = lambda: ready.fakes.held["a"]
+    ready.run(KIND="in-flight", CONNECTIONS="1000", SERVER="a")
+    said = "the server and Toxiproxy never had 2000 more files open"
+    assert said in ready.rows[0]["invalid_reasons"]
 
 
 def test_memory_that_was_read_too_early_is_told(ready: Run) -> None:
@@ -328,6 +343,15 @@ def test_an_interrupt_keeps_what_was_measured(ready: Run) -> None:
     assert 0 < len(ready.rows) < 4
     assert ready.manifest["status"] == "interrupted"
     assert set(ready.fakes.held.values()) == {0}
+
+
+def test_an_interrupt_tells_what_could_not_be_put_back(ready: Run) -> None:
+    ready.lab.open_files = lambda server: 40 + 2 * ready.fakes.held[server]
+    # Toxiproxy takes the cut and the toxic, and hangs when that is to be removed.
+    ready.lab.stuck_from = 3
+    ready.interrupt(1.0, KIND="in-flight", CONNECTIONS="1000", SERVER="a")
+    assert "warning: the lab could not be put back as it was: toxiproxy does not" in ready.said
+    assert ready.manifest["status"] == "interrupted"
 
 
 def test_a_resumed_run_neither_loses_nor_repeats_a_launch(ready: Run) -> None:

@@ -30,6 +30,11 @@ def test_the_range_that_the_server_tells_is_what_is_full() -> None:
     assert named() != "ports"
 
 
+def test_a_port_in_time_wait_is_free_for_the_next_call() -> None:
+    gone = gauge("lab_kernel_tcp_time_wait", 55_000, server=SERVER)
+    assert judged(seen(gone), rps=500).bottleneck == "unknown"
+
+
 @pytest.mark.parametrize(
     ("told", "count"), [("10000 10299", 300), ("10000 65535", 55_536), (None, None), ("x", None)]
 )

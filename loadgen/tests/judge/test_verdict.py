@@ -22,7 +22,7 @@ from lab.model import (
 )
 from lab.model.knobs import DIRECT
 from support.fakes import measurement, plan, reading, record
-from support.series import counter, gauge, mean_time
+from support.series import OPENS, counter, gauge, mean_time
 from support.windows import SERVER, judged, pool, seen
 
 
@@ -125,7 +125,7 @@ FULL = {
     ),
     "accept queue": (counter("lab_kernel_listen_overflows_total", 9, server=SERVER),),
     "file descriptors": (gauge("process_open_fds", 19_900, job="jvm", server=SERVER),),
-    "ports": (gauge("lab_kernel_tcp_time_wait", 52_000, server=SERVER),),
+    "ports": (gauge("lab_downstream_connections_leased", 52_000, server=SERVER),),
     "event loop": (counter("lab_event_loop_busy_seconds_total", 0.99, server=SERVER, loop="0"),),
 }
 
@@ -187,6 +187,20 @@ def test_only_full_cpus_are_strong_evidence(
 ) -> None:
     found = judged(seen(), rps=600, usage=Usage(1, 1, busy, 0, waited_s, 9000))
     assert (found.bottleneck, found.strength) == (named, strength)
+
+
+def test_a_jvm_that_ends_again_and_again_has_too_little_memory_for_its_load() -> None:
+    def started(*at: float) -> Series:
+        labels = {"__name__": "process_start_time_seconds", "job": "jvm", "server": SERVER}
+        return Series(labels, (OPENS, OPENS + 4, OPENS + 8), at)
+
+    full, gone = Usage(1, 1, 0.99, 0, 5, 9), ("the JVM restarted during the trial",)
+    # As seen: no scrape met a full heap, no collection, and the JVMs' starts filled the CPUs.
+    found = judged(seen(started(1, 2, 3)), rps=0, usage=full, reasons=gone)
+    assert (found.bottleneck, found.strength) == ("garbage collection", WEAK)
+    assert found.sentence == "the heap: the JVM ended 2 times, as it does without memory"
+    # One end may be anything.
+    assert judged(seen(started(1, 1, 2)), rps=0, usage=full, reasons=gone).bottleneck == "host CPU"
 
 
 def heap_of(*, young: float, old: float, old_after: float) -> list[Series]:

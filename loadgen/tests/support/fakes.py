@@ -79,8 +79,9 @@ class FakeLab:
     toxiproxy_stuck: bool = False
     # From this change on Toxiproxy is stuck.
     stuck_from: int | None = None
-    # Its descriptors, and whether its proxy accepts nothing any more.
+    # Its descriptors, those of requests in flight, and whether its proxy accepts nothing any more.
     proxy_files: int = 12
+    proxy_held: Callable[[], int] = lambda: 0
     proxy_deaf: bool = False
     in_flight: int = 0
     agent_up: bool = True
@@ -121,6 +122,8 @@ class FakeLab:
     foreign_started_s: float = 1000.0
     asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    # A pool that grows starts its threads before it answers.
+    patch_takes_s: float = 0.0
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
     scraped: list[tuple[dict[str, str], Callable[[float], float]]] = dataclasses.field(
         default_factory=lambda: [({"__name__": "up", "job": job}, lambda at: 1.0) for job in JOBS]
@@ -153,6 +156,8 @@ class FakeLab:
         if port == 8081 and request.method == "POST":
             return self._told(host, path)
         if port == 8081 and request.method == "PATCH":
+            if request.extensions["timeout"]["read"] < self.patch_takes_s:
+                raise httpx.ReadTimeout("timed out", request=request)
             return self._change(host, json.loads(request.content))
         if port == 8081:
             return self._management(host, path)
@@ -181,7 +186,8 @@ class FakeLab:
                 raise httpx.ReadTimeout("slow", request=request)
             return httpx.Response(200)
         if request.url.path == "/metrics":
-            text = f"process_open_fds {self.proxy_files}\nprocess_max_fds 20000\n"
+            files = self.proxy_files + self.proxy_held()
+            text = f"process_open_fds {files}\nprocess_max_fds 20000\n"
             return httpx.Response(200, text=text)
         if request.method != "GET":
             self.toxic_calls.append((self.clock(), f"{request.method} {request.url.path}"))

@@ -47,6 +47,12 @@ def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:
     assert toxics.unpredicted == ("downstream",)
 
 
+def test_a_pool_has_time_to_start_its_threads(lab: FakeLab) -> None:
+    lab.patch_takes_s = 30.0
+    lab.stack.management.change_knobs("a", {"pool_size": 19_000})
+    assert lab.patches == [("a", {"pool_size": 19_000})]
+
+
 def test_a_server_that_is_down_is_named(lab: FakeLab) -> None:
     lab.down.add("b")
     with pytest.raises(LabUnreachable, match="b: http://b:8081/identity does not answer"):

@@ -7,7 +7,9 @@ measured. Each step's garbage then fills the space of the last one's, and the gr
 of the connections.
 
 Requests in flight cannot be taken back: a server goes on with them, and keeps its connections to
-the downstream. So their first step stays open, and the growth is that of the others.
+the downstream. So their first step stays open, and the growth is that of the others. A downstream
+call takes two files of Toxiproxy's too: what earlier servers left there is cut before, and all must
+be there.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from rich.console import Console
+
 from lab.campaign.derive import write_derived
 from lab.campaign.resume import check_same_lab, check_unfinished
-from lab.campaign.run_record import begin, ending
+from lab.campaign.run_record import begin, ending, warn
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabUnreachable
 from lab.judge.fairness import compare, reasons
@@ -41,6 +45,7 @@ from lab.system.connections import Connections
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
 from lab.system.jvm import fresh_jvm
+from lab.system.proxy_reset import clear_proxy
 from lab.system.stack import Stack
 from lab.system.undo_log import UndoLog
 
@@ -55,7 +60,8 @@ HOLD_MS = 600_000
 HOLD = {"TYPE": "latency", "NAME": "in-flight", "LATENCY": str(HOLD_MS)}
 # From the last byte sent until the server has read the bytes sent.
 SETTLE_S = 1.0
-ARRIVE_S = 20.0
+# On a busy machine Toxiproxy sets up some 300 connections a second.
+ARRIVE_S = 60.0
 # What else a server may open meanwhile: scrapes, health checks.
 OTHER_FILES = 16
 TORN = f"the last row of {store.NAME} was torn: it is dropped, and its launch is made again"
@@ -139,7 +145,9 @@ def _go(run_dir: Path, record: Manifest[Plan], lab: Lab, connect: Connect, rows:
     host_changes = HostChanges(lab.place.host_changes)
     undo_log = UndoLog(lab.place.undo_log)
     conditions = Conditions(lab.stack, host_changes, lab.system, undo_log=undo_log)
-    launcher = _Launcher(run_dir.name, plan, lab.stack, lab.system, connect, conditions)
+    launcher = _Launcher(
+        run_dir.name, plan, lab.stack, lab.system, connect, conditions, undo_log, console
+    )
     done = {(row.launch, row.kind, row.server) for row in rows}
     began, before = now(), len(rows)
 
@@ -188,6 +196,8 @@ class _Launcher:
     system: System
     connect: Connect
     conditions: Conditions
+    undo_log: UndoLog
+    console: Console
 
     def launch(self, server: str, kind: Kind, number: int, unequal: tuple[str, ...]) -> Row:
         """One row; a row without figures where the server does not come back."""
@@ -248,34 +258,43 @@ class _Launcher:
         return found
 
     def _quiet(self, server: str, kind: Kind, found: _Found) -> None:
-        files = self._files(server)
+        more = self._more_files(server)
         with self._connections(server, kind) as first:
             self._open(server, first, min(STEP, self.plan.connections), STEP)
-        self._wait_for(server, lambda now: now <= files + OTHER_FILES)
+        self._wait_for(lambda: more() <= OTHER_FILES)
         found.before = self._memory(server)
-        files = self._files(server)
+        more = self._more_files(server)
         with self._connections(server, kind) as held:
             self._open(server, held, self.plan.connections, STEP)
-            self._hold(server, held, files, found)
+            self._hold(server, held, more, found)
 
     def _in_flight(self, server: str, found: _Found) -> None:
         """Requests that wait, with their first step there before the first memory is read."""
-        route, files = parse(self.plan.route).route, self._files(server)
+        route = parse(self.plan.route).route
         step = max(STEP, self.plan.connections // IN_FLIGHT_STEPS)
+        if route.calls_downstream:
+            said = clear_proxy(self.stack, self.system, self.undo_log, harmless=0)
+            if said is not None:
+                warn(self.console, said)
+        more = self._more_files(server, proxied=route.calls_downstream)
         try:
             self.conditions.bring(server, self._waiting(server, route))
             with self._connections(server, "in-flight") as held:
                 self._open(server, held, min(step, self.plan.connections // 2), step)
                 found.first = held.open
-                there = self._arrived(server, files, held.open * route.descriptors)
+                there = self._arrived(more, held.open * route.descriptors)
                 found.before = self._memory(server)
                 self._open(server, held, self.plan.connections - held.open, step)
-                self._hold(server, held, files, found, route.descriptors)
+                self._hold(server, held, more, found, route)
                 if not there and not found.reasons:
                     early = "memory was read before the first step was there"
                     found.reasons = (early,)
         finally:
-            found.reasons = (*found.reasons, *self.conditions.restore())
+            # Told at once: an interrupt leaves no row.
+            problems = self.conditions.restore()
+            for problem in problems:
+                warn(self.console, problem)
+            found.reasons = (*found.reasons, *problems)
 
     def _waiting(self, server: str, route: Route) -> Condition:
         """The lab in which so many requests are in flight at once: a pool has a thread for each."""
@@ -300,36 +319,49 @@ class _Launcher:
             self.stack.management.collect_garbage(server)
 
     def _hold(
-        self, server: str, held: Connections, files: int, found: _Found, each: int = 1
+        self,
+        server: str,
+        held: Connections,
+        more: Callable[[], float],
+        found: _Found,
+        route: Route | None = None,
     ) -> None:
-        """Measure with the connections open, and see that they are, at both ends. `each` takes so
-        many of the server's files."""
+        """Measure with the connections open, and see that they are, at both ends: by the files that
+        each takes, one where there is no request for a `route`."""
+        each = route.descriptors if route else 1
         found.opened, found.why_fewer = held.open, held.problem
         if found.opened <= found.first:
             found.reasons = ("no connection could be opened",)
             return
-        there = self._arrived(server, files, found.opened * each)
+        there = self._arrived(more, found.opened * each)
         self.system.sleep(SETTLE_S)
         found.after = self._memory(server)
         held.notice_closed()
         wrong = []
         if not there:
-            wrong.append(f"the server never had {found.opened * each} more files open")
+            who = "the server and Toxiproxy" if route and route.calls_downstream else "the server"
+            wrong.append(f"{who} never had {found.opened * each} more files open")
         if held.open < found.opened:
             lost = found.opened - held.open
             wrong.append(f"{lost} of {found.opened} connections were lost: {held.lost}")
         found.reasons = tuple(wrong)
 
-    def _arrived(self, server: str, before: int, files: int) -> bool:
-        return self._wait_for(server, lambda now: now - before >= files - OTHER_FILES)
+    def _more_files(self, server: str, *, proxied: bool = False) -> Callable[[], float]:
+        """Tells how many more files the server has open than now. Of `proxied` requests Toxiproxy
+        holds as many as the server does: the fewer of the two."""
+        looks: list[Callable[[], float]] = [lambda: self.stack.exporter.process(server).open_files]
+        if proxied:
+            looks.append(lambda: self.stack.toxiproxy.files()[0])
+        before = [look() for look in looks]
+        return lambda: min(look() - was for look, was in zip(looks, before, strict=True))
 
-    def _files(self, server: str) -> int:
-        return self.stack.exporter.process(server).open_files
+    def _arrived(self, more: Callable[[], float], files: int) -> bool:
+        return self._wait_for(lambda: more() >= files - OTHER_FILES)
 
-    def _wait_for(self, server: str, right: Callable[[int], bool]) -> bool:
-        """Whether the server's number of open files becomes right in time."""
+    def _wait_for(self, right: Callable[[], bool]) -> bool:
+        """Whether it becomes right in time."""
         until = self.system.monotonic() + ARRIVE_S
-        while not right(self._files(server)):
+        while not right():
             if self.system.monotonic() >= until:
                 return False
             self.system.sleep(POLL_S)

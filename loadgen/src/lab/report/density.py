@@ -132,7 +132,7 @@ def _invalid(rows: Sequence[Row]) -> Iterator[str]:
 
 def _fewer(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
-        if row.opened < row.asked:
+        if row.opened < row.asked and row.why_fewer:
             yield f"{_name(row)}: {row.opened} of {row.asked} connections: {row.why_fewer}"
 
 

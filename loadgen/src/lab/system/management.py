@@ -11,8 +11,8 @@ from lab.store.records import from_json
 from lab.system.http import Http, json_object
 
 PORT = 8081
-# A full collection of a large heap on a busy machine.
-COLLECTION_DEADLINE_S = 60.0
+# A full collection of a large heap, or thousands of threads to start, on a busy machine.
+SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
 BUCKETS = "lab_http_request_seconds_bucket"
@@ -55,7 +55,8 @@ class Management:
     def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
         """Change knobs of a running server, all or none, and read them back. Raises Refused with
         the server's own words."""
-        answer = self._http.ask(server, "PATCH", _url(server, "/settings"), dict(wanted))
+        url = _url(server, "/settings")
+        answer = self._http.ask(server, "PATCH", url, dict(wanted), deadline_s=SLOW_DEADLINE_S)
         if not answer.is_success:
             refused = json_object(server, answer).get("error", answer.status_code)
             raise Refused(f"{server}: {refused}")
@@ -71,7 +72,7 @@ class Management:
     def collect_garbage(self, server: str) -> int:
         """Make the server's JVM collect everything; the bytes of heap that are live then."""
         url = _url(server, "/gc")
-        answer = self._http.call(server, "POST", url, deadline_s=COLLECTION_DEADLINE_S)
+        answer = self._http.call(server, "POST", url, deadline_s=SLOW_DEADLINE_S)
         used = json_object(server, answer).get("heap_used_bytes")
         if isinstance(used, bool) or not isinstance(used, int):
             raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")

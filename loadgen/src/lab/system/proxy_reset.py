@@ -24,9 +24,12 @@ LOOK_S = 1.5
 ANSWER_S = 3.0
 
 
-def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
-    """Cut the connections that are left over, if they are many or the proxy no longer answers. A
-    proxy is in the undo log while it is down for that.
+def clear_proxy(
+    stack: Stack, clock: Clock, undo_log: UndoLog, harmless: float = CROWDED
+) -> str | None:
+    """Cut the connections that are left over, if they take more than a `harmless` share of its
+    descriptors, or the proxy no longer answers. A proxy is in the undo log while it is down for
+    that.
 
     Returns what the user should know; None when all was well. Toxics stay; a proxy that is down
     stays down. Raises LabUnreachable where a proxy did not come up again.
@@ -36,7 +39,8 @@ def clear_proxy(stack: Stack, clock: Clock, undo_log: UndoLog) -> str | None:
         delay_ms, spread = stack.downstream_delay()
         longest_ms = spread.longest_ms if spread else delay_ms
         deadline_s = ANSWER_S + (longest_ms + toxics.added_latency_ms) / 1000
-        crowded = stack.toxiproxy.files_used() > CROWDED
+        used, most = stack.toxiproxy.files()
+        crowded = used > harmless * most
         # Where toxics break calls, an answer that does not come tells nothing.
         deaf = not toxics.unpredicted and not stack.toxiproxy.answers(deadline_s)
     except LabUnreachable:

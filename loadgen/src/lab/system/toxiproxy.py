@@ -123,14 +123,14 @@ class Toxiproxy:
                 self.put(proxy_name, old)
         return self.in_force()
 
-    def files_used(self) -> float:
-        """The share of its descriptors that is in use. Raises LabUnreachable."""
+    def files(self) -> tuple[float, float]:
+        """How many descriptors it has open, and how many it may have. Raises LabUnreachable."""
         text = self._ask("GET", "/metrics").text
         page = f"toxiproxy: {self._url}/metrics"
         known = {one.name: one.value for one in samples(page, text, _DESCRIPTORS)}
         if len(known) < 2 or not known["process_max_fds"]:
             raise LabUnreachable(f"{page} does not tell its descriptors")
-        return known["process_open_fds"] / known["process_max_fds"]
+        return known["process_open_fds"], known["process_max_fds"]
 
     def answers(self, deadline_s: float) -> bool:
         """Whether every proxy that is up answers a request in time, whatever the answer is. Raises

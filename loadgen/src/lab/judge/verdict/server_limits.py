@@ -29,6 +29,10 @@ GC_BINDS = 0.25
 GC_TIGHT = 0.15
 HEAP_TIGHT = 0.8
 GC_CPU = "CPU of the collector's threads"
+# One end of a JVM may be anything. One that ends again and again under a load has too little memory
+# for it: it leaves by ExitOnOutOfMemoryError, or the kernel kills it. It does so between two
+# scrapes, so no gauge shows its heap full.
+ENDS = 2
 # Toxiproxy needs two for each connection, and stops accepting for good when it has none: the last
 # 3 % are spikes between two scrapes.
 DESCRIPTORS_FULL = 0.97
@@ -110,7 +114,17 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
     Where CPUs are short it takes CPU time, all its threads together. A pause is no measure of it
     there: it lasts longer, because the collector waits for CPUs too. Where CPUs are not short it
     takes time: the pauses. Cycles of concurrent collectors run beside the program, and are no
-    pauses. `told_by_cpu_time` says which of the two was used."""
+    pauses. `takes_cpus` says which of the two was used. A JVM that ended at least ENDS times,
+    which are its `errors`, had no memory left."""
+    ends = _ends(seen)
+    if ends is not None and ends.value >= ENDS:
+        return Standing(
+            "garbage collection",
+            errors=ends.value,
+            score=0.95,
+            sentence=f"the heap: the JVM ended {ends.value:.0f} times, as it does without memory",
+            evidence=(ends,),
+        )
     name = "jvm_gc_collection_seconds_sum"
     pauses = [
         seen.rate(f"in {gc}", "of the time", name, server=seen.server, gc=gc)
@@ -153,9 +167,21 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
     )
 
 
-def told_by_cpu_time(collection: Standing) -> bool:
-    """Whether the standing of garbage collection rests on CPU time, not on pauses."""
-    return any(one.what == GC_CPU for one in collection.evidence)
+def takes_cpus(collection: Standing) -> bool:
+    """Whether the standing of garbage collection explains full CPUs: it rests on CPU time, not on
+    pauses, or on JVMs that start again and again."""
+    return bool(collection.errors) or any(one.what == GC_CPU for one in collection.evidence)
+
+
+def _ends(seen: SeenTrial) -> Evidence | None:
+    """How often the server's JVM was followed by another, as far as scrapes met them."""
+    name = "process_start_time_seconds"
+    found = seen.observation.series(name, job="jvm", server=seen.server)
+    starts = {start for series in found for start in series.values}
+    if not starts:
+        return None
+    query = f'changes({name}{{job="jvm", server="{seen.server}"}}[{seen.window_s:.0f}s])'
+    return Evidence("ends of its JVM", len(starts) - 1, "ends", query)
 
 
 def _short_cpus(seen: SeenTrial) -> float | None:
@@ -264,20 +290,21 @@ def _none_left(seen: SeenTrial) -> Standing | None:
 
 
 def ports(seen: SeenTrial) -> Standing | None:
-    """The local ports of the server's container for connections to the downstream."""
+    """The local ports of the server's container for connections to the downstream. One in TIME_WAIT
+    is free for the next call after a second (ip-sysctl, tcp_tw_reuse=1, as compose.yaml has it)."""
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak(
         "downstream connections", "connections", "lab_downstream_connections_leased", **mine
     )
-    if gone is None:
+    if gone is None or out is None:
         return None
     most = seen.record.before.local_ports or PORTS
-    used = min(1.0, (gone.value + (value(out) or 0)) / most)
+    used = min(1.0, out.value / most)
     return Standing(
         "ports",
         utilisation=used,
         score=0.9 if used >= PORTS_FULL else 0.4 * used,
-        sentence=f"ports: {used:.0%} of {most:,} in use or in TIME_WAIT",
+        sentence=f"ports: {used:.0%} of {most:,} in use, and {gone.value:,.0f} in TIME_WAIT",
         evidence=kept(gone, out),
     )

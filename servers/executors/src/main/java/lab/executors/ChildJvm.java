@@ -28,6 +28,9 @@ record ChildJvm(List<String> flags, String classPath, Path caches) {
   private static final Duration MOST_A_TASK = Duration.ofNanos(100_000);
   private static final Duration GRACE = Duration.ofSeconds(60);
 
+  /** The status of a process that SIGKILL ended: 128 and the number of the signal. */
+  private static final int KILLED = 137;
+
   /** As this JVM was started; the caches in the system's folder of temporary files. */
   static ChildJvm likeThisOne(List<String> flags) {
     return new ChildJvm(
@@ -57,6 +60,12 @@ record ChildJvm(List<String> flags, String classPath, Path caches) {
       Duration deadline = deadline(plan);
       if (!child.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)) {
         throw new IOException("the JVM was ended after " + deadline.toSeconds() + " s");
+      }
+      if (child.exitValue() == KILLED) {
+        throw new IOException(
+            "the JVM was killed: its heap (-Xmx) and its threads (POOL=%d) most likely need more"
+                    .formatted(plan.poolSize())
+                + " than the container's memory (SERVER_MEMORY)");
       }
       // What the JVM itself says may come after it: that it wrote a cache.
       Optional<String> line = lines(said).filter(one -> one.startsWith("{")).findFirst();

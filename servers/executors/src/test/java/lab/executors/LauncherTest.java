@@ -109,6 +109,19 @@ class LauncherTest {
     }
   }
 
+  @Test
+  void aJvmThatWasKilledIsSaidToWantMemory() throws Exception {
+    // As the kernel would: with SIGKILL, when there is no memory left.
+    ChildJvm killed = ChildJvm.likeThisOne(List.of("-Xmx8m", "-XX:OnOutOfMemoryError=kill -9 %p"));
+    try (Launcher launcher = new Launcher(0, killed)) {
+      HttpResponse<String> answer = post(launcher, "/measure/cold/memory/fixed-pool/1000000/1/3/0");
+      assertThat(answer.statusCode()).isEqualTo(500);
+      assertThat(answer.body())
+          .startsWith("the JVM was killed: its heap (-Xmx) and its threads (POOL=3) most likely")
+          .hasLineCount(1);
+    }
+  }
+
   private static String packed(String classes, int number) {
     Path jar = folder.resolve(number + ".jar");
     int status =
