@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 
+from lab.campaign.as_measured import start_of
 from lab.campaign.derive import Trial, read_trial
 from lab.errors import Interrupted
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
 from lab.experiments.planted import Planted
-from lab.model import AS_IT_IS, Condition, TrialPlan, Warmth
+from lab.model import AS_IT_IS, Condition, Snapshot, TrialPlan, Warmth
+from lab.store import manifest
 from lab.store.records import to_json
 from lab.store.series import NAME as SERIES
 from lab.system.observe import observe
 from support.bench import WARM, Bench
+from support.felt import planned
+from support.runs import write_manifest
 
 EXPLAIN = {
     "kind": "explain",
@@ -40,6 +44,21 @@ def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str
 
     for module in ("derive", "loop"):
         monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
+
+
+def test_a_trial_with_other_knobs_begins_with_them_and_with_the_runs_way_to_the_downstream(
+    tmp_path: Path,
+) -> None:
+    measured = manifest.read(write_manifest(tmp_path))
+    (way, own) = measured.servers["a"], measured.servers["b"]
+
+    def start(**changes: Any) -> Snapshot | None:
+        return start_of(measured, planned("01-b", server="b", condition=Condition(**changes)))
+
+    assert start() == dataclasses.replace(way, settings=own.settings)
+    turned = start(knobs={"pool_size": 400})
+    assert turned == dataclasses.replace(way, settings={**own.settings, "pool_size": 400})
+    assert start(host={"SERVER_CPUS": "2"}) is None
 
 
 def test_an_explanation_asks_for_trials_by_what_the_last_one_named(

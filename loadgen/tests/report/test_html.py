@@ -594,7 +594,7 @@ def test_both_reports_say_where_the_mean_time_goes_and_what_grew(run_dir: Path) 
         assert " ".join(cells) in page
     grown = (
         "a, closed: from 100 connections to 400 connections the mean grew by 14.0 ms, 86% of it "
-        "waiting to be begun in the server"
+        "waiting in the queue of the server"
     )
     assert grown in report
     assert grown in page

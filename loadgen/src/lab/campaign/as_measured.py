@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.experiments.registry import kind_of
 from lab.load.measure import first_snapshot
-from lab.model import AS_IT_IS, Experiment, Snapshot, TrialPlan
+from lab.model import Condition, Experiment, Snapshot, TrialPlan
 from lab.store.manifest import Manifest
 
 
@@ -28,11 +28,12 @@ def as_measured(record: Manifest[Experiment], run_dir: Path) -> Manifest[Experim
 def start_of(measured: Manifest[Experiment], plan: TrialPlan) -> Snapshot | None:
     """What the trials of the plan's server began with, of a run as it was measured: the way to the
     downstream as the run began, of its first server, whose snapshot its loads were planned by, and
-    the server's settings. None where the lab is changed on purpose: from trial to trial, or for
-    this one."""
+    the server's settings, with the knobs that are turned for this trial. None where the lab is
+    changed on purpose otherwise: from trial to trial, or by more than knobs for this one."""
     experiment = measured.experiment
     way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(plan.server)
-    changed = kind_of(experiment).changes_lab or plan.condition != AS_IT_IS
+    knobs = plan.condition.knobs
+    changed = kind_of(experiment).changes_lab or plan.condition != Condition(knobs=knobs)
     if changed or way is None or own is None:
         return None
-    return replace(way, settings=own.settings)
+    return replace(way, settings={**own.settings, **knobs})

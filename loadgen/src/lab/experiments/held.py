@@ -37,6 +37,8 @@ SEARCH = "search"
 GREW = "what grew"
 LIFTED_SEARCH = "lifted search"
 UNIT = "req/s"
+# The mean time must grow by this share before the lab says where.
+LEAST_GREW = 0.05
 SEPARATOR = "; then: "
 Verdicts = Mapping[str, Verdict]
 # What a capacity is: the highest rate that at least half of the launches held, and its interval.
@@ -198,8 +200,9 @@ def _figures(objective: Objective, row: Row) -> str:
 
 def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     """Where the mean time went by which a request took longer at the lowest rate that broke than at
-    the highest that was held, of the launches that agree on these two. Means add up; percentiles do
-    not."""
+    the highest that was held, of the launches that agree on these two: of valid trials with windows
+    of the same length, as above the capacity a queue grows with the window. Means add up;
+    percentiles do not."""
     ends = [(one.low.rate, one.top.rate) for one in of if one.low and one.top and one.breaks]
     if not ends:
         return
@@ -209,7 +212,10 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
         if one.low and one.top and (one.low.rate, one.top.rate) == (low, top):
             before += one.low.held
             after += [row for row, _ in one.top.broke]
-    grown = growth(mean_split(before), mean_split(after))
+    after = [row for row in after if row.valid]
+    lengths = {row.duration_s for row in after}
+    was = mean_split(row for row in before if row.valid and row.duration_s in lengths)
+    grown = growth(was, mean_split(after), LEAST_GREW * was.whole_ms)
     if grown is not None:
         text = (
             f"of the {grown.grown_ms:,.0f} ms that the mean grew from {low:,} to {top:,} req/s, "
@@ -238,9 +244,12 @@ def _lifted(
     text, value = _said(with_it, "", outcome.verdicts)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    answer = _answer(capacity_of(list(found.values())), value)
-    if answer and not any(one.rate is not None or one.strayed for one in with_it.values()):
-        whole += f", {answer}"
+    answer = _answer(capacity_of(list(found.values())), value, experiment.launches)
+    every = with_it.values()
+    if not any(one.rate is not None or one.strayed for one in every):
+        # Where the first launch holds nothing there are no others.
+        left = len(with_it) < experiment.launches and next(iter(every)).low is not None
+        whole += ", not finished" if left else f", {answer}" if answer else ""
     whole += "".join(f"{SEPARATOR}{one}" for one in then)
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
@@ -257,8 +266,9 @@ def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
     return "what is not recorded"
 
 
-def _answer(before: Held, after: Held) -> str:
-    """Whether what was lifted was the limit; empty where nothing is held with it."""
+def _answer(before: Held, after: Held, launches: int) -> str:
+    """Whether what was lifted was the limit; empty where nothing is held with it. Fewer launches
+    than an interval needs give the ratio only."""
     rate, low, high = before
     rate_after, low_after, high_after = after
     if not rate or not low or rate_after is None or low_after is None:
@@ -266,6 +276,8 @@ def _answer(before: Held, after: Held) -> str:
     ratio = f"×{rate_after / rate:.2f}"
     if high is None:
         return f"{ratio} (inconclusive: how much it holds without is open above)"
+    if launches < LEAST_VALUES:
+        return f"{ratio} (no proof without an interval: LAUNCHES={LEAST_VALUES})"
     answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
     sure = {"confirmed": "confirmed", "withdrawn": "not confirmed: more of it is no help"}
     return f"{ratio} ({sure.get(answer, answer)})"

@@ -46,7 +46,7 @@ class Way:
     """How a search goes: from the rate `start`, up to `most` and down to `least`, until the highest
     rate that was held and the lowest that was not differ by at most the share `resolution`.
     `agree`: how many trials must agree at each end of its interval. `around`: what another search
-    found, which this one is to confirm."""
+    found, which this one is to confirm; `breaks`: whether it is sure of the upper end."""
 
     start: int
     most: int
@@ -54,6 +54,7 @@ class Way:
     agree: int = AGREE
     around: Bracket | None = None
     least: int = 1
+    breaks: bool = True
 
     def next(self, tried: Sequence[Tried]) -> int | None:
         """The next rate after these, in ascending order; None: the search is over."""
@@ -81,12 +82,12 @@ class Way:
         return self.around is not None and rate == self.around[0]
 
     def _agree(self, one: Tried, outcome: Literal["held", "broke"]) -> int:
-        """How many trials must agree on a rate: one is enough where it says what the other search
-        said."""
+        """How many trials must agree on a rate: one is enough where it says of it what the other
+        search said."""
         if self.around is None:
             return self.agree
         held, top = self.around
-        same = one.rate <= held if outcome == "held" else top is not None and one.rate >= top
+        same = one.rate == held if outcome == "held" else self.breaks and one.rate == top
         return 1 if same else self.agree
 
     def _tries(self, one: Tried, outcome: Literal["held", "broke"]) -> int:

@@ -56,9 +56,10 @@ class Capacity:
         """A search from this rate, for none below `least`."""
         return Way(start, self.most, self.resolution, least=least)
 
-    def confirming(self, low: int, top: int | None) -> Way:
-        """The search of a launch after the first, which found these ends."""
-        return Way(low, self.most, self.resolution, AGREE_LATER, (low, top))
+    def confirming(self, low: int, top: int | None, least: int = 1, *, breaks: bool = True) -> Way:
+        """The search of a launch after the first, which found these ends, and whether the upper one
+        `breaks` the server."""
+        return Way(low, self.most, self.resolution, AGREE_LATER, (low, top), least, breaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +154,10 @@ def search(
     curve: bool = False,
     lenient: bool = False,
 ) -> Search:
-    """Where a search stands after these rows of one server and launch, in the order of time. It
-    ends at the first row that is not its own: another version of the lab may judge a trial
-    otherwise, and ask for another next rate. Where it is `lenient` it leaves such rows out: a trial
+    """Where a search stands after these rows of one server and launch, in the order of time. A row
+    of a rate that needs no more trials is evidence of that rate. The search ends at the first other
+    row that is not its own: another version of the lab may judge a trial otherwise, and ask for
+    another next rate. Where it is `lenient` it leaves such rows out: a trial
     of the server was `replaced`, and what took its place may have said something else. `curve`:
     whether rows of a curve may follow."""
     rungs: dict[int, Rung] = {}
@@ -165,13 +167,14 @@ def search(
         if rate is None and curve:
             after = len(rows) - at
             break
-        if row.offered_rps != rate or rate is None:
+        if row.offered_rps is None or row.offered_rps not in {rate, *rungs}:
             if lenient:
                 continue
             wanted = "it had ended" if rate is None else f"{rate} req/s were next"
             strayed = f"{row.trial} is not of this search: {wanted}"
             break
-        rung = rungs.get(rate, Rung(rate))
+        at_rate = row.offered_rps
+        rung = rungs.get(at_rate, Rung(at_rate))
         outcome, why = judged(objective, row, after_break=bool(rung.broke))
         if outcome == "held":
             rung = dataclasses.replace(rung, held=(*rung.held, row))
@@ -179,7 +182,7 @@ def search(
             rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
         else:
             rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
-        rungs[rate] = rung
+        rungs[at_rate] = rung
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
     return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
 
@@ -230,7 +233,8 @@ def _by_launch(
     found = {first: one(first, way)}
     low, top = found[first].low, found[first].top
     if found[first].rate is None and low is not None and not found[first].strayed:
-        way = capacity.confirming(low.rate, top.rate if top else None)
+        ends = low.rate, top.rate if top else None
+        way = capacity.confirming(*ends, way.least, breaks=found[first].breaks)
         found |= {launch: one(launch, way) for launch in later}
     return found
 

@@ -28,7 +28,7 @@ OFF = 0.02
 SPENT = (
     "waiting in the generator",
     "between the generator and the server",
-    "waiting to be begun in the server",
+    "waiting in the queue of the server",
     "the server's own",
     "waiting for a connection to the downstream",
     "on the path to the downstream and back",
@@ -100,13 +100,13 @@ class Growth:
     most: str
 
 
-def growth(before: TimeSplit, after: TimeSplit) -> Growth | None:
+def growth(before: TimeSplit, after: TimeSplit, least_ms: float = 0.0) -> Growth | None:
     """Which part of the mean time grew most. None where a split is not known, or the mean grew by
-    less than LEAST_GROWTH_MS."""
+    less than `least_ms` or LEAST_GROWTH_MS."""
     if TimeSplit() in (before, after):
         return None
     grown = after.whole_ms - before.whole_ms
-    if grown < LEAST_GROWTH_MS:
+    if grown < max(LEAST_GROWTH_MS, least_ms):
         return None
     pairs = zip(before.parts, after.parts, strict=True)
     parts = [(now or 0.0) - (then or 0.0) for then, now in pairs]

@@ -22,7 +22,7 @@ GENERATOR_CPU = 0.95
 LAG_SHARE = 0.1
 LEAST_LAG_MS = 1.0
 # From this share on a reader should know how long a closed load's connections waited for it.
-HELD_NOTED = 0.02
+LEAST_SHARE = 0.02
 # A CPU quota may stop a part of the lab for at most this share of the window.
 THROTTLED = 0.01
 LATE = "the generator sent late"
@@ -128,10 +128,10 @@ def late(reading: Reading) -> Iterator[str]:
     if told is None:
         return
     if reading.corrected is None:
-        held = _held(reading)
-        if held > 1 - BUSY_CONNECTIONS:
+        share = _generator_share(reading)
+        if share > 1 - BUSY_CONNECTIONS:
             each_ms = told.mean_ms
-            yield f"{LATE}: connections waited for it {held:.0%} of the time, {each_ms:.2g} ms each"
+            yield f"{LATE}: connections waited for it {share:.0%} of the time, {each_ms:.2g} ms each"
         return
     if told.p95_ms is None or latency.p95_ms is None:
         return
@@ -141,12 +141,17 @@ def late(reading: Reading) -> Iterator[str]:
 
 
 def late_in_part(reading: Reading) -> Iterator[str]:
-    """A note where the figures are in part the generator's own: of an open load the p99, of a
-    closed load the rate."""
-    told, whole = reading.late, reading.corrected
+    """A note where the figures are in part the generator's own: of an open load the p99; of a
+    closed load the rate, and the p95, as what delays sending may delay reading as well."""
+    told, whole, raw = reading.late, reading.corrected, reading.raw
     if whole is None:
-        if _held(reading) >= HELD_NOTED:
-            yield f"connections waited for the generator {_held(reading):.0%} of the time"
+        share = _generator_share(reading)
+        if share >= LEAST_SHARE:
+            yield f"connections waited for the generator {share:.0%} of the time"
+        if told and raw and told.p95_ms is not None and raw.p95_ms is not None:
+            if told.p95_ms > _allowed_ms(raw.p95_ms):
+                own_ms = told.p95_ms
+                yield f"p95 may be in part the generator's own: it sent 5 % late by {own_ms:.1f} ms"
         return
     if told is None or told.p99_ms is None or whole.p99_ms is None:
         return
@@ -155,7 +160,7 @@ def late_in_part(reading: Reading) -> Iterator[str]:
         yield f"p99 is in part the generator's own: it sent 1 % late by {own_ms:.1f} ms or more"
 
 
-def _held(reading: Reading) -> float:
+def _generator_share(reading: Reading) -> float:
     """The share of its time that a connection of a closed load waited for the generator, between an
     answer and the next request (the think time of the interactive response time law)."""
     if reading.late is None or reading.raw is None or not reading.late.mean_ms:
