@@ -3,7 +3,7 @@
 import pytest
 
 from judge.test_verdict import SERVER, judged, seen
-from lab.model import Snapshot, Usage
+from lab.model import Series, Snapshot, Usage
 from support.fakes import snapshot
 from support.series import counter, gauge
 
@@ -33,6 +33,23 @@ def test_the_range_that_the_server_tells_is_what_is_full() -> None:
 def test_a_port_in_time_wait_is_free_for_the_next_call() -> None:
     gone = gauge("lab_kernel_tcp_time_wait", 55_000, server=SERVER)
     assert judged(seen(gone), rps=500).bottleneck == "unknown"
+
+
+def test_ports_that_are_all_closed_or_taken_are_named_where_calls_fail() -> None:
+    # A port in TIME_WAIT is not free for the first second.
+    full = (
+        gauge("lab_kernel_tcp_time_wait", 250, server=SERVER),
+        gauge("lab_downstream_connections_leased", 40, server=SERVER),
+    )
+    few = {"local_ports": "10000 10299"}
+
+    def score(*series: Series) -> float:
+        found = judged(seen(*full, *series), rps=500, settings=few)
+        return next(one.score for one in found.ranked if one.resource == "ports")
+
+    failed = counter("lab_downstream_calls_total", 300, server=SERVER, outcome="error")
+    assert score(failed) == 0.7
+    assert score() < 0.1
 
 
 @pytest.mark.parametrize(

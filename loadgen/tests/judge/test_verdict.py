@@ -195,10 +195,18 @@ def test_a_jvm_that_ends_again_and_again_has_too_little_memory_for_its_load() ->
         return Series(labels, (OPENS, OPENS + 4, OPENS + 8), at)
 
     full, gone = Usage(1, 1, 0.99, 0, 5, 9), ("the JVM restarted during the trial",)
-    # As seen: no scrape met a full heap, no collection, and the JVMs' starts filled the CPUs.
+    # As measured: no scrape met a full heap, no collection, and the JVMs' starts filled the CPUs.
     found = judged(seen(started(1, 2, 3)), rps=0, usage=full, reasons=gone)
     assert (found.bottleneck, found.strength) == ("garbage collection", WEAK)
-    assert found.sentence == "the heap: the JVM ended 2 times, as it does without memory"
+    assert found.sentence.endswith("0% of it seen in use, and nothing tells why: see its log")
+    # Where a scrape did, that is the reason. Even then the trial is invalid.
+    mine = {"job": "jvm", "server": SERVER, "area": "heap"}
+    heap = gauge("jvm_memory_used_bytes", 930, **mine), gauge("jvm_memory_max_bytes", 1000, **mine)
+    found = judged(seen(started(1, 2, 3), *heap), rps=0, usage=full, reasons=gone)
+    assert found.sentence.endswith("at most 93% of it seen in use, which tells why")
+    # Several JVMs behind one name take turns, and none of them ends.
+    found = judged(seen(started(2, 1, 2)), rps=0, usage=full, reasons=gone)
+    assert found.bottleneck == "host CPU"
     # One end may be anything.
     assert judged(seen(started(1, 1, 2)), rps=0, usage=full, reasons=gone).bottleneck == "host CPU"
 

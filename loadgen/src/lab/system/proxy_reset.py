@@ -43,8 +43,8 @@ def clear_proxy(
         crowded = used > harmless * most
         # Where toxics break calls, an answer that does not come tells nothing.
         deaf = not toxics.unpredicted and not stack.toxiproxy.answers(deadline_s)
-    except LabUnreachable:
-        return None
+    except LabUnreachable as failure:
+        return None if harmless else f"idle connections of earlier loads were not cut: {failure}"
     if crowded or deaf:
         _cut_proxies(stack, undo_log)
         clock.sleep(LOOK_S)

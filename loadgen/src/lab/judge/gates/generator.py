@@ -131,7 +131,9 @@ def late(reading: Reading) -> Iterator[str]:
         share = _generator_share(reading)
         if share > 1 - BUSY_CONNECTIONS:
             each_ms = told.mean_ms
-            yield f"{LATE}: connections waited for it {share:.0%} of the time, {each_ms:.2g} ms each"
+            yield (
+                f"{LATE}: connections waited for it {share:.0%} of the time, {each_ms:.2g} ms each"
+            )
         return
     if told.p95_ms is None or latency.p95_ms is None:
         return
@@ -148,10 +150,10 @@ def late_in_part(reading: Reading) -> Iterator[str]:
         share = _generator_share(reading)
         if share >= LEAST_SHARE:
             yield f"connections waited for the generator {share:.0%} of the time"
-        if told and raw and told.p95_ms is not None and raw.p95_ms is not None:
-            if told.p95_ms > _allowed_ms(raw.p95_ms):
-                own_ms = told.p95_ms
-                yield f"p95 may be in part the generator's own: it sent 5 % late by {own_ms:.1f} ms"
+        own_ms = told.p95_ms if told else None
+        p95_ms = raw.p95_ms if raw else None
+        if own_ms is not None and p95_ms is not None and own_ms > _allowed_ms(p95_ms):
+            yield f"p95 may be in part the generator's own: it sent 5 % late by {own_ms:.1f} ms"
         return
     if told is None or told.p99_ms is None or whole.p99_ms is None:
         return

@@ -7,6 +7,8 @@ something waited for it (or failed for want of it).
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 from lab.judge.gates.trial import HOST_FULL
 from lab.judge.verdict.evidence import SeenTrial, kept, value
 from lab.judge.verdict.foreign import foreign_quotas
@@ -115,15 +117,22 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
     there: it lasts longer, because the collector waits for CPUs too. Where CPUs are not short it
     takes time: the pauses. Cycles of concurrent collectors run beside the program, and are no
     pauses. `takes_cpus` says which of the two was used. A JVM that ended at least ENDS times,
-    which are its `errors`, had no memory left."""
+    which are its `errors`, had no memory left if a scrape met its heap full, and probably so if
+    none did: scrapes are a second apart and more, and a heap fills faster."""
     ends = _ends(seen)
+    used = seen.peak("heap", "bytes", "jvm_memory_used_bytes", server=seen.server, area="heap")
+    most = seen.peak("most heap", "bytes", "jvm_memory_max_bytes", server=seen.server, area="heap")
     if ends is not None and ends.value >= ENDS:
+        taken = used.value / most.value if used and most and most.value > 0 else 0.0
+        said = "which tells why" if taken >= HEAP_TIGHT else "and nothing tells why: see its log"
         return Standing(
             "garbage collection",
             errors=ends.value,
+            # Weak in the end, as a trial whose JVM ended is invalid.
             score=0.95,
-            sentence=f"the heap: the JVM ended {ends.value:.0f} times, as it does without memory",
-            evidence=(ends,),
+            sentence=f"the heap: the JVM ended {ends.value:.0f} times, with at most {taken:.0%} "
+            f"of it seen in use, {said}",
+            evidence=kept(ends, used, most),
         )
     name = "jvm_gc_collection_seconds_sum"
     pauses = [
@@ -144,7 +153,6 @@ def garbage_collection(seen: SeenTrial) -> Standing | None:
         # The pauses are all there is, and lasted longer than they need.
         said += ", on CPUs that were short"
     left = seen.heap_after_collections()
-    most = seen.peak("heap", "bytes", "jvm_memory_max_bytes", server=seen.server, area="heap")
     full = left.value / most.value if left and most and most.value > 0 else None
     sentence = f"garbage collection: {share:.0%} {said}"
     if full is not None and most is not None:
@@ -174,14 +182,16 @@ def takes_cpus(collection: Standing) -> bool:
 
 
 def _ends(seen: SeenTrial) -> Evidence | None:
-    """How often the server's JVM was followed by another, as far as scrapes met them."""
+    """How often the server's JVM was followed by a later one, as far as scrapes met them. None of a
+    service that is not the lab's: it may be several JVMs behind one name."""
     name = "process_start_time_seconds"
     found = seen.observation.series(name, job="jvm", server=seen.server)
-    starts = {start for series in found for start in series.values}
-    if not starts:
+    starts = [start for series in found for start in series.values]
+    if not starts or seen.record.before.foreign:
         return None
+    later = [now for before, now in pairwise(accumulate(starts, max)) if now > before]
     query = f'changes({name}{{job="jvm", server="{seen.server}"}}[{seen.window_s:.0f}s])'
-    return Evidence("ends of its JVM", len(starts) - 1, "ends", query)
+    return Evidence("ends of its JVM", len(later), "ends", query)
 
 
 def _short_cpus(seen: SeenTrial) -> float | None:
@@ -291,7 +301,8 @@ def _none_left(seen: SeenTrial) -> Standing | None:
 
 def ports(seen: SeenTrial) -> Standing | None:
     """The local ports of the server's container for connections to the downstream. One in TIME_WAIT
-    is free for the next call after a second (ip-sysctl, tcp_tw_reuse=1, as compose.yaml has it)."""
+    is free for the next call after a second (ip-sysctl, tcp_tw_reuse=1, as compose.yaml has it). So
+    what is taken and what is in TIME_WAIT fill the ports only where calls fail as well."""
     mine = {"server": seen.server}
     gone = seen.peak("in TIME_WAIT", "sockets", "lab_kernel_tcp_time_wait", **mine)
     out = seen.peak(
@@ -301,10 +312,14 @@ def ports(seen: SeenTrial) -> Standing | None:
         return None
     most = seen.record.before.local_ports or PORTS
     used = min(1.0, out.value / most)
+    failed = seen.rate("failed", "calls/s", "lab_downstream_calls_total", outcome="error", **mine)
+    score = 0.9 if used >= PORTS_FULL else 0.4 * used
+    if failed and failed.value > 0 and out.value + gone.value >= PORTS_FULL * most:
+        score = max(score, 0.7)
     return Standing(
         "ports",
         utilisation=used,
-        score=0.9 if used >= PORTS_FULL else 0.4 * used,
+        score=score,
         sentence=f"ports: {used:.0%} of {most:,} in use, and {gone.value:,.0f} in TIME_WAIT",
         evidence=kept(gone, out),
     )

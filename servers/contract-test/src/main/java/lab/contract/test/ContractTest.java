@@ -570,7 +570,7 @@ public abstract class ContractTest {
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
   }
 
-  /** The protocol and all else is the levelled lane's, with which it shares its code. */
+  /** The rest of this suite is not run again: a twin shares its code with the levelled lane, but not its limits. */
   @Order(SHARED + 1)
   @Test
   void asItShipsAFrameworkAnswersAndReadsBackWhatItBrings() throws Exception {
