@@ -329,6 +329,14 @@ def test_how_much_others_use_is_told_by_what_the_machine_has(
     assert (", 74% by work outside the lab" in host.sentence) == others
 
 
+@pytest.mark.parametrize(("others", "strength"), [(None, STRONG), (0.2, WEAK)])
+def test_cpus_that_others_fill_are_weak_evidence(others: float | None, strength: str) -> None:
+    of = record(plan("closed"), usage=Usage(1, 1, 0.99, 0, 0.1, 9))
+    judgement = Judgement((), (), others_cpu=others)
+    found = verdict_of(measurement(of, reading(99)), judgement, seen())
+    assert (found.bottleneck, found.strength) == ("host CPU", strength)
+
+
 def test_a_quota_of_all_the_machine_has_is_none() -> None:
     # Where that is not known it is taken to have what the server says, which is more.
     found = judged(seen(*FULL["server CPU"], gauge(CORES, 0.4)))

@@ -177,6 +177,8 @@ def _verdict(seen: SeenTrial) -> Verdict:
         missing.append(f"how near a bound the rate is: drawn delays vary it by ±{2 * error:.0%}")
     if name == NONE and not load.comparable(seen):
         missing.append("how long an answer takes when nothing waits: latency was not compared")
+    if name == "host CPU" and seen.judgement.others_cpu is not None:
+        missing.append("what the load would get without the work outside the lab")
     refusing = seen.error_share >= load.FEW_ERRORS and record.before.setting("queue_bound")
     doubted = (
         bool(missing)
