@@ -65,8 +65,8 @@ def test_a_wait_in_synchronized_keeps_its_carrier_on_jdk_21_and_no_longer_on_25(
         requests = TURNS * int(identity["cpus"])
         begun = time.monotonic()
         anyone = httpx.Limits(max_connections=None)
-        with httpx.Client(limits=anyone) as client, ThreadPoolExecutor(requests) as clients:
-            answers = list(clients.map(lambda _: client.get(url), range(requests)))
+        with httpx.Client(limits=anyone, timeout=30) as many, ThreadPoolExecutor(requests) as pool:
+            answers = list(pool.map(lambda _: many.get(url), range(requests)))
         assert {answer.status_code for answer in answers} == {200}
         return time.monotonic() - begun
 
