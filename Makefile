@@ -119,7 +119,7 @@ toxics-reset: ## Remove every toxic
 doctor: ## Say what this machine and the running lab can and cannot do
 	@host/lab.sh doctor
 
-test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 28
+test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 31
 	@.ci/test.sh
 
 truth: ## How often is the lab right? Oracles, then 137 planted cases (33 minutes) and 96 trials with small differences; goes on where it stopped: docs/truth.md
