@@ -570,7 +570,10 @@ public abstract class ContractTest {
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
   }
 
-  /** The rest of this suite is not run again: a twin shares its code with the levelled lane, but not its limits. */
+  /**
+   * The rest of this suite is not run again: a twin shares its code with the levelled lane, but not
+   * its limits.
+   */
   @Order(SHARED + 1)
   @Test
   void asItShipsAFrameworkAnswersAndReadsBackWhatItBrings() throws Exception {
