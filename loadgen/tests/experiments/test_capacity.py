@@ -244,7 +244,7 @@ def test_one_lucky_trial_does_not_raise_the_capacity() -> None:
         (0.01, 0.0, 0.95, 1.0, 0.08),
         (0.02, 0.0, 0.91, 0.0, 0.12),
         (0.0, 0.05, 0.99, 0.97, 0.3),
-        (0.0, 0.2, 0.9, 0.5, 1.3),
+        (0.0, 0.2, 0.9, 0.5, 1.5),
     ],
 )
 def test_the_interval_holds_the_truth_in_nearly_all_simulations(
@@ -355,13 +355,14 @@ def test_one_trial_at_each_end_is_enough_for_launches_that_agree() -> None:
 
 
 def test_a_launch_that_holds_far_less_is_found_too() -> None:
-    of = searched(launches=2)
+    of = searched(launches=2, longer=True)
     rows = run(of, {"a": lambda plan: server(1650 if plan.launch == 1 else 400)(plan)})
     _, _, second = found(of, rows)
     assert second.value is not None
     assert 400 * 0.97 <= second.value <= 400
-    # Nobody said so before: one trial in a short window is not enough.
-    assert sum(row.launch == 2 and row.offered_rps == second.value for row in rows) == 2
+    # Nobody said so before: it was held in a longer window than that of the first rate.
+    (held,) = (row for row in rows if row.launch == 2 and row.offered_rps == second.value)
+    assert (held.duration_s or 0) > (rows[0].duration_s or 0)
 
 
 def test_trials_that_are_not_needed_any_more_are_evidence() -> None:
@@ -649,6 +650,20 @@ def test_a_rate_that_nobody_can_tell_limits_the_search_and_is_said() -> None:
     assert answer.text.startswith("holds at least 1,9")
     assert answer.text.endswith(f"; then: cannot be told: {LATE_GENERATOR}")
     assert detail.text.endswith(f"whether it holds 2,000 cannot be told: {LATE_GENERATOR}")
+
+
+def test_where_one_rate_cannot_be_told_the_one_that_broke_above_it_is_the_upper_end() -> None:
+    rows, answer, detail = alone(untold(lambda rate: 1500 <= rate < 2000, server(1650)))
+    # 2,000 broke in the ramp; the middles below it say nothing.
+    assert answer.value is not None
+    assert answer.value < 1500
+    assert answer.high == 2000
+    assert "broke 2,000 (2 of 2 trials)" in detail.text
+    assert "cannot be told" in detail.text
+    assert answer.text.endswith("; then: host CPU (strong)")
+    # Above the highest rate that was tried two more are, for one that breaks.
+    rows, answer, _ = alone(untold(lambda rate: 2000 <= rate < 2100, server(2050)))
+    assert max(one.offered_rps or 0 for one in rows) == answer.high == 2120
 
 
 def test_a_server_that_is_away_costs_its_own_rows() -> None:

@@ -97,7 +97,7 @@ def _above(one: Finding, other: Finding) -> bool:
 def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
     """What a server holds, and what gave way, in a line; and the capacity with its interval."""
     begun = list(found.values())
-    told = [one for one in begun if one.low or (one.rate is None and one.breaks)]
+    told = [one for one in begun if one.low or (one.rate is None and one.broken)]
     strayed = [one.strayed for one in begun if one.strayed]
     then = _then(begun, verdicts)
     value: Held = None, None, None
@@ -107,14 +107,14 @@ def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str
         text = f"does not hold {begun[0].rungs[0].rate:,} req/s{at}"
         if begun[0].rate is not None:
             text = f"not finished, {begun[0].rate:,} req/s are next"
-        elif not begun[0].breaks:
+        elif not begun[0].broken:
             text, then = then, ""
     else:
         value = rate, low, high = capacity_of(told)
         text = f"holds {rate:,.0f} req/s{at} [{low:,.0f}, "
         if high is not None:
             text += f"{high:,.0f}]"
-        elif any(one.breaks for one in told):
+        elif any(one.broken for one in told):
             text += "not to be told]"
         else:
             text = f"holds at least {rate:,.0f} req/s{at}"
@@ -147,18 +147,19 @@ def _details(
     """How each search ended: with the figures of the highest rate that was held, why the lowest
     above it was not, and what waited more there."""
     for launch, of in found.items():
-        low, top = of.low, of.top
+        low, top, broken = of.low, of.top, of.broken
         parts = ["no rate was held"]
         if low is not None:
             figures = _figures(capacity.objective, low.held[-1])
             parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {low.trials} trials)"]
-        if top is not None and of.breaks:
-            whys = "; ".join(dict.fromkeys(why for _, why in top.broke))
-            parts.append(f"broke {top.rate:,} ({len(top.broke)} of {top.trials} trials): {whys}")
-            parts += _queue(low, top, verdicts)
-        elif top is not None and top.untold:
+        if broken is not None:
+            whys = "; ".join(dict.fromkeys(why for _, why in broken.broke))
+            count = f"{len(broken.broke)} of {broken.trials} trials"
+            parts.append(f"broke {broken.rate:,} ({count}): {whys}")
+            parts += _queue(low, broken, verdicts)
+        if top is not None and top is not broken and top.untold:
             parts.append(f"whether it holds {top.rate:,} cannot be told: {top.untold[-1][1]}")
-        elif low is not None and low.rate >= capacity.most:
+        elif broken is None and low is not None and low.rate >= capacity.most:
             parts.append("the most that was tried")
         if of.strayed:
             parts.append(f"{STRAYED}: {of.strayed}")
@@ -203,15 +204,15 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     the highest that was held, of the launches that agree on these two: of valid trials with windows
     of the same length, as above the capacity a queue grows with the window. Means add up;
     percentiles do not."""
-    ends = [(one.low.rate, one.top.rate) for one in of if one.low and one.top and one.breaks]
+    ends = [(one.low.rate, one.broken.rate) for one in of if one.low and one.broken]
     if not ends:
         return
     low, top = Counter(ends).most_common(1)[0][0]
     before, after = list[Row](), list[Row]()
     for one in of:
-        if one.low and one.top and (one.low.rate, one.top.rate) == (low, top):
+        if one.low and one.broken and (one.low.rate, one.broken.rate) == (low, top):
             before += one.low.held
-            after += [row for row, _ in one.top.broke]
+            after += [row for row, _ in one.broken.broke]
     after = [row for row in after if row.valid]
     lengths = {row.duration_s for row in after}
     was = mean_split(row for row in before if row.valid and row.duration_s in lengths)

@@ -7,19 +7,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
 
 # Two trials of a rate that agree decide it, before a third that does not. Two that say nothing of
 # the server leave it unknown.
 TRIES = 2
 # So many trials held each rate that is the low end of a search's interval, and so many broke each
-# that is its high end, without one that says otherwise there or beyond. What that is worth is
-# simulated in test_capacity.py. Launches after the first repeat the search, so they need fewer, and
-# one where it says what the first launch said.
-AGREE = 3
-AGREE_LATER = 2
-# A search that disagrees with itself for so long is of no steady server.
-MOST_TRIALS = 60
+# that is its high end, without one that says otherwise there or beyond. Launches after the first
+# repeat the search, and the interval is that of their median, so one trial at each end is enough.
+# What both are worth is simulated in test_capacity.py.
+AGREE, AGREE_LATER = 3, 1
+# A search that has not ended after so many trials disagrees with itself, and what it disagrees on
+# lies in its interval: more of the same tells little more. Of a search that only confirms another.
+MOST_TRIALS, MOST_LATER = 36, 12
+# So many rates above one that nobody can tell are tried for one that breaks.
+BEYOND = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Way:
     """How a search goes: from the rate `start`, up to `most` and down to `least`, until the highest
     rate that was held and the lowest that was not differ by at most the share `resolution`.
     `agree`: how many trials must agree at each end of its interval. `around`: what another search
-    found, which this one is to confirm; `breaks`: whether it is sure of the upper end."""
+    found, which this one is to confirm."""
 
     start: int
     most: int
@@ -54,16 +55,16 @@ class Way:
     agree: int = AGREE
     around: Bracket | None = None
     least: int = 1
-    breaks: bool = True
 
     def next(self, tried: Sequence[Tried]) -> int | None:
         """The next rate after these, in ascending order; None: the search is over."""
         if not tried:
             return self.start
-        if sum(one.held + one.broke + one.untold for one in tried) >= MOST_TRIALS:
+        most = MOST_TRIALS if self.around is None else MOST_LATER
+        if sum(one.held + one.broke + one.untold for one in tried) >= most:
             return None
         low, top = bracket(tried)
-        if top is not None and not top.is_unknown and _sure(tried, top) < self._tries(top, "broke"):
+        if top is not None and not top.is_unknown and _sure(tried, top) < self._tries:
             return top.rate
         if low is None:
             # Nobody can tell of a server that is away what it holds at a lower rate either.
@@ -73,25 +74,17 @@ class Way:
             return min(self._above(low.rate), self.most)
         if top is not None and top.rate - low.rate > max(1, self.resolution * low.rate):
             return _middle(low.rate, top.rate)
-        if low.held < self._tries(low, "held"):
+        if low.held < self._tries:
             return low.rate
         return self._end(tried, top)
 
-    def confirms(self, rate: int) -> bool:
-        """Whether another search found that this is the highest rate that is held."""
-        return self.around is not None and rate == self.around[0]
+    def may_hold(self, rate: int) -> bool:
+        """Whether this rate did not break another search, which this one is to confirm."""
+        return self.around is not None and rate < (self.around[1] or math.inf)
 
-    def _agree(self, one: Tried, outcome: Literal["held", "broke"]) -> int:
-        """How many trials must agree on a rate: one is enough where it says of it what the other
-        search said."""
-        if self.around is None:
-            return self.agree
-        held, top = self.around
-        same = one.rate == held if outcome == "held" else self.breaks and one.rate == top
-        return 1 if same else self.agree
-
-    def _tries(self, one: Tried, outcome: Literal["held", "broke"]) -> int:
-        return min(TRIES, self._agree(one, outcome))
+    @property
+    def _tries(self) -> int:
+        return min(TRIES, self.agree)
 
     def _above(self, low: int) -> int:
         if self.around is None:
@@ -117,16 +110,30 @@ class Way:
             least = tried[0].rate
             lower = max(min(math.floor(least / step), least - 1), self.least)
             return lower if lower < least else None
-        if low.held < self._agree(low, "held") and low.untold < TRIES:
+        if low.held < self.agree and low.untold < TRIES:
             return low.rate
-        if top is None or top.is_unknown:
+        if top is None:
             return None
+        if top.is_unknown:
+            return self._beyond(tried, top)
         if high is None:
             most = tried[-1].rate
             over = max(math.ceil(most * step), most + 1)
             return over if over <= self.most and not tried[-1].untold else None
-        more = high.broke < self._agree(high, "broke") and high.untold < TRIES
+        more = high.broke < self.agree and high.untold < TRIES
         return high.rate if more else None
+
+    def _beyond(self, tried: Sequence[Tried], top: Tried) -> int | None:
+        """The next rate above one that nobody can tell, of at most BEYOND: where it breaks is an
+        upper end as well."""
+        above = [one for one in tried if one.rate > top.rate]
+        if any(one.broke and not one.is_unknown for one in above):
+            return None
+        for one in above:
+            if one.untold and not one.held and not one.is_unknown:
+                return one.rate
+        rate = math.ceil(tried[-1].rate * (1 + 2 * self.resolution))
+        return rate if len(above) < BEYOND and rate <= self.most else None
 
     def left(self, tried: Sequence[Tried]) -> int:
         """The most trials that are left, give or take one, while none disagrees with another."""

@@ -56,10 +56,9 @@ class Capacity:
         """A search from this rate, for none below `least`."""
         return Way(start, self.most, self.resolution, least=least)
 
-    def confirming(self, low: int, top: int | None, least: int = 1, *, breaks: bool = True) -> Way:
-        """The search of a launch after the first, which found these ends, and whether the upper one
-        `breaks` the server."""
-        return Way(low, self.most, self.resolution, AGREE_LATER, (low, top), least, breaks)
+    def confirming(self, low: int, top: int | None, least: int = 1) -> Way:
+        """The search of a launch after the first, which found these ends."""
+        return Way(low, self.most, self.resolution, AGREE_LATER, (low, top), least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +112,10 @@ class Search:
     @property
     def is_long(self) -> bool:
         """Whether the next trial has a longer window. Near the capacity a queue takes long to grow:
-        what was held, or broke only as its latency rose, gets a longer look."""
+        what was held, or broke only as its latency rose, gets a longer look, and so does what is
+        tried once only and may be held."""
         grew = any(why.startswith(UNSTEADY) for _, why in self.next.broke)
-        return grew or bool(self.next.held) or self.way.confirms(self.next.rate)
+        return grew or bool(self.next.held) or self.way.may_hold(self.next.rate)
 
     @property
     def low(self) -> Rung | None:
@@ -130,16 +130,19 @@ class Search:
         return self.of(top.rate) if top else None
 
     @property
-    def breaks(self) -> bool:
-        """Whether `top` surely broke, as far as trials agree."""
-        return self.top is not None and bool(self.top.broke) and not self.top.tried.is_unknown
+    def broken(self) -> Rung | None:
+        """The lowest rate from `top` on that surely broke, as far as trials agree: `top` itself
+        unless nobody can tell of it."""
+        from_ = self.top.rate if self.top else math.inf
+        above = (rung for rung in self.rungs if rung.rate >= from_ and rung.broke)
+        return next((rung for rung in above if not rung.tried.is_unknown), None)
 
     @property
     def interval(self) -> tuple[int, int | None]:
         """The rates between which the capacity is, as far as trials agree; None where no end was
         found."""
         low, high = ends(self.tried)
-        return low.rate if low else 0, high.rate if high is not None and self.breaks else None
+        return low.rate if low else 0, high.rate if high is not None and self.broken else None
 
     def of(self, rate: int | None) -> Rung | None:
         """The trials of a rate."""
@@ -209,7 +212,7 @@ def lifted(
     first = found[launches(experiment)[0]]
     if first.low is None or first.top is None:
         return {}
-    begun = _first_rate(rows, LIFTED) or first.top.rate
+    begun = _first_rate(rows, LIFTED) or (first.broken or first.top).rate
     way = settings_of(Capacity, experiment).way(begun, min(begun, first.low.rate))
     return _by_launch(experiment, rows, LIFTED, way)
 
@@ -231,10 +234,9 @@ def _by_launch(
         return search(way, capacity.objective, own, curve=after, lenient=lenient)
 
     found = {first: one(first, way)}
-    low, top = found[first].low, found[first].top
+    low, top = found[first].low, found[first].broken or found[first].top
     if found[first].rate is None and low is not None and not found[first].strayed:
-        ends = low.rate, top.rate if top else None
-        way = capacity.confirming(*ends, way.least, breaks=found[first].breaks)
+        way = capacity.confirming(low.rate, top.rate if top else None, way.least)
         found |= {launch: one(launch, way) for launch in later}
     return found
 
@@ -286,7 +288,7 @@ def gave_way(of: Sequence[Search]) -> GaveWay | None:
     rungs: dict[int, list[Row]] = {}
     for one in of:
         for rung in one.rungs:
-            if one.breaks and one.top and rung.rate >= one.top.rate:
+            if one.broken and rung.rate >= one.broken.rate:
                 rungs.setdefault(rung.rate, []).extend(row for row, _ in rung.broke)
     for rate in sorted(rungs):
         named = [row for row in rungs[rate] if row.bottleneck not in (None, NONE, UNKNOWN)]
