@@ -3,7 +3,7 @@
 import contextlib
 import gzip
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -37,6 +37,12 @@ def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any], is_trusted:
     assert tomcat["mode"] == "closed"
     assert is_trusted(tomcat["valid"], tomcat["reasons"]), tomcat["reasons"]
     assert tomcat["raw_p50_ms"] >= 200
+
+
+def test_its_container_was_made_anew_for_the_launch(tomcat: dict[str, Any]) -> None:
+    began = datetime.strptime(tomcat["run"][:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    assert tomcat["launch"] == 1
+    assert tomcat["jvm_started_ms"] / 1000 > began.timestamp()
 
 
 def test_its_jvm_was_proven_warm_and_is_known(tomcat: dict[str, Any]) -> None:

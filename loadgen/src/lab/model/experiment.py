@@ -75,7 +75,8 @@ class Experiment:
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `arrivals` is how the requests of an open load follow each other
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
-    * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
+    * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved; of a target
+      fresh containers
     * `arms`: names under which every server is measured as if it were several (A/A)
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
       server; None: servers of the lab
@@ -122,8 +123,6 @@ class Experiment:
             raise ValueError("scale is above 0")
         if self.arrivals != "constant" and "open" not in self.modes:
             raise ValueError("only an open load has other arrivals than its answers allow")
-        if self.target is not None and self.launches:
-            raise ValueError("the JVM of a target is not the lab's to restart")
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,12 +115,13 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class Here:
     """This machine and its lab: the servers of the lab, how many files one process may hold
-    open (RLIMIT_NOFILE), and to how many connections to one address there are source ports
-    (None: unknown)."""
+    open (RLIMIT_NOFILE), to how many connections to one address there are source ports
+    (None: unknown), and the services of the user's `own` that run as containers of the lab."""
 
     servers: Sequence[str]
     file_limit: int
     ports: int | None = None
+    own: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
