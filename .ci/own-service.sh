@@ -8,7 +8,7 @@ nginx=$COMPOSE_PROJECT_NAME-nginx
 
 tomcat() {
   COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
-    make bench TARGET='http://tomcat:8080/wait.jsp?a=1&b=2' CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
+    LAB_SUBJECTS_DIR=.ci/own-service/subjects make bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
 }
 
 outside() {

@@ -295,7 +295,8 @@ def _servers(environ: Environ) -> tuple[str, ...]:
 
 
 def _here(environ: Environ) -> Here:
-    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ))
+    subjects = _home(environ) / "subjects"
+    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ), subjects)
 
 
 def _own(environ: Environ) -> tuple[str, ...]:

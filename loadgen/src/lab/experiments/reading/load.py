@@ -10,7 +10,8 @@ from lab.errors import WordError
 from lab.experiments.reading import rules
 from lab.experiments.reading import target as targets
 from lab.experiments.reading.settings import Asked, Settings
-from lab.experiments.reading.target import Target, given_target
+from lab.experiments.reading.subject import given_target
+from lab.experiments.reading.target import Target
 from lab.model import MODES, Arrivals, Experiment, Mode
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
@@ -66,6 +67,8 @@ class Load:
             scale=asked.settings.scale,
             longer=given is None or not given.by_user,
             target=self.target.url if self.target else None,
+            requests=self.target.requests if self.target else (),
+            ready=self.target.ready if self.target else None,
             **{name: getattr(self, name) for name in fields} | changes,
         )
 
@@ -90,7 +93,7 @@ def read_load(
     calls = settings.each("load.routes", parse) or (parse(DEFAULT_ROUTE),)
     given = settings.get("load.routes")
     routes = given.texts if given else (DEFAULT_ROUTE,)
-    servers, target = tuple(asked.here.servers), given_target(settings)
+    servers, target = tuple(asked.here.servers), given_target(settings, asked.here.subjects)
     modes = _modes(settings) or modes
     launches = settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0)
     if target is not None:
@@ -195,6 +198,11 @@ def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
         if rate.by_user or modes is None or not modes.by_user:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
         return dataclasses.replace(load, rate_rps=None)
+    if engines is not None and load.target and load.target.requests and load.engines != (EXACT,):
+        raise engines.refuse(
+            f"{engines.text} sends GET of one path only, and {load.target.route} is more; allowed: "
+            f"ENGINE={EXACT}"
+        )
     arrivals = settings.get("load.arrivals")
     if arrivals is not None and load.arrivals != "constant":
         if "open" not in load.modes:

@@ -1,4 +1,5 @@
-"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it."""
+"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it, and what
+its load can be."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.experiments.reading.settings import Settings, Word
-from lab.model.experiment import Mode
+from lab.model import Mode, Request
 from lab.model.routes import THIS_MACHINE
 
 WORD = "TARGET"
@@ -18,9 +19,10 @@ WORDS = {WORD: Word(KEY)}
 # Words that describe a server of the lab.
 EXCLUDED = ("SERVER", "ROUTE")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
+PATH = re.compile(r"/[A-Za-z0-9._~:/?@!&()*+,;=%-]*")
 _URL = re.compile(
     r"(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<route>/[A-Za-z0-9._~:/?@!&()*+,;=%-]*)?"
+    rf"(?P<route>{PATH.pattern})?"
 )
 # The agent that marks a trial takes no longer address.
 LONGEST = 200
@@ -31,12 +33,16 @@ SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,
 @dataclass(frozen=True, slots=True)
 class Target:
     """`url` is scheme, host and port, `server` the host in small letters, `route` path and query.
-    `note` tells the user how the given address was changed."""
+    `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
+    load is made of `requests`, if it is more than GET of the route, `route` is what they are called,
+    and the path `ready` answers when the service is."""
 
     url: str
     server: str
     route: str
     note: str | None = None
+    ready: str | None = None
+    requests: tuple[Request, ...] = ()
 
 
 def target(text: str) -> Target:
@@ -64,11 +70,6 @@ def target(text: str) -> Target:
             f"allowed: at most {LONGEST}"
         )
     return Target(url, host, route, note)
-
-
-def given_target(settings: Settings) -> Target | None:
-    """The target, if one was given. Raises WordError."""
-    return settings.one(KEY, target, None)
 
 
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:
