@@ -1,8 +1,10 @@
-"""A stock Tomcat in the lab and a stock nginx outside it, as targets (`.ci/own-service.sh`)."""
+"""A stock Tomcat and a Node program in the lab, and a stock nginx outside it, as targets
+(`.ci/own-service.sh`)."""
 
 import contextlib
 import gzip
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,6 +88,16 @@ def test_its_pool_of_two_hundred_threads_is_what_limits_four_hundred_connections
     verdict = tomcat["verdict"]
     assert verdict["bottleneck"] == "worker pool", verdict
     assert verdict["missing"] == []
+
+
+def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
+    (shop,) = trials_of("shop")
+    assert is_trusted(shop["valid"], shop["reasons"]), shop["reasons"]
+    # Sixty connections, of which a pool of 20 lets a third through: 20 / 0.2 s.
+    assert 80 <= shop["achieved_rps"] <= 101
+    verdict = shop["verdict"]
+    assert (verdict["bottleneck"], verdict["strength"]) == ("worker pool", "weak"), verdict
+    assert re.search(r"like a pool of about (18|19|20|21): ", verdict["sentence"]), verdict
 
 
 def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said(
