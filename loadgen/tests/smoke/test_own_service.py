@@ -35,7 +35,7 @@ def tomcat() -> dict[str, Any]:
 
 
 def test_a_tomcat_is_measured_under_its_name(tomcat: dict[str, Any], is_trusted: Trusted) -> None:
-    # Three of four requests are GET, one is POST; an answer to either that is no success is an error.
+    # Three of four requests are GET, one is POST: what Tomcat refuses is an error.
     assert (tomcat["server"], tomcat["route"]) == ("tomcat", "tomcat")
     assert (tomcat["http_errors"], tomcat["ok"] > 400) == (0, True)
     assert tomcat["mode"] == "closed"

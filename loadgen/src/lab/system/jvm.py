@@ -56,13 +56,12 @@ def fresh_container(server: str, host_changes: HostChanges, stack: Stack, clock:
     host_changes.fresh(server, clock)
     until = clock.monotonic() + RESTART_S
     while True:
+        clock.sleep(POLL_S)
         try:
-            stack.check_foreign(server)
-            return
+            return stack.check_foreign(server)
         except LabUnreachable:
             if clock.monotonic() >= until:
                 raise
-        clock.sleep(POLL_S)
 
 
 def settled(server: str, stack: Stack, system: System) -> bool:

@@ -56,7 +56,11 @@ def test_one_that_is_no_get_is_called_by_its_method(tmp_path: Path) -> None:
     [
         ([], "", "required field `request`"),
         (['path = "x"'], "", "request 1: path=x is not a path"),
-        (['path = "/x"', 'path = "/y"\nmethod = "get"'], "", "request 2: method=get is not allowed"),
+        (
+            ['path = "/x"', 'path = "/y"\nmethod = "get"'],
+            "",
+            "request 2: method=get is not allowed",
+        ),
         (['path = "/x"\nmethod = "CONNECT"'], 'ready = "/"', "method=CONNECT is not allowed"),
         (['path = "/x"\nweight = 0'], "", "weight=0 is not allowed; allowed: above 0"),
         (['path = "/x"\nweight = "many"'], "", "Expected `float`"),

@@ -1,15 +1,15 @@
-"""TARGET=: an address, or the name of subjects/<name>.toml, which says what a load of it is made of.
+"""TARGET=: an address, or the name of subjects/<name>.toml, which says what its load is made of.
 
-    url = "http://shop:8080"      # scheme, host and port
-    ready = "/health"             # answers GET when the service is ready; the first request if not given
-    [[request]]
-    path = "/items?page=1"        # GET, without headers and body, of weight 1, unless it says otherwise
-    weight = 9                    # of ten requests nine
-    [[request]]
-    method = "POST"
-    path = "/orders"
-    headers = {Content-Type = "application/json"}
-    body = '{"item": 7}'
+url = "http://shop:8080"      # scheme, host and port
+ready = "/health"             # answers GET when it is ready; the first request if not given
+[[request]]
+path = "/items?page=1"        # GET, without headers and body, of weight 1, unless told
+weight = 9                    # of ten requests nine
+[[request]]
+method = "POST"
+path = "/orders"
+headers = {Content-Type = "application/json"}
+body = '{"item": 7}'
 """
 
 from __future__ import annotations
@@ -77,10 +77,6 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
         yield f"url={told.url} is not allowed; allowed: scheme, host and port, without a path"
     if not told.request:
         yield "it has no [[request]]; allowed: one and more"
-    if ready is None:
-        yield "ready is missing; allowed: a path that answers GET, as the first request does not"
-    elif not PATH.fullmatch(ready):
-        yield f"ready={ready} is not a path"
     for number, one in enumerate(told.request, 1):
         where = f"request {number}"
         if not PATH.fullmatch(one.path) or len(of.url + one.path) > LONGEST:
@@ -92,3 +88,7 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
                 yield f"{where}: the header {field!r}: {value!r} is not allowed"
         if not 0 < one.weight < float("inf"):
             yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
+    if ready is None:
+        yield "ready is missing; allowed: a path that answers GET, as the first request does not"
+    elif not PATH.fullmatch(ready):
+        yield f"ready={ready} is not a path"

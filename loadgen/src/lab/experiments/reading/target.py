@@ -1,5 +1,5 @@
-"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it, and what
-its load can be."""
+"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it, and
+what its load can be."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,
 class Target:
     """`url` is scheme, host and port, `server` the host in small letters, `route` path and query.
     `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
-    load is made of `requests`, if it is more than GET of the route, `route` is what they are called,
-    and the path `ready` answers when the service is."""
+    load is made of `requests`, if it is more than GET of the route; `route` is what they are
+    called, and the path `ready` answers when the service is."""
 
     url: str
     server: str

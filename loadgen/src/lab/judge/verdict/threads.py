@@ -28,9 +28,9 @@ LOOP_FULL = 0.9
 # Fewer requests that a bounded queue refused in the window are a burst: 1 % of the answers of the
 # slowest load in the docs (1,000/s for 10 s).
 REFUSED = 100
-# A pool that nobody shows is inferred where the CPUs were busy for less than this share of the time,
-# and where so many times as many requests waited as were worked on.
-CPUS_LEFT, QUEUED = 0.7, 0.5
+# A pool that nobody shows is inferred where the CPUs were busy for less than this share of the
+# time, and where at least so many times as many requests waited as were worked on.
+CPUS_LEFT, QUEUED = 0.7, 1.0
 
 
 def worker_pool(seen: SeenTrial) -> Standing | None:
@@ -113,9 +113,9 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
         score=WEAK_FROM,
         sentence=(
             f"it behaves like a pool of about {float(f'{at_a_time.value:.2g}'):.0f}: "
-            f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight and "
-            f"CPUs {usage.host_busy:.0%} busy; of threads, of connections to what it calls, or of "
-            "what that does at a time"
+            f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
+            f"and CPUs {usage.host_busy:.0%} busy; of threads, of connections to what it calls, or "
+            "of what that does at a time"
         ),
         evidence=(at_a_time, waiting),
     )
