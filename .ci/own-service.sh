@@ -1,15 +1,18 @@
 # shellcheck shell=bash
-# Services that are not the lab's, sourced by smoke.sh: a stock Tomcat as a container of the lab, and
-# a stock nginx outside it, on the address of docker0 as a program on this machine would have it.
-# loadgen/tests/smoke/test_own_service.py then looks at what the two benches left.
+# Services that are not the lab's, sourced by smoke.sh: a stock Tomcat and a Node program as containers
+# of the lab, and a stock nginx outside it, on the address of docker0 as a program on this machine would
+# have it. loadgen/tests/smoke/test_own_service.py then looks at what the benches left.
 
 : "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}"
 nginx=$COMPOSE_PROJECT_NAME-nginx
 
 tomcat() {
   COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
-    make bench TARGET='http://tomcat:8080/wait.jsp?a=1&b=2' CONC=400 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
+    LAB_SUBJECTS_DIR=.ci/own-service/subjects make bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
 }
+
+# Beside the Tomcat, which `tomcat` has started with it.
+shop() { drive bench TARGET=http://shop:8080/ CONC=60 DURATION=4s WARMUP=2s NAME=shop; }
 
 outside() {
   local gateway status=0

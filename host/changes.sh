@@ -95,11 +95,19 @@ compose_with() {
   )
 }
 
-# have SERVER LINES: its container with these settings, all others by default.
+# have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
+# as it is, of which nothing is to be put back.
 have() {
   local had="" id cpus
   # Not remembered: that limit ends with its container.
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
+  if [[ $2 == FRESH=* ]]; then
+    if ! compose_with "" up --detach --no-deps --no-build --force-recreate --wait "$1"; then
+      problem=$(<"$changed/problem")
+      return 1
+    fi
+    return 0
+  fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"

@@ -177,6 +177,13 @@ driver() {
     --security-opt no-new-privileges:true -e LAB_WORDS -e LAB_SETTING_NAMES "$@"
 }
 
+# own_services: the services that only the user's own Compose files have, on one line.
+own_services() {
+  if [[ -z ${COMPOSE_FILE-} && ! -e compose.override.yaml ]]; then return 0; fi
+  docker compose --profile '*' config --services 2>/dev/null |
+    grep -Fvx "$(docker compose -f compose.yaml --profile '*' config --services)" | paste -sd ' ' - || true
+}
+
 # plan: what the driver says of this verb's words (loadgen/src/lab/experiments/reading/profiles.py). This
 # checkout's code answers, not the code of an older image.
 plan() {
@@ -184,10 +191,10 @@ plan() {
   mkdir -p "$state/logs"
   running=$(docker ps --filter "label=com.docker.compose.project=$project" \
     --format '{{.Label "com.docker.compose.service"}}')
-  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running driver --ulimit "nofile=$nofile" \
-    -e LAB_PROFILES -e LAB_RUNNING -e PROFILE -e PYTHONPATH=/lab/src \
+  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own driver --ulimit "nofile=$nofile" \
+    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e PROFILE -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
-    -v "$PWD/experiments:/lab/experiments:ro" -v "$(results_folder):/lab/results:ro" \
+    -v "$PWD/experiments:/lab/experiments:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
     "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
 }
 
@@ -262,7 +269,7 @@ write_env() {
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
       LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
-      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false \
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"
     if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(setting JRE21_IMAGE)" >>"$state/env.part"; fi
@@ -273,12 +280,13 @@ write_env() {
 # Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
 # the lab's own counts then: an older image may lack what this checkout's code needs.
 ready() {
-  local nofile planned="" status=0
+  local nofile own="" planned="" status=0
   refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
   one_of BLOCK_THE_LOOP false true spin
   one_of JDK 25 21
   nofile=$(max_open_files)
   if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
+    own=$(own_services)
     planned=$(plan) || status=$?
     if ((status != 0)) && grep -q '^lab: ' "$state/logs/plan.log"; then refused; fi
   else
@@ -287,6 +295,7 @@ ready() {
   host/engine.sh
   images/present.sh
   if ((status != 0)); then
+    own=$(own_services)
     write_env "profiles $(setting COMPOSE_PROFILES)"
     step build-loadgen "the driver's image" build loadgen
     status=0

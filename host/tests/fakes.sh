@@ -132,6 +132,7 @@ SERVER_BACKLOG [1-9][0-9]{0,4}
 NOFILE [1-9][0-9]{1,6}
 LOOPS [0-9]{1,3}
 GENERATOR_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
+FRESH yes
 ALLOWED
   printf 'SERVER_CPUS=0\n' >>"$lab/.env"
   fake docker <<'FAKE'
@@ -179,7 +180,7 @@ readied() {
   grep '^CPU_SETS=' .env >>"$lab/.env"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
-printf 'docker %s, password %s profiles=%s running=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" >>"$lab/calls"
+printf 'docker %s, password %s profiles=%s running=%s own=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" "${LAB_OWN-}" >>"$lab/calls"
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
   "info "*)
@@ -187,6 +188,7 @@ case "$1 ${2-}" in
   "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
   "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
+  "compose --profile") printf 'netty\nmy-service\ndriver\nexecutors\ntoxiproxy\nmy-database\n' ;;
   "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")

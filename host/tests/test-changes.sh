@@ -40,6 +40,8 @@ refused ''
 refused SERVER=netty SERVER_JVM_FLAGS=-XX:OnError=sh
 refused SERVER=netty GENERATOR_CPUS=1
 refused SERVER=generator NOFILE=300
+refused SERVER=generator FRESH=yes
+refused SERVER=netty FRESH=no
 refused SERVER=netty 'SERVER_MEMORY=$(id)'
 refused SERVER=netty NOFILE=300 x
 refused SERVER=netty NOFILE=300 x=1
@@ -59,6 +61,12 @@ check "changes: what a dead driver left is put back" \
 changing
 ask SERVER=netty SERVER_BACKLOG=1
 ask SERVER=netty
+for again in 1 2; do
+  : >"$calls"
+  ask SERVER=fixed-pool FRESH=yes
+  check "changes: a fresh container as it is, time $again" \
+    '[[ $out == ok && $(<"$calls") == "docker compose up "*"--force-recreate --wait fixed-pool, "* ]]'
+done
 : >"$calls"
 at_rest "$parent"
 check "changes: it ends with the driver's script, and has nothing to put back" '[[ ! -s $calls && -z $out ]] && ! kill -0 "$changes" 2>/dev/null'

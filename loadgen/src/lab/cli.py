@@ -206,7 +206,7 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     environ = {**environ, "LAB_PROFILES": profiles}
     _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
-    for name, pattern in host_changes.allowed(_servers(environ)).items():
+    for name, pattern in host_changes.allowed((*_servers(environ), *_own(environ))).items():
         print(name, pattern)
     return 0
 
@@ -295,7 +295,13 @@ def _servers(environ: Environ) -> tuple[str, ...]:
 
 
 def _here(environ: Environ) -> Here:
-    return Here(_servers(environ), _file_limit(), source_ports())
+    subjects = _home(environ) / "subjects"
+    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ), subjects)
+
+
+def _own(environ: Environ) -> tuple[str, ...]:
+    """The services of the user's own that are containers of the lab."""
+    return tuple(environ.get("LAB_OWN", "").split())
 
 
 def _file_limit() -> int:

@@ -1,5 +1,6 @@
 """Whole benches of a service that is not the lab's."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from lab.campaign.doctor import examine
+from lab.campaign.run import run
 from lab.errors import LabError
-from support.bench import Bench
+from lab.model import Request, TrialPlan, Warmth
+from support.bench import EXPERIMENT, Bench
 from support.fakes import FakeLab
 from support.foreign import URL
 
@@ -42,6 +45,40 @@ def test_a_bench_of_a_target_leaves_the_same_files(ready: Bench) -> None:
     assert ("my-service", 8081) not in ready.lab.asked
     for name in ("report.html", "REPORT.md"):
         assert "my-service" in (ready.run_dir / name).read_text()
+
+
+def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Bench) -> None:
+    # Its exporter is not read, so nothing but the launch tells that it is another process.
+    ready.lab.scraped_jvms = set()
+    made: list[str] = []
+    warmed: list[int] = []
+
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        warmed.append(plan.launch)
+        return Warmth(False, (), "no exporter", provable=False)
+
+    stages = dataclasses.replace(
+        ready.stages, fresh_container=lambda server, *_: made.append(server), warm_foreign=warm
+    )
+    changes = {**TARGETED, "concurrencies": (100, 200), "launches": 2}
+    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
+    assert ready.column("launch") == ["1"] * 4 + ["2"] * 4
+    assert (made, warmed) == (["my-service"] * 2, [1, 2])
+    assert "2 fresh containers of the service" in (ready.run_dir / "REPORT.md").read_text()
+
+
+def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready: Bench) -> None:
+    mix = (Request("/x?a=1", weight=9), Request("/y", "POST", {"A": "b"}, "c"))
+    mixed = {**TARGETED, "routes": ("shop",), "requests": mix, "ready": "/health"}
+    assert ready.run(**mixed) == 0
+    assert ready.column("route") == ["shop", "shop"]
+    raw = ready.run_dir / "raw" / ready.rows[0]["trial"] / "trial.json"
+    told = json.loads(raw.read_text())["plan"]
+    assert told["url"] == f"{URL}/x?a=1"
+    assert [one["path"] for one in told["requests"]] == ["/x?a=1", "/y"]
+    assert ready.manifest["experiment"]["requests"] == told["requests"]
+    assert "/health" in ready.lab.paths
 
 
 def test_the_probe_takes_one_percent_of_what_the_light_load_did(ready: Bench) -> None:

@@ -950,5 +950,5 @@ def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched() -> 
     assert of.routes == ("/compute",)
     with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed"):
         of_verb("capacity", {**target, "PROVE": "yes"}, HERE)
-    with pytest.raises(WordError, match="LAUNCHES with TARGET is not allowed"):
+    with pytest.raises(WordError, match="LAUNCHES=6 with TARGET is not allowed"):
         of_verb("capacity", {**target, "LAUNCHES": "6"}, HERE)

@@ -18,6 +18,7 @@ from lab.model import Experiment, Finding, Observation, Row, Series, WarmCycle, 
 from lab.store.records import write_json
 from lab.store.series import NAME as SERIES
 from support.fakes import plan, record, snapshot
+from support.foreign import foreign
 from support.planned import all_of, experiment, planner, row
 
 MIB = 2**20
@@ -180,6 +181,16 @@ def test_invalid_and_unreadable_legs_are_left_out_and_said(tmp_path: Path) -> No
     found = findings(tmp_path, rows)[endurance.RESIDENT]
     assert found.value is not None
     assert "2 of 5 legs left out: 02-a: invalid: toxics changed; 03-a: " in found.text
+
+
+def test_where_nobody_tells_which_jvm_it_was_a_leg_does_not_count(tmp_path: Path) -> None:
+    rows = kept(tmp_path, growing)
+    for one in rows:
+        untold = record(plan(trial=one.trial), before=foreign(None))
+        write_json(tmp_path / "raw" / one.trial / "trial.json", untold)
+    found = findings(tmp_path, rows)[endurance.RESIDENT]
+    assert found.value is None
+    assert "5 of 5 legs left out: 01-a: which JVM it ran on is not known" in found.text
 
 
 def test_legs_of_another_jvm_are_left_out(tmp_path: Path) -> None:

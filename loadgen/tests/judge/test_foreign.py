@@ -1,6 +1,7 @@
 """Prediction, gates and verdict of a service that is not the lab's."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,8 @@ def test_a_busy_pool_with_nobody_waiting_is_not_named() -> None:
 
 
 def test_without_an_exporter_nothing_is_named_with_strong_evidence_and_it_is_said_why() -> None:
-    found = judged(foreign_record(None), *CONTAINER)
+    busy = Usage(1.0, 1.0, 0.75, 0.0, 0.1, 1000)
+    found = judged(foreign_record(None, usage=busy), *CONTAINER)
     assert (found.bottleneck, found.strength) == ("unknown", "")
     assert found.missing == (
         "no JMX exporter at my-service:9404 that prometheus/own.json lists: heap, GC, descriptors "
@@ -106,6 +108,33 @@ def test_without_an_exporter_nothing_is_named_with_strong_evidence_and_it_is_sai
     full = judged(foreign_record(None, usage=Usage(1, 1, 0.99, 0, 0.1, 10)), *CONTAINER)
     assert full.bottleneck == "host CPU"
     assert full.strength == WEAK
+
+
+def test_a_pool_that_nobody_shows_is_inferred_where_the_cpus_are_idle() -> None:
+    found = judged(foreign_record(None), *CONTAINER, rps=98, raw_ms=4080)
+    assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
+    assert "like a pool of about 20: 98 req/s × 0.2 s of R0, with 380 more in flight" in (
+        found.sentence
+    )
+    # Of an open load that lacks answers, too, but not of one that only takes longer.
+    assert judged(opened(), *CONTAINER, rps=98, raw_ms=4080).bottleneck == "worker pool"
+    assert judged(opened(r0_ms=100.0), *CONTAINER, rps=499).bottleneck == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rps", "raw_ms"),
+    [
+        ({"r0_ms": None}, 98, 4080),
+        ({"usage": Usage(1.0, 1.0, None, 0.0, 0.1, 1000)}, 98, 4080),
+        # Most of those in flight are worked on.
+        ({}, 1600, 250),
+    ],
+)
+def test_no_pool_is_inferred_where_something_else_may_be(
+    changes: dict[str, Any], rps: float, raw_ms: float
+) -> None:
+    found = judged(foreign_record(None, **changes), *CONTAINER, rps=rps, raw_ms=raw_ms)
+    assert found.bottleneck == "unknown"
 
 
 def test_an_exporter_that_nobody_reads_and_a_service_that_is_no_container_are_said() -> None:
@@ -186,9 +215,10 @@ def test_pools_that_cannot_be_told_apart_are_missing(sizes: tuple[float, ...], s
         for number, size in enumerate(sizes)
     ]
     found = judged(foreign_record(), *without("lab_worker_pool_size"), *pools)
-    assert found.bottleneck == "unknown"
+    # What is inferred instead has no size.
+    assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
+    assert "like a pool of about 200" in found.sentence
     assert any(line.startswith(says) for line in found.missing)
-    assert not any(one.resource == "worker pool" for one in found.ranked)
 
 
 def test_a_jvm_that_never_told_its_descriptors_is_not_said_to_have_none_left() -> None:

@@ -121,6 +121,7 @@ class FakeLab:
     scraped_jvms: set[str] = dataclasses.field(default_factory=set)
     foreign_started_s: float = 1000.0
     asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
+    paths: set[str] = dataclasses.field(default_factory=set)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
     # A pool that grows starts its threads before it answers.
     patch_takes_s: float = 0.0
@@ -143,6 +144,7 @@ class FakeLab:
     def answer(self, request: httpx.Request) -> httpx.Response:
         host, port, path = request.url.host, request.url.port, request.url.path
         self.asked.append((host, port))
+        self.paths.add(path)
         if host in self.down:
             raise httpx.ConnectError("refused", request=request)
         if host == "toxiproxy":

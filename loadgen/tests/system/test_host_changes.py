@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, PROXIED, check_host
-from lab.system.host_changes import allowed
+from lab.system.host_changes import FRESH, allowed
 
 
 def matches_in_bash(pattern: str, value: str) -> bool:
@@ -16,7 +16,7 @@ def matches_in_bash(pattern: str, value: str) -> bool:
 def test_the_list_has_every_setting_the_generators_limit_and_the_servers() -> None:
     listed = allowed(("fixed-pool", "netty"))
     assert listed["SERVER"] == "fixed-pool|netty|generator"
-    assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS}
+    assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS, FRESH}
     assert not any("\n" in pattern for pattern in listed.values())
 
 

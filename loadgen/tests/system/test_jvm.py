@@ -1,8 +1,13 @@
+from collections.abc import Mapping
+
 import pytest
 
 from lab.errors import LabUnreachable
-from lab.system.jvm import RESTART_S, SETTLE_S, fresh_jvm, settled
+from lab.system.host import Clock
+from lab.system.host_changes import FRESH, HostChanges
+from lab.system.jvm import RESTART_S, SETTLE_S, fresh_container, fresh_jvm, settled
 from support.fakes import FakeLab
+from support.foreign import URL
 
 
 def test_a_fresh_jvm_is_one_that_started_later(lab: FakeLab) -> None:
@@ -29,6 +34,35 @@ def test_it_must_answer_traffic_as_itself(lab: FakeLab) -> None:
     lab.answering_model = "b"
     with pytest.raises(LabUnreachable, match="answered by another server"):
         fresh_jvm("a", lab.stack, lab.system)
+
+
+class Host(HostChanges):
+    """Takes the service away with its old container, and brings it back at `back_s`."""
+
+    def __init__(self, lab: FakeLab, back_s: float) -> None:
+        super().__init__(None)
+        self.lab, self.back_s = lab, back_s
+
+    def change(self, server: str, settings: Mapping[str, str], clock: Clock) -> None:
+        assert (server, settings) == ("my-service", {FRESH: "yes"})
+        self.lab.down.add(server)
+        self.lab.system.at(self.back_s, lambda: self.lab.down.remove(server))
+
+
+@pytest.mark.parametrize("scraped", [True, False])
+def test_a_fresh_container_is_one_that_answers(lab: FakeLab, scraped: bool) -> None:
+    lab.foreign, lab.scraped_jvms = {"my-service"}, {"my-service"} if scraped else set()
+    lab.stack.adopt("my-service", URL, "/x")
+    fresh_container("my-service", Host(lab, 9.0), lab.stack, lab.system)
+    assert lab.system.elapsed_s == pytest.approx(9, abs=0.5)
+
+
+def test_a_container_that_never_answers_is_refused(lab: FakeLab) -> None:
+    lab.foreign = {"my-service"}
+    lab.stack.adopt("my-service", URL, "/x")
+    with pytest.raises(LabUnreachable, match="does not answer"):
+        fresh_container("my-service", Host(lab, 1e6), lab.stack, lab.system)
+    assert lab.system.elapsed_s == pytest.approx(RESTART_S, abs=1)
 
 
 def test_settled_waits_for_the_queue_but_not_for_ever(lab: FakeLab) -> None:

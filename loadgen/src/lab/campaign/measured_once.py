@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lab.campaign.tools import Tools
 from lab.experiments.registry import kind_of
@@ -46,6 +47,14 @@ class MeasuredOnce:
     _demands: dict[Jvm, Demand] = field(default_factory=dict)
     _seen: dict[Jvm, tuple[Counters, Counters] | None] = field(default_factory=dict)
     _without_demand: set[tuple[str, int | None, str, str]] = field(default_factory=set)
+
+    def forget(self, server: str) -> None:
+        """Another process took the server's place, which may not tell so itself."""
+        all_known: list[dict[Jvm, Any]] = [self._warm, self._tries, self._demands, self._seen]
+        for known in all_known:
+            for key in [key for key in known if key[0] == server]:
+                del known[key]
+        self._without_demand = {one for one in self._without_demand if one[0] != server}
 
     def is_warmed(self, jvm: Jvm) -> bool:
         """Whether it is warm, or its warm-up was tried often enough."""

@@ -137,12 +137,19 @@ class Preparation:
         return now
 
     def _fresh(self, plan: TrialPlan) -> None:
-        """The JVM of this launch; for launch 0 the one that runs."""
-        if self._fresh_due(plan):
+        """The JVM or container of this launch; for launch 0 the one that runs."""
+        if not self._fresh_due(plan):
+            return
+        tools, lab = self.tools, (self.tools.stack, self.tools.system)
+        if self.experiment.target:
+            self.progress.phase(plan, "fresh container")
+            tools.stages.fresh_container(plan.server, tools.host_changes, *lab)
+            self.once.forget(plan.server)
+        else:
             self.progress.phase(plan, "fresh JVM")
             self.runner.snapshot(plan.server)  # Waits for one that is just coming back.
-            self.tools.stages.fresh(plan.server, self.tools.stack, self.tools.system)
-            self.launched[plan.server] = (plan.launch, plan.arm)
+            tools.stages.fresh(plan.server, *lab)
+        self.launched[plan.server] = (plan.launch, plan.arm)
 
     def _fresh_due(self, plan: TrialPlan) -> bool:
         return bool(plan.launch) and self.launched.get(plan.server) != (plan.launch, plan.arm)

@@ -78,7 +78,8 @@ def run(
 def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:
     """Every server of the experiment as it is now. Raises LabUnreachable."""
     if experiment.target is not None:
-        stack.adopt(experiment.servers[0], experiment.target, experiment.routes[0])
+        ready = experiment.ready or experiment.routes[0]
+        stack.adopt(experiment.servers[0], experiment.target, ready)
     return {server: stack.snapshot(server) for server in experiment.servers}
 
 
@@ -91,7 +92,7 @@ def _notes(
     if in_force:
         yield f"toxics in force: {'; '.join(in_force)}"
     for server in experiment.servers:
-        for route in experiment.routes:
+        for route in (experiment.ready,) if experiment.ready else experiment.routes:
             wrong = stack.traffic.check_route(server, route)
             if wrong is not None:
                 yield f"warning: {server}: {wrong}"

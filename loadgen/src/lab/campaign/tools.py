@@ -17,7 +17,7 @@ from lab.system.attention import Attention
 from lab.system.conditions import Conditions
 from lab.system.host import System
 from lab.system.host_changes import HostChanges
-from lab.system.jvm import fresh_jvm
+from lab.system.jvm import fresh_container, fresh_jvm
 from lab.system.observe import observe
 from lab.system.panels import panels
 from lab.system.stack import Stack
@@ -68,6 +68,7 @@ class Stages:
     """The steps around a trial. Tests replace them, as they have no time to warm up a JVM."""
 
     fresh: Callable[..., object] = fresh_jvm
+    fresh_container: Callable[..., object] = fresh_container
     warm: Callable[..., Warmth] = prove_warm
     warm_foreign: Callable[..., Warmth] = warm_foreign
     demand: Callable[..., Demand | None] = measure_demand
@@ -89,5 +90,7 @@ class Tools:
         self.stages = stages
         self.attention = Attention(lab.stack, lab.system)
         self.undo_log = UndoLog(lab.place.undo_log)
-        host_changes = HostChanges(lab.place.host_changes)
-        self.conditions = Conditions(lab.stack, host_changes, lab.system, undo_log=self.undo_log)
+        self.host_changes = HostChanges(lab.place.host_changes)
+        self.conditions = Conditions(
+            lab.stack, self.host_changes, lab.system, undo_log=self.undo_log
+        )

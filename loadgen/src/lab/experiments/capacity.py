@@ -44,9 +44,8 @@ def read(asked: Asked) -> ToMeasure:
     most = asked.settings.get(f"{NAME}.most")
     if most is not None and given["first"] > given["most"]:
         raise most.refuse(f"{most.text} is less than {NAME}.first={given['first']}")
-    of = target.given_target(asked.settings)
     prove = asked.settings.get(f"{NAME}.prove")
-    if of and prove is not None and given["prove"]:
+    if load.target and prove is not None and given["prove"]:
         raise prove.refuse(f"{prove.text} with {target.WORD} is not allowed: the lab lifts its own")
     held = min(load.most, asked.here.ports or load.most)
     capacity = Capacity(**given, connections=held)
@@ -55,14 +54,13 @@ def read(asked: Asked) -> ToMeasure:
         capacity,
         concurrencies=(capacity.given(capacity.first),),
         engines=(EXACT,),
-        target=of.url if of else None,
     )
     if not experiment.question:
         does = "does" if len(experiment.servers) == 1 else "does each of"
         names = ", ".join(experiment.servers)
         text = f"How many requests per second {does} {names} hold at {capacity.objective.text}?"
         experiment = dataclasses.replace(experiment, question=text)
-    return experiment, (*load.notes, *((of.note,) if of and of.note else ()))
+    return experiment, load.notes
 
 
 KIND = TrialKind(
@@ -73,8 +71,11 @@ KIND = TrialKind(
         "repeat.launches",
     ),
     keys=KEYS,
-    words={word: Word(f"{NAME}.{word.lower()}") for word in ("OBJECTIVE", "CURVE", "PROVE")},
-    verb=Verb(NAME, words={target.WORD: Word(target.KEY)}),
+    words={
+        **{word: Word(f"{NAME}.{word.lower()}") for word in ("OBJECTIVE", "CURVE", "PROVE")},
+        **target.WORDS,
+    },
+    verb=Verb(NAME),
     load_said="open load, at a rate that is searched",
     answers=answers,
     limits=lambda experiment: dict(settings_of(Capacity, experiment).objective.limits),

@@ -16,7 +16,7 @@ from pathlib import Path
 from lab.errors import RawDataError
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, launches, turned
-from lab.experiments.reading import Asked, Key, read_load, rules
+from lab.experiments.reading import Asked, Key, read_load, rules, target
 from lab.judge.gates import UNSTEADY
 from lab.judge.heap import AFTER, heap_after_collections, is_old
 from lab.judge.intervals import slope_of
@@ -166,12 +166,15 @@ def _leg(row: Row, raw: Path) -> Leg | str:
     if not row.valid and not all(one.startswith(UNSTEADY) for one in reasons):
         return f"invalid: {row.invalid_reasons}"
     record = read_json(raw / RECORD, TrialRecord)
+    started_ms = record.before.jvm_started_ms
+    if started_ms is None:
+        return "which JVM it ran on is not known, without a JMX exporter"
     try:
         seen = series.load(raw)
     except RawDataError as failure:
         return str(failure)
     return Leg(
-        started_ms=record.before.own_identity.start_time_ms,
+        started_ms=started_ms,
         warmth=record.warmth,
         before_window_s=record.window_offset_s,
         load_s=record.run_s,
@@ -248,6 +251,7 @@ KIND = TrialKind(
     title="a long constant load",
     uses=tuple(key for key in SHARED if key != "repeat.arms"),
     keys=KEYS,
+    words=target.WORDS,
     read=read,
     design=design,
     findings=findings,

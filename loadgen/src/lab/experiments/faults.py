@@ -21,6 +21,7 @@ from lab.experiments.reading import (
     check_exact,
     read_load,
     rules,
+    target,
 )
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.load.engines import Second
@@ -117,6 +118,7 @@ KIND = TrialKind(
     uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals", "load.duration"),
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
+    words=target.WORDS,
     tables=script.KEY,
     read=read,
     design=design,

@@ -57,12 +57,11 @@ WORDS: Mapping[str, Word] = {
 class Verb:
     """A verb of its own that measures the kind from words alone, without a file. `connections` is
     an example for CONC where the verb needs that word; `defaults` are settings other than those of
-    a file; `words` are only for the verb."""
+    a file."""
 
     name: str
     connections: int | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, Word] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from lab.experiments import agreement
 from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
-from lab.experiments.reading import Asked, Word, no_auto_rate, read_load, rules, target
+from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
 from lab.model import Mode
 
@@ -22,9 +22,7 @@ def read(asked: Asked) -> ToMeasure:
     given = asked.settings.get("repeat.arms")
     if given is not None and not load.launches:
         raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    of = target.given_target(asked.settings)
-    notes = (of.note,) if of and of.note else ()
-    return load.experiment("loads", arms=arms, target=of.url if of else None), load.notes + notes
+    return load.experiment("loads", arms=arms), load.notes
 
 
 def design(planner: Planner) -> Design:
@@ -121,8 +119,8 @@ KIND = TrialKind(
         "bench",
         connections=2000,
         defaults={"load.duration": "10s"},
-        words={target.WORD: Word(target.KEY)},
     ),
+    words=target.WORDS,
     read=read,
     design=design,
     findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),

@@ -279,11 +279,11 @@ class Planner:
         """A trial without a name yet. The route is the experiment's first if not given, and the
         duration what this load needs on this server (`duration_s`). `changes` are further fields of
         TrialPlan."""
-        route = route or self.experiment.routes[0]
+        route, requests = route or self.experiment.routes[0], self.experiment.requests
         return TrialPlan(
             trial="",
             server=server,
-            url=self.url_of(server, route),
+            url=self.url_of(server, requests[0].path if requests else route),
             route=route,
             engine=engine.name,
             mode=mode,
@@ -294,6 +294,7 @@ class Planner:
             warmup_s=self.experiment.warmup_s,
             cores=self.cores,
             arrivals=self.experiment.arrivals if mode == "open" else "constant",
+            requests=requests,
             **changes,
         )
 

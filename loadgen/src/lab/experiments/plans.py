@@ -27,7 +27,6 @@ def of_verb(name: str, words: Mapping[str, str], here: Here) -> ToMeasure:
     """What the words of a verb ask for, as of `bench CONC=2000`. Raises WordError."""
     verb, kind = verbs()[name]
     known = {word: of for word, of in kind.all_words.items() if word != "SCALE"}
-    known |= verb.words
     if target.WORD not in known:
         target.refuse(words, name)
     refuse_unknown(words, tuple(known), name)
@@ -47,7 +46,7 @@ def of_verb(name: str, words: Mapping[str, str], here: Here) -> ToMeasure:
 def of_file(words: Mapping[str, str], here: Here, folder: Path) -> ToMeasure:
     """What the file that EXP names asks for, with the other words in place of what it says.
     Raises WordError."""
-    target.refuse(words, "run")
+    target.refuse_beside(words, "run")
     path = _find(words, folder)
     file = f"{folder.name}/{path.name}"
     loaded = _load(path, file)

@@ -18,6 +18,7 @@ from lab.experiments.reading import (
     check_exact,
     read_load,
     rules,
+    target,
 )
 from lab.experiments.recovery import Disturbance, Recovery, Steady, Watch, findings_of
 from lab.judge.predict import auto_rate_rps
@@ -111,6 +112,7 @@ KIND = TrialKind(
     uses=(*COMMON, "load.concurrency", "load.rate", "load.arrivals"),
     exact="recovery is read from every second of a load without bursts",
     keys=KEYS,
+    words=target.WORDS,
     read=read,
     design=design,
     findings=findings,

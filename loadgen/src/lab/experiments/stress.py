@@ -23,7 +23,7 @@ from lab.experiments.order import (
     replaced,
     turned,
 )
-from lab.experiments.reading import Asked, Key, read_load, rules
+from lab.experiments.reading import Asked, Key, read_load, rules, target
 from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
@@ -78,7 +78,9 @@ class Stress:
 
 def read(asked: Asked) -> ToMeasure:
     """The search that a file describes, up to what this machine holds. Raises WordError."""
-    load = read_load(asked, ("open",), ("routes", "modes", "engines"), with_connections=False)
+    load = read_load(
+        asked, ("open",), ("routes", "modes", "engines"), with_connections=False, searched=True
+    )
     given = asked.settings.table("stress", KEYS)
     objective = Objective(p95_ms=given.pop("p95_ms"), error_share=given.pop("error_share"))
     first, most, notes = given["first"], given["most"], load.notes
@@ -381,6 +383,7 @@ KIND = TrialKind(
     uses=(*COMMON, "load.modes", "load.arrivals", "load.duration"),
     exact="a search for what holds must not be decided by bursts of wrk2",
     keys=KEYS,
+    words=target.WORDS,
     read=read,
     design=design,
     findings=findings,

@@ -21,6 +21,7 @@ from lab.model.experiment import (
     Experiment,
     Json,
     Mode,
+    Request,
     Spike,
     ToxicStep,
     TrialPlan,

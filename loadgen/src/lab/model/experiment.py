@@ -67,6 +67,18 @@ class ToxicStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """One of the requests that a load is made of: `path` with its query, and `weight`, which is its
+    share of all of them where the weights add up to 1."""
+
+    path: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """An experiment: its load, its servers, and its question.
 
@@ -75,10 +87,12 @@ class Experiment:
     * `rate_rps` None means auto: a share of the predicted bound, the same for every server
     * `arrivals` is how the requests of an open load follow each other
     * `warmup_s` None means what the engine needs; `engines` empty means the one that is here
-    * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved
+    * `launches` 0: the JVMs that run; n: that many fresh JVMs per server, interleaved; of a target
+      fresh containers
     * `arms`: names under which every server is measured as if it were several (A/A)
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
-      server; None: servers of the lab
+      server; None: servers of the lab. Its load is made of `requests` (none: GET of the route), and
+      the path `ready` answers when it is (None: the route does)
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
     * `words` are kept as the user gave them
@@ -104,6 +118,8 @@ class Experiment:
     target: str | None = None
     longer: bool = False
     arrivals: Arrivals = "constant"
+    requests: tuple[Request, ...] = ()
+    ready: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -122,8 +138,6 @@ class Experiment:
             raise ValueError("scale is above 0")
         if self.arrivals != "constant" and "open" not in self.modes:
             raise ValueError("only an open load has other arrivals than its answers allow")
-        if self.target is not None and self.launches:
-            raise ValueError("the JVM of a target is not the lab's to restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +149,8 @@ class TrialPlan:
     every connection sends again as soon as it is answered. `launch` counts fresh JVMs from 1; 0 is
     a JVM that ran already. `spike` is load beside the one described here; `script` changes the
     toxics while it runs; `condition` is how the lab was changed for it. `repeats` is the name of
-    the invalid trial that this one repeats.
+    the invalid trial that this one repeats. `requests` are what is sent to the host of `url`; none:
+    GET of `url`.
     """
 
     trial: str
@@ -157,6 +172,7 @@ class TrialPlan:
     condition: Condition = AS_IT_IS
     repeats: str | None = None
     arrivals: Arrivals = "constant"
+    requests: tuple[Request, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

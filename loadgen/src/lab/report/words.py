@@ -65,11 +65,14 @@ def launches(of: Content) -> str:
     experiment = of.experiment
     if of.jvms is not None:
         return of.jvms
-    if experiment.target is not None:
+    foreign = experiment.target is not None
+    if foreign and not experiment.launches:
         return "the service as it ran already"
     if not experiment.launches:
         return "the JVMs that ran already; no interval without LAUNCHES=6 or more"
     count = experiment.launches
+    if foreign:
+        return f"{count} fresh container{'' if count == 1 else 's'} of the service"
     each = "JVM" if count == 1 else "JVMs, interleaved,"
     return f"{count} fresh {each} of every server{' and arm' if experiment.arms else ''}"
 

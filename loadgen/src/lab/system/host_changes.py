@@ -6,6 +6,8 @@ results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes t
 
     SERVER=virtual-threads          a server; no other line: all its settings by default
     SERVER_CPUS=0.5
+    SERVER=my-service               a service of the user's: a new container, as it is
+    FRESH=yes
     SERVER=generator                the driver's own container
     GENERATOR_CPUS=0.05
 
@@ -24,12 +26,13 @@ from lab.system.host import Clock
 
 DEADLINE_S = 90.0
 POLL_S = 0.1
+FRESH = "FRESH"
 
 
 def allowed(servers: Sequence[str]) -> dict[str, str]:
     """The names that a line of a request may have, each with what its value may be, as a POSIX
     extended regular expression. The host's only list: it is written down before a driver starts."""
-    return {"SERVER": "|".join((*servers, GENERATOR)), **HOST, GENERATOR_CPUS: CPUS}
+    return {"SERVER": "|".join((*servers, GENERATOR)), **HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
 
 
 class HostChanges:
@@ -63,6 +66,10 @@ class HostChanges:
         if said != "ok":
             problem = said.removeprefix("failed: ")
             raise LabError(f"the host refused {_text(server, settings)}: {problem}")
+
+    def fresh(self, server: str, clock: Clock) -> None:
+        """Put a new container in the place of the server's, as it is. Raises as `change`."""
+        self.change(server, {FRESH: "yes"}, clock)
 
 
 def _read(path: Path) -> str | None:

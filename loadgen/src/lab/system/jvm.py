@@ -1,10 +1,11 @@
-"""Brings a server into a known state: a fresh JVM, or a JVM with nothing left to do."""
+"""Brings a server into a known state: a fresh JVM or container, or one with nothing left to do."""
 
 from __future__ import annotations
 
 from lab.errors import LabUnreachable
 from lab.model import Identity
 from lab.system.host import Clock, System
+from lab.system.host_changes import HostChanges
 from lab.system.stack import Stack
 
 POLL_S = 0.2
@@ -44,6 +45,23 @@ def another_jvm(server: str, before: int, stack: Stack, clock: Clock) -> Identit
             problem = f"{server}: its JVM did not end when told to"
         if clock.monotonic() >= until:
             raise LabUnreachable(f"{problem} ({RESTART_S:.0f} s after its restart)")
+
+
+def fresh_container(server: str, host_changes: HostChanges, stack: Stack, clock: Clock) -> None:
+    """Put a new container in the place of a foreign service's, and wait until it answers its route,
+    and its JMX exporter where the old one had one that answers.
+
+    Raises LabUnreachable when that takes longer than RESTART_S, and LabError.
+    """
+    host_changes.fresh(server, clock)
+    until = clock.monotonic() + RESTART_S
+    while True:
+        clock.sleep(POLL_S)
+        try:
+            return stack.check_foreign(server)
+        except LabUnreachable:
+            if clock.monotonic() >= until:
+                raise
 
 
 def settled(server: str, stack: Stack, system: System) -> bool:

@@ -82,6 +82,14 @@ class Stack:
                 exporter = True
         self._foreign[server] = Foreign(url, route, exporter, scraped)
 
+    def check_foreign(self, server: str) -> None:
+        """Raises LabUnreachable unless an adopted service answers, and its JMX exporter where it
+        has one."""
+        foreign = self._foreign[server]
+        self.traffic.check_route(server, foreign.route)
+        if foreign.exporter:
+            self.exporter.started_s(server)
+
     def is_foreign(self, server: str) -> bool:
         """Whether it was adopted."""
         return server in self._foreign

@@ -1,6 +1,5 @@
 """The words of a bench of a service that is not the lab's."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import pytest
 from lab.errors import WordError
 from lab.experiments.plans import of_file, of_verb
 from lab.experiments.reading import Here
-from lab.model import (
-    Experiment,
-)
+from lab.model import Experiment
 from support.foreign import URL
+from support.repo import REPO
 
 
 def bench(**words: str) -> Experiment:
@@ -64,7 +62,10 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
     [
         ({"SERVER": "fixed-pool"}, "bench: SERVER with TARGET is not allowed"),
         ({"ROUTE": "/"}, "bench: ROUTE with TARGET is not allowed"),
-        ({"LAUNCHES": "2"}, "bench: LAUNCHES with TARGET is not allowed"),
+        (
+            {"LAUNCHES": "2"},
+            "bench: LAUNCHES=2 with TARGET is not allowed: my-service is no contai",
+        ),
         ({"RATE": "auto"}, "RATE=auto is not allowed with TARGET: the lab does not know what"),
         ({"MODE": "both"}, "MODE=both without RATE is not allowed with TARGET"),
         ({"MODE": "open"}, "MODE=open without RATE is not allowed with TARGET"),
@@ -90,14 +91,81 @@ def test_what_cannot_be_is_refused_in_one_line(words: dict[str, str], says: str)
     assert "\n" not in str(refused.value)
 
 
-def test_only_a_bench_takes_a_target(tmp_path: Path) -> None:
+OWN = Here(("fixed-pool",), 20_000, own=("my-service",))
+ELSEWHERE = Here(("fixed-pool",), 20_000, own=("another",))
+FILES = REPO / "experiments"
+
+
+def run(here: Here = OWN, **words: str) -> Experiment:
+    found, _ = of_file({"TARGET": f"{URL}/x", **words}, here, FILES)
+    assert isinstance(found, Experiment)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "modes"),
+    [
+        ({"EXP": "sweep"}, ("closed",)),
+        ({"EXP": "sweep", "RATE": "500"}, ("closed", "open")),
+        ({"EXP": "spike", "RATE": "500"}, ("open",)),
+        ({"EXP": "faults", "RATE": "500"}, ("open",)),
+        ({"EXP": "endurance", "RATE": "500"}, ("open",)),
+        ({"EXP": "endurance", "MODE": "closed"}, ("closed",)),
+        # These find the rate themselves.
+        ({"EXP": "stress"}, ("open",)),
+        ({"EXP": "capacity"}, ("open",)),
+    ],
+)
+def test_an_experiment_is_done_to_a_target_whatever_servers_its_file_names(
+    words: dict[str, str], modes: tuple[str, ...]
+) -> None:
+    experiment = run(**words)
+    assert (experiment.target, experiment.servers) == (URL, ("my-service",))
+    assert (experiment.routes, experiment.modes) == (("/x",), modes)
+    if "RATE" in words:
+        assert experiment.rate_rps == 500
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"EXP": "spike", "RATE": "auto"}, r"RATE=auto is not .* RATE=n requests per second$"),
+        ({"EXP": "sweep", "MODE": "open"}, r"MODE=open without RATE .* or MODE=closed$"),
+        ({"EXP": "next-bottleneck"}, "run: TARGET does not apply to experiments/next-bottleneck"),
+        ({"EXP": "sweep", "SERVER": "a"}, "run: SERVER with TARGET is not allowed"),
+    ],
+)
+def test_an_experiment_that_cannot_be_done_to_it_is_refused(
+    words: dict[str, str], says: str
+) -> None:
+    with pytest.raises(WordError, match=says):
+        run(**words)
+
+
+def test_a_file_without_a_rate_needs_one_where_its_load_is_open(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'question = "?"\nhypothesis = "!"\n[load]\nconcurrency = [5]\nmodes = ["open"]\n'
+    )
+    words = {"EXP": "mine", "TARGET": f"{URL}/x"}
+    with pytest.raises(WordError, match=r"mine\.toml: TARGET without RATE is not allowed: the lab"):
+        of_file(words, OWN, tmp_path)
+    found, _ = of_file({**words, "RATE": "50"}, OWN, tmp_path)
+    assert isinstance(found, Experiment)
+    assert found.rate_rps == 50
+
+
+def test_an_inquiry_needs_a_server_whose_settings_can_change() -> None:
     words = {"TARGET": f"{URL}/", "CONC": "5"}
     with pytest.raises(WordError, match="explain: TARGET is not allowed; allowed: make bench"):
-        of_verb("explain", words, Here(("a",), 20_000))
-    with pytest.raises(WordError, match="run: TARGET is not allowed; allowed: make bench"):
-        of_file({**words, "EXP": "x"}, Here(("a",), 20_000), tmp_path)
+        of_verb("explain", words, OWN)
 
 
-def test_a_target_has_no_fresh_jvms() -> None:
-    with pytest.raises(ValueError, match="the JVM of a target"):
-        dataclasses.replace(bench(), launches=1)
+def test_a_container_of_the_lab_is_made_anew_and_no_other_service() -> None:
+    words = {"TARGET": f"{URL}/", "CONC": "5", "LAUNCHES": "6"}
+    found, _ = of_verb("bench", words, OWN)
+    assert isinstance(found, Experiment)
+    assert found.launches == 6
+    with pytest.raises(WordError, match=r"allowed: a service of compose\.override\.yaml"):
+        of_verb("bench", words, ELSEWHERE)
+    # A file's launches are done where they can be.
+    assert (run(EXP="capacity").launches, run(ELSEWHERE, EXP="capacity").launches) == (6, 0)

@@ -14,7 +14,7 @@ import yaml
 from lab.errors import RawDataError
 from lab.load.engines import every_second
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
-from lab.model import Reading, TrialPlan, error_share
+from lab.model import Reading, Request, TrialPlan, error_share
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -247,6 +247,14 @@ def test_the_load_is_written_as_the_plan_says(opened: TrialPlan, tmp_path: Path)
     assert (load["warmup_s"], load["window_s"], load["timeout_s"]) == (2, 2, 30)
     assert [one["url"] for one in load["requests"]] == [opened.url]
     assert load["hlog"] == str(tmp_path)
+
+
+def test_a_mix_of_requests_is_sent_to_the_plans_host(opened: TrialPlan) -> None:
+    mix = (Request("/x?a=1", weight=9), Request("/y", "POST", {"A": "b"}, "c"))
+    load = load_of(dataclasses.replace(opened, url="https://shop:1/x?a=1", requests=mix), 2, Path())
+    get = {"method": "GET", "url": "https://shop:1/x?a=1", "headers": {}, "body": "", "weight": 9.0}
+    post = {"method": "POST", "url": "https://shop:1/y", "headers": {"A": "b"}, "body": "c"}
+    assert load["requests"] == [get, {**post, "weight": 1.0}]
 
 
 def test_a_closed_load_has_no_rate_and_poisson_is_said(plan: Plan) -> None:

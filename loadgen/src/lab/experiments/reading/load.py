@@ -8,8 +8,10 @@ from typing import Any
 
 from lab.errors import WordError
 from lab.experiments.reading import rules
+from lab.experiments.reading import target as targets
 from lab.experiments.reading.settings import Asked, Settings
-from lab.experiments.reading.target import given_target
+from lab.experiments.reading.subject import given_target
+from lab.experiments.reading.target import Target
 from lab.model import MODES, Arrivals, Experiment, Mode
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
@@ -27,8 +29,9 @@ EXACT = "pacer"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The settings of [load] and [repeat]. `most` is how many connections the machine holds on the
-    route where it holds the fewest, `notes` say which connections were left out."""
+    """The settings of [load] and [repeat]. `target` is the service that is the only server, where
+    it is not the lab's; `most` is how many connections the machine holds on the route where it
+    holds the fewest, `notes` say which connections were left out, and where the target is."""
 
     asked: Asked
     servers: tuple[str, ...]
@@ -42,6 +45,7 @@ class Load:
     warmup_s: int | None
     engines: tuple[str, ...]
     launches: int
+    target: Target | None
     most: int
     held: str
     notes: tuple[str, ...]
@@ -62,6 +66,9 @@ class Load:
             own={} if own is None else to_json(own),
             scale=asked.settings.scale,
             longer=given is None or not given.by_user,
+            target=self.target.url if self.target else None,
+            requests=self.target.requests if self.target else (),
+            ready=self.target.ready if self.target else None,
             **{name: getattr(self, name) for name in fields} | changes,
         )
 
@@ -78,19 +85,22 @@ def read_load(
     `with_connections` whether there must be load.concurrency, `searched` whether the kind finds the
     rate itself.
 
-    A target is the only server; what is held is then what the generator holds, and an open load is
-    only where a rate was given. Connections beyond what the machine holds are refused in a word of
+    A target is the only server, whatever servers and routes a file names; what is held is then what
+    the generator holds. Connections beyond what the machine holds are refused in a word of
     the user's, and left out where a file asks for them. Raises WordError.
     """
     settings, file_limit = asked.settings, asked.here.file_limit
     calls = settings.each("load.routes", parse) or (parse(DEFAULT_ROUTE),)
     given = settings.get("load.routes")
     routes = given.texts if given else (DEFAULT_ROUTE,)
-    servers, target = tuple(asked.here.servers), given_target(settings)
+    servers, target = tuple(asked.here.servers), given_target(settings, asked.here.subjects)
+    modes = _modes(settings) or modes
+    launches = settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0)
     if target is not None:
         calls, servers, routes = (foreign(target.route),), (target.server,), (target.route,)
+        launches = targets.launches(settings, launches, target.server, asked.here.own)
         if not searched:
-            modes = BOTH if settings.get("load.rate") else ("closed",)
+            modes = targets.modes(settings, modes)
     tightest = min(
         (call.route for call in calls), key=lambda r: rules.max_concurrency(r, file_limit)
     )
@@ -104,20 +114,21 @@ def read_load(
     duration_s = settings.one("load.duration", rules.seconds(1), DEFAULT_DURATION_S)
     load = Load(
         asked=asked,
-        servers=settings.each("load.servers", rules.server(servers)) or servers,
+        servers=(not target and settings.each("load.servers", rules.server(servers))) or servers,
         calls=calls,
         routes=routes,
         concurrencies=concurrencies,
-        modes=_modes(settings) or modes,
+        modes=modes,
         rate_rps=settings.one("load.rate", rules.rate, None),
         arrivals=settings.one("load.arrivals", rules.arrivals, "constant"),
         duration_s=settings.scaled(duration_s),
         warmup_s=settings.one("load.warmup", rules.seconds(0), None),
         engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
-        launches=settings.one("repeat.launches", rules.number(0, rules.MAX_LAUNCHES), 0),
+        launches=launches,
+        target=target,
         most=most,
         held=held,
-        notes=notes,
+        notes=(*notes, *((target.note,) if target and target.note else ())),
     )
     _check_single(load, single)
     return _possible(settings, load, searched=searched)
@@ -187,6 +198,11 @@ def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
         if rate.by_user or modes is None or not modes.by_user:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
         return dataclasses.replace(load, rate_rps=None)
+    if engines is not None and load.target and load.target.requests and load.engines != (EXACT,):
+        raise engines.refuse(
+            f"{engines.text} sends GET of one path only, and {load.target.route} is more; allowed: "
+            f"ENGINE={EXACT}"
+        )
     arrivals = settings.get("load.arrivals")
     if arrivals is not None and load.arrivals != "constant":
         if "open" not in load.modes:

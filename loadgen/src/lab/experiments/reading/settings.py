@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lab.errors import WordError
@@ -115,12 +116,15 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class Here:
     """This machine and its lab: the servers of the lab, how many files one process may hold
-    open (RLIMIT_NOFILE), and to how many connections to one address there are source ports
-    (None: unknown)."""
+    open (RLIMIT_NOFILE), to how many connections to one address there are source ports
+    (None: unknown), the services of the user's `own` that run as containers of the lab, and the
+    folder of `subjects` (None: there is none)."""
 
     servers: Sequence[str]
     file_limit: int
     ports: int | None = None
+    own: Sequence[str] = ()
+    subjects: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

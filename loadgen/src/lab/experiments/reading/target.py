@@ -1,23 +1,28 @@
-"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it."""
+"""TARGET=: where a service that is not the lab's is, as a load engine in a container asks it, and
+what its load can be."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.errors import WordError
-from lab.experiments.reading.settings import Settings
+from lab.experiments.reading.settings import Settings, Word
+from lab.model import Mode, Request
 from lab.model.routes import THIS_MACHINE
 
 WORD = "TARGET"
 KEY = "load.target"
-# Words that describe a server of the lab, or that need its management port.
-EXCLUDED = ("SERVER", "ROUTE", "LAUNCHES")
+# Of the kinds whose load goes to a service of the user's as well as to a server.
+WORDS = {WORD: Word(KEY)}
+# Words that describe a server of the lab.
+EXCLUDED = ("SERVER", "ROUTE")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
+PATH = re.compile(r"/[A-Za-z0-9._~:/?@!&()*+,;=%-]*")
 _URL = re.compile(
     r"(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<route>/[A-Za-z0-9._~:/?@!&()*+,;=%-]*)?"
+    rf"(?P<route>{PATH.pattern})?"
 )
 # The agent that marks a trial takes no longer address.
 LONGEST = 200
@@ -28,12 +33,16 @@ SHAPE = "http(s)://host[:port]/path?query, of letters, digits and ._~:/?@!&()*+,
 @dataclass(frozen=True, slots=True)
 class Target:
     """`url` is scheme, host and port, `server` the host in small letters, `route` path and query.
-    `note` tells the user how the given address was changed."""
+    `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
+    load is made of `requests`, if it is more than GET of the route; `route` is what they are
+    called, and the path `ready` answers when the service is."""
 
     url: str
     server: str
     route: str
     note: str | None = None
+    ready: str | None = None
+    requests: tuple[Request, ...] = ()
 
 
 def target(text: str) -> Target:
@@ -63,31 +72,56 @@ def target(text: str) -> Target:
     return Target(url, host, route, note)
 
 
-def given_target(settings: Settings) -> Target | None:
-    """The target, if one was given. Raises WordError."""
-    return settings.one(KEY, target, None)
-
-
 def refuse_beside(words: Mapping[str, str], verb: str) -> None:
-    """Raises WordError for words that exclude TARGET, and for an open load without a rate."""
-    if WORD not in words:
-        return
+    """Raises WordError for words that exclude TARGET."""
     for word in EXCLUDED:
-        if word in words:
+        if WORD in words and word in words:
             raise WordError(
                 f"{verb}: {word} with {WORD} is not allowed: {WORD} is the whole address of a "
                 f"service that is not the lab's; allowed beside it: all other words of make {verb}"
             )
-    rate, mode = words.get("RATE"), words.get("MODE", "closed")
-    if rate == "auto" or (rate is None and mode in ("open", "both")):
-        given = "RATE=auto" if rate else f"MODE={mode} without RATE"
-        raise WordError(
-            f"{verb}: {given} is not allowed with {WORD}: the lab does not know what the service "
-            "waits for; allowed: RATE=n requests per second, or MODE=closed"
+
+
+def modes(settings: Settings, wanted: tuple[Mode, ...]) -> tuple[Mode, ...]:
+    """Those of `wanted` that a load of the target can have: an open one needs a rate of the
+    user's, as the lab does not know what the service waits for. Raises WordError where the user
+    asked for an open load without, or where there is no other."""
+    rate, given = settings.get("load.rate"), settings.get("load.modes")
+    if "open" not in wanted or (rate is not None and rate.text != "auto"):
+        return wanted
+    if rate is not None and rate.by_user:
+        what = f"RATE=auto is not allowed with {WORD}"
+    elif given is not None and given.by_user:
+        what = f"MODE={given.text} without RATE is not allowed with {WORD}"
+    elif "closed" in wanted:
+        return ("closed",)
+    else:
+        what = f"{WORD} without RATE is not allowed"
+    other = ", or MODE=closed" if given is not None or "closed" in wanted else ""
+    raise WordError(
+        f"{settings.place}: {what}: the lab does not know what the service waits for; allowed: "
+        f"RATE=n requests per second{other}"
+    )
+
+
+def launches(settings: Settings, given: int, server: str, own: Sequence[str]) -> int:
+    """How many fresh containers of the service at `server` are measured: those that were `given`
+    if the lab can restart it, as one of its `own` containers; none where only a file asks for
+    them. Raises WordError where the user does."""
+    asked = settings.get("repeat.launches")
+    if server in own or not given or asked is None:
+        return given
+    if asked.by_user:
+        raise asked.refuse(
+            f"{asked.text} with {WORD} is not allowed: {server} is no container of this lab, so "
+            "nobody can restart it; allowed: a service of compose.override.yaml"
         )
+    return 0
 
 
 def refuse(words: Mapping[str, str], verb: str) -> None:
     """Raises WordError where TARGET is given: it is not a word of this verb."""
     if WORD in words:
-        raise WordError(f"{verb}: {WORD} is not allowed; allowed: make bench and make capacity")
+        raise WordError(
+            f"{verb}: {WORD} is not allowed; allowed: make bench, make capacity and make run"
+        )

@@ -18,7 +18,9 @@ from lab.judge.verdict.evidence import (
     value,
 )
 from lab.judge.verdict.foreign import foreign_pool_unknown
+from lab.judge.verdict.load import FEW_ERRORS
 from lab.model import Evidence, Standing
+from lab.model.verdict import WEAK_FROM
 
 # A loop or carrier at work for this share of the time leaves no room for a burst: an arrival at
 # random already waits 4.5 times as long as it is served (M/D/1).
@@ -26,6 +28,9 @@ LOOP_FULL = 0.9
 # Fewer requests that a bounded queue refused in the window are a burst: 1 % of the answers of the
 # slowest load in the docs (1,000/s for 10 s).
 REFUSED = 100
+# A pool that nobody shows is inferred where the CPUs were busy for less than this share of the
+# time, and where at least so many times as many requests waited as were worked on.
+CPUS_LEFT, QUEUED = 0.7, 1.0
 
 
 def worker_pool(seen: SeenTrial) -> Standing | None:
@@ -49,10 +54,10 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         seen,
         wait,
     )
-    if size is None or active is None or size.value <= 0:
-        return None
     foreign = seen.record.before.foreign
     if foreign and foreign_pool_unknown(seen) is not None:
+        return _inferred_pool(seen)
+    if size is None or active is None or size.value <= 0:
         return None
     if queued is None and foreign:
         queued = seen.waiting_beside(active)
@@ -84,6 +89,35 @@ def worker_pool(seen: SeenTrial) -> Standing | None:
         score=score,
         sentence=sentence,
         evidence=kept(size, active, queued, wait, held),
+    )
+
+
+def _inferred_pool(seen: SeenTrial) -> Standing | None:
+    """A pool that nobody shows, of a foreign service: X · R0 requests were worked on at a time
+    (Little's law), far fewer than were in flight, and neither the CPUs nor the load kept it from
+    more. None where one of that is not so, or not known."""
+    raw, usage, r0_s = seen.reading.raw, seen.record.usage, seen.r0_s
+    if raw is None or r0_s <= 0 or usage.host_busy is None or usage.host_busy >= CPUS_LEFT:
+        return None
+    if seen.at_load_bound >= EXPLAINED or seen.error_share >= FEW_ERRORS:
+        return None
+    law = "Little's law: achieved_rps × R0"
+    at_a_time = Evidence("requests worked on at a time", seen.rps * r0_s, "requests", law)
+    waiting = seen.waiting_beside(at_a_time)
+    if waiting is None or waiting.value < QUEUED * at_a_time.value:
+        return None
+    return Standing(
+        "worker pool",
+        saturation=waiting.value,
+        waiting="requests",
+        score=WEAK_FROM,
+        sentence=(
+            f"it behaves like a pool of about {float(f'{at_a_time.value:.2g}'):.0f}: "
+            f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
+            f"and CPUs {usage.host_busy:.0%} busy; of threads, of connections to what it calls, or "
+            "of what that does at a time"
+        ),
+        evidence=(at_a_time, waiting),
     )
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -42,7 +43,7 @@ from lab.load.engines.base import (
 from lab.load.engines.histogram import Histogram
 from lab.load.engines.second import Second
 from lab.model import Counts, Curves, Mode, Reading, TrialPlan
-from lab.store.records import UNREADABLE, json_text, sync, write_packed_lines, writing
+from lab.store.records import UNREADABLE, json_text, sync, to_json, write_packed_lines, writing
 
 LOAD = "load.json"
 OUTPUT = "pacer.jsonl"
@@ -188,12 +189,21 @@ def load_of(plan: TrialPlan, warm_up_s: float, raw: Path) -> dict[str, Any]:
         "timeout_s": REQUEST_TIMEOUT_S,
         # The same arrivals for all servers of a launch.
         "seed": 1 + plan.launch,
-        "requests": [{"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}],
+        "requests": list(_requests(plan)),
         # Nothing secret is sent.
         "insecure": True,
         "hlog": str(raw),
     }
     return load if plan.offered_rps is None else {**load, "rate": plan.offered_rps}
+
+
+def _requests(plan: TrialPlan) -> Iterator[dict[str, Any]]:
+    host = urlsplit(plan.url)
+    for one in plan.requests:
+        told = to_json(one)
+        yield {"url": f"{host.scheme}://{host.netloc}{told.pop('path')}", **told}
+    if not plan.requests:
+        yield {"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""TARGET=: an address, or the name of subjects/<name>.toml, which says what its load is made of.
+
+url = "http://shop:8080"      # scheme, host and port
+ready = "/health"             # answers GET when it is ready; the first request if not given
+[[request]]
+path = "/items?page=1"        # GET, without headers and body, of weight 1, unless told
+weight = 9                    # of ten requests nine
+[[request]]
+method = "POST"
+path = "/orders"
+headers = {Content-Type = "application/json"}
+body = '{"item": 7}'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.experiments.reading.settings import Settings
+from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
+from lab.model import Request
+from lab.store.records import from_json
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_METHOD = re.compile(r"(?!CONNECT$)[A-Z]{1,20}")
+# RFC 9110, 5.1 and 5.5. What follows from the body is pacer's to say.
+_FIELD = re.compile(r"(?!(?i:content-length|transfer-encoding)$)[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The keys of a file."""
+
+    url: str
+    request: tuple[Request, ...]
+    ready: str | None = None
+
+
+def given_target(settings: Settings, folder: Path | None) -> Target | None:
+    """What TARGET= names, if it was given; `folder` holds the subjects. Raises WordError."""
+
+    def named(text: str) -> Target:
+        return _subject(text, folder) if folder and _NAME.fullmatch(text) else target(text)
+
+    return settings.one(KEY, named, None)
+
+
+def _subject(name: str, folder: Path) -> Target:
+    """Raises ValueError for a file that is not there, or is not as it is to be."""
+    file = f"subjects/{name}.toml"
+    try:
+        told = from_json(Subject, tomllib.loads((folder / f"{name}.toml").read_text("utf-8")))
+        of = target(told.url)
+    except FileNotFoundError:
+        there = "".join(f", {path.stem}" for path in sorted(folder.glob("*.toml")))
+        raise ValueError(f"{name}: there is no {file}; allowed: {SHAPE}{there}") from None
+    except (OSError, ValueError) as failure:
+        raise ValueError(f"{name}: {file}: {failure}".replace("\n", " ")) from None
+    first = told.request[0] if told.request else Request("")
+    ready = told.ready or (first.path if first.method == "GET" else None)
+    for wrong in _problems(told, of, ready):
+        raise ValueError(f"{name}: {file}: {wrong}")
+    if told.request == (Request(first.path),):
+        return dataclasses.replace(of, route=first.path, ready=ready)
+    single = f"{first.method} {first.path}" if len(told.request) == 1 else name
+    return dataclasses.replace(of, route=single, ready=ready, requests=told.request)
+
+
+def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
+    if of.route != "/" or told.url.endswith("/"):
+        yield f"url={told.url} is not allowed; allowed: scheme, host and port, without a path"
+    if not told.request:
+        yield "it has no [[request]]; allowed: one and more"
+    for number, one in enumerate(told.request, 1):
+        where = f"request {number}"
+        if not PATH.fullmatch(one.path) or len(of.url + one.path) > LONGEST:
+            yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
+        if not _METHOD.fullmatch(one.method):
+            yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
+        for field, value in one.headers.items():
+            if not _FIELD.fullmatch(field) or not _VALUE.fullmatch(value):
+                yield f"{where}: the header {field!r}: {value!r} is not allowed"
+        if not 0 < one.weight < float("inf"):
+            yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
+    if ready is None:
+        yield "ready is missing; allowed: a path that answers GET, as the first request does not"
+    elif not PATH.fullmatch(ready):
+        yield f"ready={ready} is not a path"
