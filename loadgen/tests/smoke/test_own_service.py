@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lab.judge.verdict.threads import CPUS_LEFT
 from lab.system.dashboards.asking import options
 from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
@@ -95,6 +96,8 @@ def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
     assert is_trusted(shop["valid"], shop["reasons"]), shop["reasons"]
     # Sixty connections, of which a pool of 20 lets a third through: 20 / 0.2 s.
     assert 80 <= shop["achieved_rps"] <= 101
+    if shop["usage"]["host_busy"] >= CPUS_LEFT:
+        return  # The machine had other work: then nothing is inferred.
     verdict = shop["verdict"]
     assert (verdict["bottleneck"], verdict["strength"]) == ("worker pool", "weak"), verdict
     assert re.search(r"like a pool of about (1[7-9]|2[0-3]): ", verdict["sentence"]), verdict
