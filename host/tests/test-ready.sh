@@ -26,7 +26,7 @@ for old in FAKE_ENGINE=24.0.9 FAKE_COMPOSE=2.23.3; do
     '[[ $(<"$state/env") == *"HEALTH_INTERVAL=5s"* && $(<"$state/env") != *start-interval* && ! -e $state/start-interval.yaml ]]'
 done
 readied COMPOSE_FILE=compose.yaml:own.yaml
-check "ready: the driver is told which services are the user'"'"'s own" \
+check "ready: the driver is told which services are the user's own" \
   '[[ $(<"$state/env") == *"LAB_OWN=my-service\\ my-database"* && $(count "plan, .*own=my-service my-database") == 1 ]]'
 readied HEALTH_INTERVAL=7s
 check "ready: but as the user says, where the user says it" '[[ $(<"$state/env") == *"HEALTH_INTERVAL=7s"* ]]'
