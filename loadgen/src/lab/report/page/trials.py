@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
 from lab.model import (
+    CpuSplit,
     Curves,
     Judgement,
     Measurement,
@@ -208,43 +209,32 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
 
 
 def _split(of: Row, other_us: float | None) -> str | None:
-    parts = (
-        ("server", of.cpu_server_us),
-        ("proxy", of.cpu_proxy_us),
-        ("downstream", of.cpu_downstream_us),
-        ("generator", of.cpu_generator_us),
-        ("observation", of.cpu_observation_us),
-    )
-    if all(spent is None for _, spent in parts):
-        return None
-    told = ", ".join(f"{name} {microseconds(spent)}" for name, spent in parts) + " µs"
+    names = ("server", "proxy", "downstream", "generator", "observation")
+    told = _told(names, [getattr(of, name) for name in CpuSplit.columns()], microseconds)
     around = around_server_us(of)
-    if other_us is None or of.cpu_server_us is None or around is None:
-        return told
+    if told is None or other_us is None or of.cpu_server_us is None or around is None:
+        return told and f"{told} µs"
     share = other_us / (of.cpu_server_us + around + other_us)
-    if share <= OTHER_TOLD:
-        return told
-    return f"{told}; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
+    other = f"; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
+    return f"{told} µs{other if share > OTHER_TOLD else ''}"
 
 
 def _latency(*values: float | None) -> str | None:
-    if all(value is None for value in values):
-        return None
-    named = zip(("p50", "p95", "p99", "max"), values, strict=True)
-    return ", ".join(f"{name} {with_unit(value)}" for name, value in named)
+    return _told(("p50", "p95", "p99", "max"), values, with_unit)
 
 
 def _accounting(row: Row) -> str | None:
-    parts = (
-        ("sent", row.sent),
-        ("ok", row.ok),
-        ("HTTP errors", row.http_errors),
-        ("socket errors", row.socket_errors),
-        ("timeouts", row.timeouts),
-        ("unfinished", row.unfinished),
-    )
-    if all(count is None for _, count in parts):
-        return None
-    told = ", ".join(f"{name} {NOTHING if n is None else f'{n:,}'}" for name, n in parts)
+    names = ("sent", "ok", "HTTP errors", "socket errors", "timeouts", "unfinished")
+    ended = (row.ok, row.http_errors, row.socket_errors, row.timeouts, row.unfinished)
+    told = _told(names, (row.sent, *ended), lambda n: NOTHING if n is None else f"{n:,}")
     whole = "" if row.accounted_s is None else f" (in {row.accounted_s:.0f} s, warm-up included)"
-    return told + whole
+    return told and told + whole
+
+
+def _told(
+    names: Sequence[str], values: Sequence[float | None], text: Callable[[float | None], str]
+) -> str | None:
+    """Values after their names; None where none is known."""
+    if all(value is None for value in values):
+        return None
+    return ", ".join(f"{name} {text(value)}" for name, value in zip(names, values, strict=True))
