@@ -91,11 +91,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks that a page has behind their summary, and open on paper."""
+    """Blocks that a page has behind their summary, and open on paper. A `detail` is for a page
+    only."""
 
     summary: Text
     blocks: Sequence[Block]
     is_open: bool = False
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,11 +138,12 @@ def _host(of: Mapping[str, Json]) -> Iterator[Block]:
         if value is not None and not isinstance(value, Mapping | list | tuple)
     ]
     if known:
-        yield Folded("All that is known of the host", [Facts(known)])
+        yield Folded("All that is known of the host", [Facts(known)], detail=True)
     images = of.get("images")
     if isinstance(images, Mapping) and images:
         rows = [_image(name, image) for name, image in images.items()]
-        yield Folded(f"{len(rows)} images", [Table(("image", "id", "built from"), rows, "Images")])
+        table = Table(("image", "id", "built from"), rows, "Images")
+        yield Folded(f"{len(rows)} images", [table], detail=True)
 
 
 def _image(name: str, of: Json) -> tuple[str, str, str]:
