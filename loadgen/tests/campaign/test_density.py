@@ -391,7 +391,7 @@ def test_a_report_has_what_was_asked_and_what_came_out(ready: Run) -> None:
     assert text.startswith(f"# density: {RUN}\n")
     assert "| a | idle | 19000 | 1000 [1000 1000] | 3000 [3000 3000] | 6 |" in text
     assert "12 launches, 12 of them valid, from 2026-01-31T12:00:00.000Z" in text
-    assert "- equal for all: " in text
+    assert "### Equal for all\n\n| setting | value |\n" in text
     assert "- a idle launch 1: 19000 of 50000 connections: 20000 open files per process" in text
     assert "make density LAUNCHES=6 KIND=idle CONNECTIONS=50000 SERVER=a,b\n" in text
     assert "REPORT.md" in ready.text.getvalue()
@@ -409,8 +409,7 @@ def test_a_report_has_question_and_hypothesis_of_its_file() -> None:
         versions={}, host={}, limits={}, servers={}, fairness=Fairness({}, {}, {}),
     )  # fmt: skip
     text = report.text(whole, ())
-    assert "**Question.** How much?\n" in text
-    assert "**Hypothesis.** Little.\n" in text
+    assert "## Question\n\nHow much?\n\n### Hypothesis\n\nLittle.\n" in text
     assert "\nmake run EXP=d\n" in text
 
 

@@ -242,7 +242,7 @@ def report(results: Path) -> str:
 def test_the_report_starts_with_what_was_asked(results: Path) -> None:
     text = report(results)
     assert text.startswith(f"# aa: {NAME}\n\n```\na  at most ")
-    assert "```\n\n**Question.** Does a differ from b?\n\n**Hypothesis.** " in text
+    assert "```\n\n## Question\n\nDoes a differ from b?\n\n### Hypothesis\n\n" in text
     assert "SCALE" not in text
     for said in (
         "28 trials, 28 of them valid, from 2026-01-31T12:00:00.000Z",
@@ -278,7 +278,7 @@ def test_the_report_answers_and_says_how_sure_the_answers_are_together(results: 
 
 def told_first(results: Path) -> list[str]:
     """The notices between the answer and the question."""
-    above, _, _ = report(results).partition("**Question.**")
+    above, _, _ = report(results).partition("## Question")
     return [line for line in above.splitlines() if line.startswith("> ")]
 
 
@@ -302,7 +302,7 @@ def test_unequal_limits_are_told_first(tmp_path: Path) -> None:
     write_raw(run_dir, plans(launches=1))
     derive(run_dir, [FakeEngine()])
     assert told_first(tmp_path) == [
-        "> **max_heap_bytes is not equal for all servers:** see What was run."
+        "> **max_heap_bytes is not equal for all servers:** see Fairness manifest."
     ]
 
 
@@ -315,7 +315,7 @@ def test_every_invalid_trial_is_there_with_its_reasons(tmp_path: Path) -> None:
     text = report(tmp_path)
     assert text.splitlines()[3:5] == ["a  no valid trial", "b  no valid trial"]
     assert told_first(tmp_path) == [
-        "> **4 of 4 trials are invalid** and in no median: see Invalid trials."
+        "> **4 of 4 trials are invalid** and in no median: see Validity."
     ]
     assert text.count("fake.txt:7: no | such line") == 4
     assert "| 0 of 2 | 0 |" in text

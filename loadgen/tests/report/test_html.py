@@ -43,7 +43,6 @@ from lab.report import markdown, verdicts
 from lab.report.page.by_load import by_load
 from lab.report.page.html import html
 from lab.report.page.lane_styles import LaneStyles
-from lab.report.page.markup import long_table, table
 from lab.report.page.over_time import over_time
 from lab.report.page.script import bundled, scripts, vega
 from lab.report.page.trials import Shown, trials
@@ -401,7 +400,7 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert "≈ 490 host CPU (2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
     assert "1 ms of the server's CPU, 4.08 ms of the host's CPU (2,000 requests" in page.text
     report = (folder / "REPORT.md").read_text()
-    assert report.index("## What limited") < report.index("## Predicted and measured")
+    assert report.index("### What limited") < report.index("## Predicted and measured")
     row = "| a, closed 100 | 500 | 490 | host CPU | 500 | 102% | 204 | 210 | 1 of 1 |"
     assert row in report
 
@@ -453,8 +452,8 @@ def test_answers_stand_under_the_question(run_dir: Path) -> None:
     places = [whole.index(part) for part in parts]
     assert places[0] < whole.index("No: N / 0.2 s bounds both.") < places[1]
     assert places == sorted(places)
-    titles = re.findall(r"^## (.*)$", markdown.text(of), re.MULTILINE)
-    assert titles[:3] == ["Findings", "What limited", "Comparisons"]
+    titles = re.findall(r"^### (.*)$", markdown.text(of), re.MULTILINE)
+    assert titles[1:4] == ["Findings", "What limited", "Comparisons"]
 
 
 def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> None:
@@ -467,7 +466,7 @@ def test_a_lane_without_a_valid_trial_is_there_and_says_so(tmp_path: Path) -> No
     assert "b no valid trial – – – no valid trial –" in text
     assert "unknown: no series of its window were stored (no valid trial)" in text
     report = (folder / "REPORT.md").read_text()
-    assert "> **2 of 4 trials are invalid** and in no median: see Invalid trials." in report
+    assert "> **2 of 4 trials are invalid** and in no median: see Validity." in report
 
 
 def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: Path) -> None:
@@ -488,16 +487,6 @@ def test_that_there_is_nothing_to_compare_is_only_said_of_one_server(tmp_path: P
     (empty / "raw").mkdir()
     assert said not in (text := made(empty))
     assert "No trial ended: nothing came out." in text
-
-
-def test_a_long_table_is_behind_its_name() -> None:
-    rows = [(f"load {number}", "1") for number in range(13)]
-    assert long_table("Loads", ("load", "req/s"), rows[:12]).startswith('<div class="scroll"')
-    long = long_table("Loads", ("load", "req/s"), rows)
-    assert long.startswith('<details class="open-in-print"><summary>Loads: 13 rows</summary>')
-    # A text among numbers leaves them on the right.
-    of = (("a", "99"), ("b", "no valid trial"))
-    assert table("Loads", ("load", "req/s"), of).count('<td class="n">') == 2
 
 
 def test_every_standing_of_a_trial_is_a_row_with_its_query(run_dir: Path) -> None:

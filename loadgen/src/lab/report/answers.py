@@ -11,6 +11,7 @@ from rich.text import Text
 from lab.judge.grouping import Cell, lane_of, median_per_launch
 from lab.judge.intervals import LEAST_VALUES
 from lab.model import NONE, UNKNOWN, Row, Verdict, goodput
+from lab.report.blocks import Block, Code, Paragraph
 from lab.report.table import interval_text
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
@@ -41,6 +42,14 @@ def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
 def notes(of: Answers) -> tuple[str, ...]:
     """What the lines do not say."""
     return tuple(cells[0] for cells in of if len(cells) == 1)
+
+
+def blocks(of: Answers) -> Iterator[Block]:
+    """The lines and the notes, for both reports."""
+    if told := lines(of):
+        yield Code(told, "answer")
+    for note in notes(of):
+        yield Paragraph(note, "soft")
 
 
 def render(console: Console, of: Answers) -> None:

@@ -1,13 +1,13 @@
-"""Comparisons: as a table on the console, and as comparison.json; and the texts of both."""
+"""Comparisons: as a table on the console, in both reports, and as comparison.json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from lab.judge.compare import (
@@ -21,7 +21,8 @@ from lab.judge.compare import (
 )
 from lab.judge.grouping import Cell, Metric
 from lab.judge.intervals import CONFIDENCE, MedianOf
-from lab.report.table import NOTHING, milliseconds
+from lab.report.blocks import MOST, Beside, Bullets, Folded, Paragraph, Section, Strong, Table
+from lab.report.table import NOTHING, console_table, milliseconds
 from lab.store.records import to_json
 
 NAME = "comparison.json"
@@ -29,13 +30,14 @@ NAME = "comparison.json"
 # 4: `tries_a` and `tries_b`.
 FORMAT_VERSION = 4
 HEADER = ("load", "of", "A", "B", "B/A", "interval", "answer")
-_STYLES: dict[Answer, str] = {
-    "faster": "green",
-    "slower": "red",
-    "differs, by less than 5 %": "",
-    "differs": "",
-    "no difference": "",
-    "inconclusive": "dim",
+# Each answer with its style on a console and its class on a page.
+_LOOKS: dict[Answer, tuple[str, str]] = {
+    "faster": ("green", "good"),
+    "slower": ("red", "bad"),
+    "differs, by less than 5 %": ("", ""),
+    "differs": ("", ""),
+    "no difference": ("", ""),
+    "inconclusive": ("dim", ""),
 }
 _METRICS: dict[Metric, str] = {
     "goodput_rps": "goodput",
@@ -59,29 +61,29 @@ def render(console: Console, comparisons: Sequence[Comparison]) -> None:
     for of in comparisons:
         console.print(Text(f"B {of.b} against A {of.a}", style="bold"), soft_wrap=True)
         if of.cells:
-            console.print(_table(of))
+            shown = console_table(HEADER, left=("load", "of", "interval", "answer"))
+            shown.columns[0].no_wrap = False
+            for cell, (*cells, answer) in zip(of.cells, _rows(of, _only_median), strict=True):
+                shown.add_row(*cells, Text(answer, style=_LOOKS[cell.answer][0]))
+            console.print(shown)
         for line in beside(of):
             console.print(Text(line), soft_wrap=True)
     for line in legend(comparisons):
         console.print(Text(line, style="dim"))
 
 
-def _table(of: Comparison) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in HEADER:
-        right = name in ("A", "B", "B/A")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "load")
+def _only_median(of: MedianOf | None, metric: Metric) -> str:
+    return value_text(of.median if of else None, metric)
+
+
+def _rows(
+    of: Comparison, text: Callable[[MedianOf | None, Metric], str]
+) -> Iterator[tuple[str, ...]]:
+    """The cells of each load under HEADER; `text` writes a side."""
     names = cell_names([cell.cell for cell in of.cells])
     for cell in of.cells:
-        table.add_row(
-            names[cell.cell],
-            _METRICS[cell.metric],
-            value_text(cell.a.median if cell.a else None, cell.metric),
-            value_text(cell.b.median if cell.b else None, cell.metric),
-            *ratio_texts(cell),
-            Text(cell.answer, style=_STYLES[cell.answer]),
-        )
-    return table
+        sides = (text(side, cell.metric) for side in (cell.a, cell.b))
+        yield names[cell.cell], _METRICS[cell.metric], *sides, *ratio_texts(cell), cell.answer
 
 
 def beside(of: Comparison) -> list[str]:
@@ -138,20 +140,26 @@ def _windows(of: Comparison) -> Iterator[str]:
         )
 
 
-def rows(of: Comparison) -> list[tuple[str, ...]]:
-    """The cells of a report's table, under HEADER: medians with their intervals."""
-    names = cell_names([cell.cell for cell in of.cells])
-    return [
-        (
-            names[cell.cell],
-            _METRICS[cell.metric],
-            median_text(cell.a, cell.metric),
-            median_text(cell.b, cell.metric),
-            *ratio_texts(cell),
-            cell.answer,
-        )
-        for cell in of.cells
-    ]
+def section(of: Sequence[Comparison]) -> Section:
+    """Each behind its answers, and what the words mean: for both reports."""
+    legends = (Paragraph(line, "legend") for line in legend(of))
+    return Section("Comparisons", [*map(_folded, of), *legends])
+
+
+def _folded(of: Comparison) -> Folded:
+    counts = Counter(cell.answer for cell in of.cells)
+    told = [f"{counts[answer]} × {answer}" for answer in _LOOKS if counts[answer]]
+    answers = Beside(", ".join(told) or "no load in common")
+    marks: dict[str, str] = {answer: on_page for answer, (_, on_page) in _LOOKS.items()}
+    rows = tuple(_rows(of, median_text))
+    return Folded(
+        (Strong(of.b), " (B) against ", Strong(of.a), " (A)", answers),
+        [
+            Table(HEADER, rows, f"{of.b} against {of.a}", names=2, marks=marks),
+            Bullets(beside(of)),
+        ],
+        is_open=MOST >= len(of.cells) > counts["inconclusive"],
+    )
 
 
 def legend(comparisons: Sequence[Comparison]) -> list[str]:

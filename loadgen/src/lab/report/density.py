@@ -10,9 +10,10 @@ from rich.text import Text
 from lab.judge.intervals import median_of
 from lab.model.density import Plan, Row
 from lab.report import fairness, words
-from lab.report.markdown import document, table
+from lab.report.blocks import Bullets, Facts, Loud, Section, Strong, Table
+from lab.report.markdown import document
+from lab.report.sections import again, question
 from lab.report.table import NOTHING, console_table, interval_text
-from lab.store.density import NAME
 from lab.store.manifest import Manifest
 
 HEADER = ("server", "kind", "connections", "heap B each", "resident B each", "launches")
@@ -62,47 +63,31 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     """REPORT.md: the whole run for people, from its manifest and its rows."""
     plan = of.experiment
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
+    unended = Strong(f"The run is {of.status}, not complete: {len(rows)} of {plan.rows} launches.")
+    measured = Table(HEADER, tuple(_cells(rows)), legend=_legend(rows))
     sections = (
-        ("What was run", [f"- {line}" for line in _what(of, plan, rows)]),
-        (
-            "Memory per connection",
-            [*table(HEADER, list(_cells(rows))), "", _legend(rows)] if rows else [],
-        ),
-        ("Invalid launches", [f"- {line}" for line in _invalid(rows)]),
-        ("Notes", [f"- {line}" for line in _fewer(rows)]),
-        ("Again", _again(of, plan)),
+        question(plan.question, plan.hypothesis),
+        Section("Memory per connection", [measured]),
+        Section("Invalid launches", [Bullets(tuple(_invalid(rows)))]),
+        Section("Notes", [Bullets(tuple(_fewer(rows)))]),
+        fairness.section(of.fairness),
+        Section("What was run, on what", [Facts(tuple(_what(of, plan, rows)))]),
+        again(of, words.make(plan.words, "density")),
     )
-    above = []
-    if of.status != "complete":
-        done = f"{len(rows)} of {plan.rows} launches"
-        above = [f"> **The run is {of.status}, not complete: {done}.**", ""]
-    return document(f"{plan.name}: {of.run}", above, (plan.question, plan.hypothesis), sections)
+    above = [Loud([unended])] if of.status != "complete" else []
+    return document(f"{plan.name}: {of.run}", above, sections)
 
 
-def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
     valid = sum(row.valid for row in rows)
     told = f"{len(rows)} launches, {valid} of them valid, {words.times(of)}"
-    yield f"memory per open connection: {told}"
-    yield f"servers: {', '.join(plan.servers)}"
+    yield "memory per open connection", told
+    yield "servers", ", ".join(plan.servers)
     asks = f" on {plan.route}" if "in-flight" in plan.kinds else ""
-    yield f"connections: {plan.asked}, {' and '.join(plan.kinds)}{asks}"
+    yield "connections", f"{plan.asked}, {' and '.join(plan.kinds)}{asks}"
     each = "JVM" if plan.launches == 1 else "JVMs"
-    yield f"launches: {plan.launches} fresh {each} of every server and kind, interleaved"
-    for name, value in words.made_with(of):
-        yield f"{name}: {value}"
-    for line, _ in fairness.lines(of.fairness):
-        yield line
-
-
-def _again(of: Manifest, plan: Plan) -> Iterator[str]:
-    yield "```"
-    yield words.make(plan.words, "density")
-    yield "```"
-    yield ""
-    yield (
-        f"`make report RUN={of.run}` makes this text again from {NAME} and the manifest, without "
-        "the lab."
-    )
+    yield "launches", f"{plan.launches} fresh {each} of every server and kind, interleaved"
+    yield from words.made_with(of)
 
 
 def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:

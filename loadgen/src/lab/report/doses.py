@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from lab.judge.compare import MARGIN, compare
 from lab.model import Row, goodput
-from lab.report.markdown import table
+from lab.report import markdown
+from lab.report.blocks import Block, Bullets, Paragraph, Section, Table
 from lab.report.truth import made, share
 from lab.store.manifest import Manifest
 
@@ -35,7 +36,7 @@ class Arm:
 
 def section(of: Manifest, arms: Sequence[Arm]) -> str:
     """The part of the page. The same run gives the same text."""
-    return "".join(line + "\n" for line in _section(of, arms))
+    return f"{markdown.section(Section('A/A and doses', tuple(_blocks(of, arms))))}\n"
 
 
 def answers(a: Arm, b: Arm) -> list[str]:
@@ -57,15 +58,12 @@ def answers(a: Arm, b: Arm) -> list[str]:
     return found
 
 
-def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
-    yield "## A/A and doses"
-    yield ""
+def _blocks(of: Manifest, arms: Sequence[Arm]) -> Iterator[Block]:
     trials = [row for arm in arms for row in arm.rows.values()]
-    yield (
+    yield Paragraph(
         f"{made(of)} {len(trials)} trials, {sum(row.valid for row in trials)} of them valid. An "
         f"answer is of {ROUNDS} rounds. A dose is latency that makes each answer so much slower."
     )
-    yield ""
     rows, same, large = [], Counter[bool](), Counter[bool]()
     untold = every = 0
     for load in dict.fromkeys(arm.load for arm in arms):
@@ -80,12 +78,14 @@ def _section(of: Manifest, arms: Sequence[Arm]) -> Iterator[str]:
             every += len(said)
             counts = ", ".join(f"{name} {n}×" for name, n in sorted(Counter(said).items()))
             rows.append((load, f"{arm.dose:.0%}", _ratio(first, arm), counts))
-    header = ("load", "dose", "median ratio of goodput, of p95", "answers")
-    yield from table(header, rows)
-    yield ""
-    yield f"- A difference where there is none: {share(same[True], same.total())}."
-    yield f"- A dose of 10 % called slower: {share(large[True], large.total())}."
-    yield f"- Not counted above, because inconclusive: {share(untold, every)}."
+    yield Table(("load", "dose", "median ratio of goodput, of p95", "answers"), rows)
+    yield Bullets(
+        (
+            f"A difference where there is none: {share(same[True], same.total())}.",
+            f"A dose of 10 % called slower: {share(large[True], large.total())}.",
+            f"Not counted above, because inconclusive: {share(untold, every)}.",
+        )
+    )
 
 
 def _ratio(a: Arm, b: Arm) -> str:

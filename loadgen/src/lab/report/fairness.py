@@ -1,4 +1,4 @@
-"""The fairness manifest under the table: what is equal for all, and what makes the models."""
+"""The fairness manifest: what is equal for all servers, and what makes each model what it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from lab.model import Fairness, Json
-from lab.report.table import NOTHING
+from lab.report.blocks import Paragraph, Section, Table
+from lab.report.table import NOTHING, data
 
 # The whole list is in manifest.json; these are the ones that decide results.
 SHOWN_FLAGS = "-X"
@@ -25,33 +26,68 @@ def lines(fairness: Fairness) -> Iterator[tuple[str, str]]:
     style on a console."""
     equal = ", ".join(_equal(name, value) for name, value in fairness.equal.items())
     yield f"equal for all: {equal}", "dim"
-    for name, values in fairness.own.items():
-        if name not in fairness.unequal:
-            yield f"the model's own: {_by_server(name, values)}", "dim"
-    for name, values in fairness.unequal.items():
-        yield f"unequal: {_by_server(name, values)}", "yellow"
+    for values, said, style in (
+        (_own(fairness), "the model's own", "dim"),
+        (fairness.unequal, "unequal", "yellow"),
+    ):
+        for name, of in values.items():
+            told = ", ".join(f"{server} {value_text(name, value)}" for server, value in of.items())
+            yield f"{said}: {name} {told}", style
 
 
-def _by_server(name: str, values: Mapping[str, Json]) -> str:
-    return f"{name} " + ", ".join(f"{server} {_value(value)}" for server, value in values.items())
+def section(fairness: Fairness) -> Section:
+    """The whole of it, for both reports."""
+    loud = "These should be equal and are not: no comparison is fair." if fairness.unequal else ""
+    own = _by_server("The models' own settings", _own(fairness))
+    equal = [(name, value_text(name, value)) for name, value in fairness.equal.items()]
+    header = ("setting", "value")
+    return Section(
+        "Fairness manifest",
+        [
+            Paragraph(loud, "bad"),
+            _by_server("Unequal limits", fairness.unequal),
+            Section("What makes each model what it is", [own]),
+            Section("Equal for all", [Table(header, equal, "Equal for all servers", wide=(1,))]),
+        ],
+        "fairness",
+        "No setting of a server was read.",
+    )
+
+
+def _own(of: Fairness) -> Mapping[str, Mapping[str, Json]]:
+    """What makes the models, without what should be equal."""
+    return {name: values for name, values in of.own.items() if name not in of.unequal}
+
+
+def _by_server(label: str, settings: Mapping[str, Mapping[str, Json]]) -> Table:
+    servers = list(dict.fromkeys(server for of in settings.values() for server in of))
+    rows = [
+        (name, *(value_text(name, of.get(server)) for server in servers))
+        for name, of in settings.items()
+    ]
+    return Table(("setting", *servers), rows, label)
 
 
 def _equal(name: str, value: Json) -> str:
-    if name == "max_heap_bytes" and isinstance(value, int):
-        return f"heap {value / 2**20:.0f} MiB"
+    if name == "max_heap_bytes":
+        return f"heap {value_text(name, value)}"
     if name == "jvm_flags" and isinstance(value, list):
         shown = [str(flag) for flag in value if str(flag).startswith(SHOWN_FLAGS)]
         return f"JVM flags {' '.join(shown) or 'none'} and {len(value) - len(shown)} more"
-    return f"{name} {_value(value)}"
+    return f"{name} {value_text(name, value)}"
 
 
-def _value(value: Json) -> str:
-    if value is None:
+def value_text(name: str, of: Json) -> str:
+    """A setting, or a fact of the host, of that name."""
+    if of is None:
         return NOTHING
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return " + ".join(map(str, value))
-    if isinstance(value, Mapping):
-        return "(" + "; ".join(f"{name} {_value(one)}" for name, one in value.items()) + ")"
-    return str(value)
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if name.endswith("_bytes") and isinstance(of, int):
+        return data(of)
+    if isinstance(of, list | tuple):
+        flags = name == "jvm_flags"
+        return " ".join(f"`{one}`" for one in of) if flags else " + ".join(map(str, of))
+    if isinstance(of, Mapping):
+        return f"({'; '.join(f'{part} {value_text(part, one)}' for part, one in of.items())})"
+    return str(of)

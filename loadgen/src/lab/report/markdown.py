@@ -1,150 +1,90 @@
-"""REPORT.md: a whole run for people, from its manifest and what was computed of its trials.
+"""REPORT.md, and blocks as Markdown, in which no text begins a tag of HTML.
 
 The same run gives the same text: no time but the run's own, nothing of where it lies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 
-from lab.judge.compare import Comparison
-from lab.judge.grouping import Load
-from lab.report import answers, fairness, settings, spent, verdicts, words
-from lab.report import comparison as texts
+from lab.report import blocks
+from lab.report.sections import first, sections
 from lab.report.words import Content
 
 NAME = "REPORT.md"
-# Where this report tells what report.html tells in those sections.
-_PLACES = {"validity": "Invalid trials", "fairness": "What was run"}
+_CODE_OR_TAG = re.compile(r"(`[^`]+`)|<(?=[a-zA-Z/])")
 
 
 def text(of: Content) -> str:
     """The whole report."""
-    asked = words.question(of), of.experiment.hypothesis
-    sections = (
-        ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
-        ("What limited", _limited(of)),
-        ("Comparisons", _comparisons(of.comparisons)),
-        ("Predicted and measured", _predicted(of)),
-        ("Loads", _loads(of.loads)),
-        *((one.title, _spent(one)) for one in spent.tables(of.loads)),
-        ("What was run", _what(of)),
-        ("Invalid trials", [f"- {line}" for line in words.invalid(of)]),
-        ("Notes", [f"- {note}" for note in words.notes(of)]),
-        ("Again", _again(of)),
-    )
-    above = [*_answers(of), *_notices(of)]
-    return document(f"{of.experiment.name}: {of.manifest.run}", above, asked, sections)
+    return document(f"{of.experiment.name}: {of.manifest.run}", first(of), sections(of))
 
 
-def document(
-    title: str,
-    above: Iterable[str],
-    asked: tuple[str, str],
-    sections: Iterable[tuple[str, Iterable[str]]],
-) -> str:
-    """A report: what stands above all, question and hypothesis, and the sections that have any
-    line."""
-    lines = [f"# {title}", "", *above]
-    for name, said in zip(("Question", "Hypothesis"), asked, strict=True):
-        if said:
-            lines += [f"**{name}.** {said.strip()}", ""]
-    for name, section in sections:
-        body = list(section)
-        if body:
-            lines += [f"## {name}", "", *body, ""]
-    return "\n".join(lines).rstrip() + "\n"
+def document(title: str, above: Iterable[blocks.Block], sections: Iterable[blocks.Section]) -> str:
+    """A report: what stands above all, and the sections that say anything."""
+    parts = (f"# {title}", markdown(above), *map(section, sections))
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _answers(of: Content) -> Iterator[str]:
-    lines, notes = answers.lines(of.answers), answers.notes(of.answers)
-    if lines:
-        yield from ("```", *lines, "```", "", *notes, *([""] if notes else []))
+def section(of: blocks.Section, level: int = 2) -> str:
+    """A section under its title."""
+    body = markdown(of.blocks) or _plain(of.none)
+    return body and f"{'#' * level} {_plain(of.title)}\n\n{body}"
 
 
-def _notices(of: Content) -> Iterator[str]:
-    for line in words.notices(of):
-        more = f"see {_PLACES[line.place]}." if line.place else ""
-        yield " ".join(filter(None, (f"> **{line.strong}**", line.text, more)))
-        yield ""
+def markdown(of: Iterable[blocks.Block]) -> str:
+    """Blocks, apart by empty lines."""
+    return "\n\n".join(filter(None, map(_written, of)))
 
 
-def _limited(of: Content) -> Iterator[str]:
-    for load, verdict, beside in verdicts.lines(of.said):
-        yield f"- **{load}**: {verdict}{f'; {beside}' if beside else ''}"
+def _written(of: blocks.Block) -> str:
+    match of:
+        case blocks.Paragraph(text):
+            return _inline(text)
+        case blocks.Loud(lines):
+            return "\n\n".join(f"> {_inline(line)}" for line in lines)
+        case blocks.Bullets(lines):
+            return "\n".join(f"- {_inline(line)}" for line in lines)
+        case blocks.Facts(pairs):
+            known = (f"{name}: {value}" for name, value in pairs if value)
+            return "\n".join(f"- {_plain(line)}" for line in known)
+        case blocks.Code(plain):
+            return "\n".join(("```", *plain, "```"))
+        case blocks.Table():
+            whole = ("\n".join(_table(of)), _plain(of.legend))
+            return "\n\n".join(filter(None, whole)) if of.rows else ""
+        case blocks.Folded(summary, inside, detail=detail):
+            return "" if detail else markdown((blocks.Paragraph(summary), *inside))
+        case blocks.Section():
+            return section(of, 3)
 
 
-def _predicted(of: Content) -> Iterator[str]:
-    rows = [one.cells for one in of.said if one.expected_rps is not None]
-    if rows:
-        yield from table(verdicts.HEADER, rows)
-        yield ""
-        yield verdicts.LEGEND
+def _inline(text: blocks.Text) -> str:
+    return "".join(map(_piece, blocks.pieces(text)))
 
 
-def _what(of: Content) -> Iterator[str]:
-    for name, value in words.what(of):
-        yield f"- {name}: {value}"
-    for line, _ in fairness.lines(of.manifest.fairness):
-        yield f"- {line}"
+def _piece(of: str | blocks.Link) -> str:
+    match of:
+        case blocks.Link(text, to):
+            return _plain(text) if to.startswith("#") else f"[{_plain(text)}]({to})"
+        case blocks.Strong():
+            return f"**{_plain(of)}**"
+        case blocks.Beside():
+            return f"; {_plain(of)}"
+    return _plain(of)
 
 
-def _loads(loads: Sequence[Load]) -> Iterator[str]:
-    if not loads:
-        return
-    same = words.same(loads)
-    if same:
-        yield f"All: {same}."
-        yield ""
-    yield from table(*words.loads_table(loads))
-    yield ""
-    yield words.LOADS_LEGEND
+def _plain(text: str) -> str:
+    """A text without the beginning of a tag, but as it is between backticks."""
+    return _CODE_OR_TAG.sub(lambda found: found[1] or "&lt;", text)
 
 
-def _spent(one: spent.Table) -> Iterator[str]:
-    for line in one.lines:
-        yield f"- {line}"
-    if one.lines:
-        yield ""
-    yield from table(one.header, one.rows)
-    yield ""
-    yield one.legend
+def _table(of: blocks.Table) -> Iterator[str]:
+    def line(cells: Iterable[str]) -> str:
+        marked = (f"**{cell}**" if cell in of.marks else _plain(cell) for cell in cells)
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in marked)} |"
 
-
-def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    for of in comparisons:
-        yield f"**B = {of.b} against A = {of.a}**"
-        yield ""
-        if of.cells:
-            rows = [(*cells, f"**{answer}**") for *cells, answer in texts.rows(of)]
-            yield from table(texts.HEADER, rows)
-            yield ""
-        for line in texts.beside(of):
-            yield f"- {line}"
-        yield ""
-    yield from texts.legend(comparisons)
-
-
-def _again(of: Content) -> Iterator[str]:
-    changed = settings.changed(of.manifest)
-    command = words.command(of, changed.words)
-    if command:
-        yield "```"
-        yield command
-        yield "```"
-        yield ""
-        if changed.others:
-            yield words.not_brought_back(changed.others)
-            yield ""
-    yield (
-        f"`make report RUN={of.manifest.run}` computes everything here again from the run's raw "
-        "data, without the lab."
-    )
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a Markdown table."""
-    yield f"| {' | '.join(header)} |"
-    yield f"|{'---|' * len(header)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    yield line(of.header)
+    yield f"|{'---|' * len(of.header)}"
+    yield from map(line, of.rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.grouping import Load
 from lab.judge.time_split import growth
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us
+from lab.report.blocks import Bullets, Section, Table
+from lab.report.loads import offered, table
 from lab.report.table import NOTHING, microseconds
 
 CPU_PARTS = ("its CPU µs", "around the server", "proxy", "downstream", "generator", "observation")
@@ -28,31 +29,19 @@ TIME_LEGEND = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of loads: the first `names` columns say which load, `lines` say what follows."""
-
-    title: str
-    names: int
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    legend: str
-    lines: tuple[str, ...] = ()
-
-
-def tables(loads: Sequence[Load]) -> Iterator[Table]:
-    """The tables that have a row: one for each load and mode of which the parts are known."""
-    cells = [(load, mode, tuple(map(microseconds, _used(of)))) for load, mode, of in _cpu(loads)]
-    if cells:
-        yield _table("CPU per request", CPU_PARTS, cells, CPU_LEGEND)
-    time = list(times(loads))
-    if time:
-        cells = [
-            (load, mode, tuple(map(milliseconds, (of.whole_ms, *of.parts))))
-            for load, mode, of in time
-        ]
-        lines = tuple(_growth(time))
-        yield _table("Where the time goes", ("mean", *TIME_PARTS), cells, TIME_LEGEND, lines)
+def sections(loads: Sequence[Load]) -> tuple[Section, Section]:
+    """Tables with a row for each load and mode of which the parts are known: for both reports."""
+    cpu = [(load, mode, map(microseconds, _used(of))) for load, mode, of in _cpu(loads)]
+    known = tuple(times(loads))
+    time = [(load, mode, map(milliseconds, (of.whole_ms, *of.parts))) for load, mode, of in known]
+    grown = Bullets(tuple(_growth(known)))
+    return (
+        Section("CPU per request", [_table("CPU per request", CPU_PARTS, cpu, CPU_LEGEND)]),
+        Section(
+            "Where the time goes",
+            [grown, _table("Where the time goes", ("mean", *TIME_PARTS), time, TIME_LEGEND)],
+        ),
+    )
 
 
 def one(row: Row) -> str | None:
@@ -87,40 +76,22 @@ def _used(of: CpuSplit) -> tuple[float | None, ...]:
 
 
 def _table(
-    title: str,
-    parts: Sequence[str],
-    cells: Sequence[tuple[Load, str, tuple[str, ...]]],
-    legend: str,
-    lines: tuple[str, ...] = (),
+    label: str, parts: Sequence[str], cells: Sequence[tuple[Load, str, Iterable[str]]], legend: str
 ) -> Table:
-    """Route, engine and offered rate are columns only where they differ, or are known."""
-    routes = len({load.route for load, _, _ in cells}) > 1
-    engines = len({load.engine for load, _, _ in cells}) > 1
-    rates = any(mode == "open" and load.offered_rps is not None for load, mode, _ in cells)
-    which = (
-        *(("route",) if routes else ()),
-        *(("engine",) if engines else ()),
-        "connections",
-        *(("offered/s",) if rates else ()),
-        *("mode", "server"),
-    )
-    rows = tuple(
+    header = ("route", "engine", "connections", "offered/s", "mode", "server")
+    rows = [
         (
-            *((load.route,) if routes else ()),
-            *((load.engine,) if engines else ()),
+            load.route,
+            load.engine,
             str(load.concurrency),
-            *((_offered(load, mode),) if rates else ()),
+            NOTHING if mode == "closed" else offered(load),
             mode,
             load.lane,
             *values,
         )
         for load, mode, values in cells
-    )
-    return Table(title, len(which), (*which, *parts), rows, legend, lines)
-
-
-def _offered(load: Load, mode: str) -> str:
-    return NOTHING if mode == "closed" or load.offered_rps is None else str(load.offered_rps)
+    ]
+    return table(label, (*header, *parts), rows, legend, names=len(header))
 
 
 def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:

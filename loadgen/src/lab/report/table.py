@@ -15,11 +15,8 @@ WIDE = 118
 # From here on there is room for what limited.
 WIDER = 140
 NOTHING = "–"
-
-
+BINARY = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 CPU = "CPU µs"
-# The meaning of a missing bound: for the lab's own servers, and for a foreign service.
-UNBOUND = ("only computing limits", "no such bound is known")
 
 
 def render(
@@ -32,13 +29,14 @@ def render(
     named = console.width >= WIDER and any(row.bottleneck for row in rows)
     split = any(row.cpu_server_us is not None for row in rows)
     console.print(_wide(rows, named=named, split=split) if wide else _narrow(rows, split=split))
+    unbound = "no such bound is known" if foreign else "only computing limits"
     legend = (
         "open: a constant rate is offered, p50 p95 p99 count from when a request was due. "
         "closed: each connection sends again when answered, "
         "only raw latency. raw: from when it was sent. Latencies in ms (12.3s: seconds), "
         "rates in requests/s, req/s: answers that were no errors, bound: the most the load and "
         "settings allow "
-        f"(–: {UNBOUND[foreign]}), t/o: timeouts, – : the engine cannot tell. ok and errors count "
+        f"(–: {unbound}), t/o: timeouts, – : the engine cannot tell. ok and errors count "
         "the whole run, the rest its measured window."
     )
     if split:
@@ -145,6 +143,19 @@ def cpu(row: Row) -> str:
 def microseconds(value: float | None) -> str:
     """A CPU time."""
     return NOTHING if value is None else f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def data(value: float) -> str:
+    """Bytes: 512 B, 64 MiB, 1.5 GiB."""
+    for unit, name in BINARY:
+        if abs(value) >= unit:
+            return f"{three(value / unit)} {name}"
+    return f"{three(value)} B" if value else "0"
+
+
+def three(value: float) -> str:
+    """Three digits, or the whole number where it has more."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def _rates(row: Row) -> tuple[str, str, str]:

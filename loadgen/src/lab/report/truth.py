@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.model import NONE, UNKNOWN, Row
-from lab.report.markdown import document, table
+from lab.report.blocks import Bullets, Paragraph, Section, Table
+from lab.report.markdown import document
 from lab.report.words import host, times
 from lab.store.manifest import Manifest
 
@@ -31,9 +32,9 @@ ABOUT_SEVERITY = (
     f"it is not the limit. From {CLEAR:g} on it is clearly."
 )
 SHOWS = (
-    "- One machine, one downstream, short windows. Rates of another machine are not known.",
-    "- Nulls and novel faults are those somebody thought of. A real fault may be another.",
-    "- A case says what is right. Where two answers are, both count as right, which makes recall "
+    "One machine, one downstream, short windows. Rates of another machine are not known.",
+    "Nulls and novel faults are those somebody thought of. A real fault may be another.",
+    "A case says what is right. Where two answers are, both count as right, which makes recall "
     "look better.",
 )
 ABOUT_ORACLES = (
@@ -112,28 +113,24 @@ def text(of: Manifest, trials: Sequence[Planted]) -> str:
     others = [one for one in trials if not one.right and not one.wrong_and_strong]
     by_resource = ("resource", "recall", "strong and right", "precision", "precision where strong")
     by_severity = ("planted", "severity", "load", "right", "strong", "else")
+    named = ("expected", "named", "strong", "weak")
     above = (
-        *("<!-- Written by `make truth`. Do not edit. -->", ""),
-        *(*_made(of, trials), ""),
-        *(*table(("what", "wanted", "measured"), list(_targets(trials))), ""),
-        *(LEGEND, ""),
+        Paragraph("<!-- Written by `make truth`. Do not edit. -->"),
+        Paragraph(_made(of, trials)),
+        Table(("what", "wanted", "measured"), tuple(_targets(trials)), legend=LEGEND),
     )
+    severities = Table(by_severity, tuple(_by_severity(trials)))
+    oracles = Table(("what", "beside", "limit"), _ORACLES)
     sections = (
-        ("Wrong with strong evidence", _listed(wrong) or [f"None of {len(trials)}."]),
-        ("By resource", table(by_resource, list(_by_resource(trials)))),
-        (
-            "By severity",
-            (ABOUT_SEVERITY, "", *table(by_severity, list(_by_severity(trials)))),
-        ),
-        (
-            "Expected and named",
-            table(("expected", "named", "strong", "weak"), list(_confusion(trials))),
-        ),
-        ("Every other trial that was not right", _listed(others) or ["None."]),
-        ("What this shows, and what not", SHOWS),
-        ("The oracles", (ABOUT_ORACLES, "", *table(("what", "beside", "limit"), _ORACLES))),
+        Section("Wrong with strong evidence", [_listed(wrong)], none=f"None of {len(trials)}."),
+        Section("By resource", [Table(by_resource, tuple(_by_resource(trials)))]),
+        Section("By severity", [Paragraph(ABOUT_SEVERITY), severities]),
+        Section("Expected and named", [Table(named, tuple(_confusion(trials)))]),
+        Section("Every other trial that was not right", [_listed(others)], none="None."),
+        Section("What this shows, and what not", [Bullets(SHOWS)]),
+        Section("The oracles", [Paragraph(ABOUT_ORACLES), oracles]),
     )
-    return document("How often the verdict is right", above, ("", ""), sections)
+    return document("How often the verdict is right", above, sections)
 
 
 def share(count: int, of: int) -> str:
@@ -157,10 +154,10 @@ def made(of: Manifest) -> str:
     )
 
 
-def _made(of: Manifest, trials: Sequence[Planted]) -> Iterator[str]:
+def _made(of: Manifest, trials: Sequence[Planted]) -> str:
     valid = sum(one.row.valid for one in trials)
     nulls = sum(one.null for one in trials)
-    yield (
+    return (
         f"{made(of)} {len(trials)} planted trials ([cases](../experiments/truth.toml)), "
         f"{valid} of them valid; {nulls} ({nulls / max(1, len(trials)):.0%}) plant nothing, or "
         "what no rule knows. An invalid trial still has a verdict, and counts."
@@ -226,8 +223,7 @@ def _confusion(trials: Sequence[Planted]) -> Iterator[tuple[str, ...]]:
         yield expected, named, str(strong or ""), str(weak or "")
 
 
-def _listed(trials: Sequence[Planted]) -> list[str]:
-    """A table of trials; nothing without any."""
+def _listed(trials: Sequence[Planted]) -> Table:
     header = ("trial", "load", "expected", "named", "req/s", "p95 ms", "why invalid")
     rows = [
         (
@@ -241,7 +237,7 @@ def _listed(trials: Sequence[Planted]) -> list[str]:
         )
         for one in trials
     ]
-    return list(table(header, rows)) if rows else []
+    return Table(header, rows)
 
 
 def _number(value: float | None) -> str:

@@ -31,6 +31,7 @@ from lab.model import (
     strength_text,
 )
 from lab.report import comparison as texts
+from lab.report.blocks import Beside, Bullets, Section, Strong, Table
 from lab.report.table import NOTHING, milliseconds, with_unit
 
 HEADER = ("load", "at most req/s", "expected req/s", "binding", "measured req/s", "of expected",
@@ -39,7 +40,9 @@ NO_VALID = "no valid trial"
 # A resource that limits is said before these.
 _LAST = {UNKNOWN: 1, NONE: 2}
 LEGEND = (
-    "at most: the tightest bound that nothing real exceeds. expected: the tightest of all bounds, "
+    "at most: the tightest bound that nothing real exceeds, of the load and the settings: "
+    "connections, threads and downstream connections, each over how long a request holds one. "
+    "expected: the tightest of all bounds, "
     "with those estimated from the CPU time that a request took under a light load; binding: what "
     "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
     "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
@@ -169,6 +172,20 @@ def lines(of: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
         if first.sentence:
             alone = first.beside if len(group) == 1 else ""
             yield "; ".join(one.load for one in group), first.text, alone
+
+
+def limited(of: Sequence[Said]) -> Section:
+    """What limited each load, for both reports."""
+    told = [(Strong(load), f": {verdict}", Beside(beside)) for load, verdict, beside in lines(of)]
+    return Section("What limited", [Bullets(told)])
+
+
+def predicted(of: Sequence[Said]) -> Section:
+    """What was predicted of each load beside what was measured, for both reports."""
+    rows = [one.cells for one in of if one.expected_rps is not None]
+    none = "No bound is known of any load of this run."
+    table = Table(HEADER, rows, "Predicted and measured", LEGEND, folds=True)
+    return Section("Predicted and measured", [table], "prediction", none)
 
 
 def render(console: Console, of: Sequence[Said]) -> None:

@@ -5,53 +5,81 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
-from lab.report.page import answers, made_with
-from lab.report.page import trials as each
 from lab.report.page.by_load import FigureGroup
-from lab.report.page.figure import Figure
-from lab.report.page.markup import inline
+from lab.report.page.figure import Figure, specs
+from lab.report.page.markup import content, first_of, inline, markup
 from lab.report.page.palette import DARK, LIGHT, variables
 from lab.report.page.script import policy, scripts
+from lab.report.page.trials import Shown, trials
+from lab.report.sections import first, sections
 from lab.report.words import Content
 from lab.store.records import time_text
+
+HINT = (
+    '<p class="soft hint">Point at a figure to read its values. Click an entry of its legend to '
+    "see that series alone, and others to add them. Ctrl and the mouse wheel zoom, dragging moves, "
+    "and a double click shows all again.</p>"
+)
+BY_RANK = (
+    '<p class="soft">Every trial is one curve; it ends where fewer than 10 answers lie beyond. '
+    "Corrected counts from when a request was due, raw from when it was sent: where the two "
+    "part, requests waited to be sent.</p>"
+)
 
 
 def html(
     of: Content,
-    shown: Sequence[each.Shown],
+    shown: Sequence[Shown],
     places: Sequence[FigureGroup],
     curves: Sequence[Figure],
     over_time: Sequence[Sequence[tuple[str, Figure]]],
 ) -> str:
-    """The whole page."""
-    sections = (
-        ("question", "Question", answers.question(of)),
-        ("results", "What came out", answers.came_out(of)),
-        ("prediction", "Prediction", answers.prediction(of)),
-        ("loads", "Throughput and latency", answers.loads(of, places)),
-        ("percentiles", "Latency by rank", answers.percentiles(curves)),
-        ("trials", "Every trial over time", each.trials(shown, over_time)),
-        ("validity", "Validity", each.validity(of)),
-        ("fairness", "Fairness manifest", made_with.fairness(of)),
-        ("run", "What was run, on what", made_with.what(of) + made_with.host(of)),
-        ("again", "Run it again", made_with.again(of)),
-    )
+    """The whole page: the sections of the report, with what is drawn of its loads and trials."""
+    parts = []
+    for one in sections(of):
+        drawn = _by_load(places) if one.key == "loads" else ""
+        parts.append((one.key, one.title, drawn + content(one)))
+        if one.key == "loads":
+            parts.append(("percentiles", "Latency by rank", _by_rank(curves)))
+            parts.append(("trials", "Every trial over time", trials(shown, over_time)))
     name, run = inline(of.experiment.name), inline(of.manifest.run)
-    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
-    body = "".join(
-        f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{content}</section>\n'
-        for key, title, content in sections
+    links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in parts)
+    main = "".join(
+        f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>\n{body}</section>\n'
+        for key, title, body in parts
     )
     return (
         f"{head(f'{name}: {run}', _style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
-        f'<p class="meta">{inline(_about(of))}</p>'
-        f"{answers.first(of)}{answers.notices(of)}</header>\n"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{body}</main>\n'
+        f'<p class="meta">{inline(_about(of))}</p>{markup(first(of))}</header>\n'
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{main}</main>\n'
         f"<footer><p>Run {run}. Every number here follows from its raw data and manifest; the "
         "figures are beside this page as SVG and PNG, in the folder figures. The same as text: "
         f"REPORT.md.</p></footer>\n{scripts()}</body>\n</html>\n"
     )
+
+
+def _by_load(places: Sequence[FigureGroup]) -> str:
+    """Throughput and latency against concurrency."""
+    parts = [HINT] if places else ["<p>No trial gave figures.</p>"]
+    for place in places:
+        if len(places) > 1:
+            parts.append(f"<h3>{inline(place.route)}, {inline(place.engine)}</h3>")
+        parts.append(_figures(place.figures))
+    return "".join(parts)
+
+
+def _by_rank(drawn: Sequence[Figure]) -> str:
+    """Full percentile curves."""
+    if not drawn:
+        return "<p>No trial has a readable histogram.</p>"
+    return BY_RANK + first_of(drawn, "loads", _figures)
+
+
+def _figures(drawn: Sequence[Figure]) -> str:
+    """Figures side by side as far as there is room."""
+    inside = "".join(f"<figure>{one.svg}</figure>\n" for one in drawn)
+    return f'<div class="specs"><div class="figures">{inside}</div>{specs(drawn)}</div>\n'
 
 
 def head(title: str, style: str) -> str:

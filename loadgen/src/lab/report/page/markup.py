@@ -1,95 +1,115 @@
-"""Small pieces of HTML. Every text is escaped; markup is what these functions return."""
+"""Blocks as HTML. Every text is escaped; markup is what these functions return."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-# More rows, items or figures than these are too many to read before anything else.
-MOST = 12
+from lab.report import blocks
 
 
-def prose(text: str) -> str:
-    """Text as written in an experiment's file: paragraphs apart by empty lines, `code`."""
-    paragraphs = re.split(r"\n\s*\n", text.strip())
-    return "".join(f"<p>{inline(' '.join(one.split()))}</p>" for one in paragraphs if one)
+def markup(of: Iterable[blocks.Block]) -> str:
+    """Blocks, one after the other."""
+    return "".join(map(_written, of))
 
 
-def inline(text: str) -> str:
-    """Text in which `code` is marked so."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+def _written(of: blocks.Block) -> str:
+    match of:
+        case blocks.Paragraph(text, style):
+            return f"<p{_class(style)}>{inline(text)}</p>" if text else ""
+        case blocks.Loud(lines):
+            said = "".join(f"<p>{inline(line)}</p>" for line in lines)
+            box = '<div class="loud" role="note" aria-label="Read this first">'
+            return f"{box}{said}</div>" if said else ""
+        case blocks.Bullets(lines):
+            return first_of(lines, "lines", _list)
+        case blocks.Facts(pairs):
+            known = ((inline(name), inline(value)) for name, value in pairs if value)
+            items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in known)
+            return f'<dl class="facts">{items}</dl>' if items else ""
+        case blocks.Code(plain, style):
+            whole = escape("\n".join(plain))
+            return f"<pre{_class(style)}>{whole}</pre>"
+        case blocks.Table():
+            return _table(of) if of.rows else ""
+        case blocks.Folded(summary, inside, is_open):
+            return folded(inline(summary), markup(inside), is_open=is_open)
+        case blocks.Section(title):
+            body = content(of)
+            return f"<h3>{inline(title)}</h3>{body}" if body else ""
 
 
-def bullets(lines: Iterable[str]) -> str:
-    """A list of texts; nothing without any."""
+def content(of: blocks.Section) -> str:
+    """A section without its title."""
+    return markup(of.blocks) or markup([blocks.Paragraph(of.none)])
+
+
+def inline(text: blocks.Text) -> str:
+    """A text within a line, in which `code` is marked so."""
+    return "".join(map(_piece, blocks.pieces(text)))
+
+
+def _piece(of: str | blocks.Link) -> str:
+    if isinstance(of, blocks.Link):
+        return f'<a href="{escape(of.to)}">{inline(of.text)}</a>'
+    said = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(of))
+    match of:
+        case blocks.Strong():
+            return f"<strong>{said}</strong>"
+        case blocks.Beside():
+            return f'<span class="soft">{said}</span>'
+    return said
+
+
+def _class(names: str) -> str:
+    return f' class="{names}"' if names else ""
+
+
+def _list(lines: Sequence[blocks.Text]) -> str:
     items = "".join(f"<li>{inline(line)}</li>" for line in lines)
     return f"<ul>{items}</ul>" if items else ""
 
 
-def facts(pairs: Iterable[tuple[str, str | None]]) -> str:
-    """Names and their values; those without a value are left out."""
-    items = [f"<dt>{inline(name)}</dt><dd>{inline(value)}</dd>" for name, value in pairs if value]
-    return f'<dl class="facts">{"".join(items)}</dl>' if items else ""
-
-
-def table(
-    label: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    names: int = 1,
-    wide: Sequence[int] = (),
-    marks: Mapping[str, str] | None = None,
-) -> str:
-    """A table in a box of its own, which scrolls where it is wider than the page.
-
-    The first `names` columns are headers of their rows; columns whose cells begin like numbers
-    are set right; those in `wide` may break their lines. `marks` are classes of whole texts.
-    """
-    body = [list(row) for row in rows]
+def _table(of: blocks.Table) -> str:
+    """In a box that scrolls. Columns whose cells begin like numbers are set right."""
 
     def kind(at: int) -> str:
-        if at < names or at in wide:
-            return "w" if at in wide else ""
-        cells = [row[at] for row in body]
+        if at < of.names or at in of.wide:
+            return "w" if at in of.wide else ""
+        cells = [row[at] for row in of.rows]
         figures = all(re.match(r"[\d–.\[-]|$|no interval|no valid trial", cell) for cell in cells)
         return "n" if any(cells) and figures else ""
 
-    kinds = [kind(at) for at in range(len(header))]
+    kinds = [kind(at) for at in range(len(of.header))]
 
-    def cell(at: int, text: str, scope: str) -> str:
-        classes = " ".join(filter(None, (kinds[at], (marks or {}).get(text))))
-        tag, scoped = ("th", f' scope="{scope}"') if scope else ("td", "")
-        named = f' class="{classes}"' if classes else ""
-        return f"<{tag}{scoped}{named}>{inline(text)}</{tag}>"
+    def cell(at: int, text: str, scope: str = "") -> str:
+        classes = _class(" ".join(filter(None, (kinds[at], of.marks.get(text)))))
+        if scope:
+            return f'<th scope="{scope}"{classes}>{inline(text)}</th>'
+        return f"<td{classes}>{inline(text)}</td>"
 
-    head = "".join(cell(at, text, "col") for at, text in enumerate(header))
-    lines = [
-        "".join(cell(at, text, "row" if at < names else "") for at, text in enumerate(row))
-        for row in body
-    ]
-    # A box that scrolls must be reached by the keyboard too.
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}"><table>'
-        f"<thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table></div>\n"
+    head = "".join(cell(at, text, "col") for at, text in enumerate(of.header))
+    lines = (
+        "".join(cell(at, text, "row" if at < of.names else "") for at, text in enumerate(row))
+        for row in of.rows
     )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    # The box must be reached by the keyboard too.
+    whole = (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(of.label)}"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
+    )
+    if of.folds and len(of.rows) > blocks.MOST:
+        whole = folded(f"{inline(of.label)}: {len(of.rows)} rows", whole)
+    return whole + markup([blocks.Paragraph(of.legend, "legend")])
 
 
-def long_table(
-    label: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
-) -> str:
-    """A table, behind its label where it has more than MOST rows."""
-    whole = table(label, header, rows, names=names)
-    return whole if len(rows) <= MOST else folded(f"{inline(label)}: {len(rows)} rows", whole)
-
-
-def first_of[T](items: Sequence[T], what: str, markup: Callable[[Sequence[T]], str]) -> str:
+def first_of[T](items: Sequence[T], what: str, write: Callable[[Sequence[T]], str]) -> str:
     """The markup of the first MOST of many items, and of the others behind their number."""
-    rest = items[MOST:]
-    more = folded(f"{len(rest)} more {what}", markup(rest)) if rest else ""
-    return markup(items[:MOST]) + more
+    rest = items[blocks.MOST :]
+    more = folded(f"{len(rest)} more {what}", write(rest)) if rest else ""
+    return write(items[: blocks.MOST]) + more
 
 
 def folded(summary: str, content: str, *, is_open: bool = False) -> str:

@@ -1,13 +1,14 @@
-"""The second part of the page: every trial for itself, and what speaks against it."""
+"""Every trial for itself, as the page shows it: its facts, its verdict, its panels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
 from lab.model import (
+    CpuSplit,
     Curves,
     Judgement,
     Measurement,
@@ -18,15 +19,15 @@ from lab.model import (
     goodput,
     strength_text,
 )
-from lab.report import spent, words
+from lab.report import spent
 from lab.report import table as console
+from lab.report.blocks import Bullets, Facts, Folded, Paragraph, Strong, Table
 from lab.report.page.figure import Figure, specs
-from lab.report.page.markup import bullets, facts, folded, inline, table
+from lab.report.page.markup import folded, inline, markup
 from lab.report.page.over_time import moments
 from lab.report.page.script import packed
 from lab.report.page.units import number
 from lab.report.table import NOTHING, microseconds, with_unit
-from lab.report.words import Content
 from lab.store.records import time_text
 
 STANDINGS = ("rank", "resource", "in use", "waiting", "errors", "evidence", "what it did")
@@ -77,14 +78,19 @@ def _trial(of: Shown, drawn: Sequence[tuple[str, Figure]], *, alone: bool) -> st
     count = len(of.judgement.notes)
     notes = f", {count} note{'s' if count > 1 else ''}" if count else ""
     summary = f'{title}<span class="soft">{inline(_result(row) + notes)}</span>'
-    parts = [_reasons(of.judgement), facts(_facts(of)), _standings(of.verdict, row)]
+    reasons = markup([Bullets(of.judgement.reasons)])
+    parts = [
+        f'<div class="loud">{reasons}</div>' if reasons else "",
+        markup([Bullets(of.judgement.notes), Facts(tuple(_facts(of)))]),
+        _standings(of.verdict, row),
+    ]
     if drawn:
         parts += [_panels(drawn), _picture(row.trial)]
     if not drawn and not alone:
         parts.append(f"<p>{NO_PANELS}</p>")
     body = "".join(parts)
     return (
-        f'<details id="trial-{inline(row.trial)}"><summary>{summary}</summary>'
+        f'<details id="trial-{escape(row.trial)}"><summary>{summary}</summary>'
         f"<div>{body}</div></details>\n"
     )
 
@@ -118,16 +124,10 @@ def _result(row: Row) -> str:
     return f"{text}, raw p95 {with_unit(row.raw_p95_ms)}"
 
 
-def _reasons(of: Judgement) -> str:
-    if not of.reasons:
-        return bullets(of.notes)
-    return f'<div class="loud">{bullets(of.reasons)}</div>{bullets(of.notes)}'
-
-
 def _standings(of: Verdict, row: Row) -> str:
     """Every resource the evidence tells of, the most suspect first, with the queries."""
     sure = f" ({strength_text(of.strength)})" if of.strength else ""
-    parts = [f"<p><strong>Verdict</strong>: {inline(of.sentence)}{inline(sure)}</p>"]
+    parts = [markup([Paragraph((Strong("Verdict"), f": {of.sentence}{sure}"))])]
     rows = [
         (
             str(rank),
@@ -141,18 +141,18 @@ def _standings(of: Verdict, row: Row) -> str:
         for rank, one in enumerate(of.ranked, start=1)
     ]
     if rows:
-        ranked = table(f"Resources of trial {row.trial}", STANDINGS, rows, names=2, wide=(6,))
-        parts.append(folded(f"{len(rows)} resources, ranked", ranked))
+        ranked = Table(STANDINGS, rows, f"Resources of trial {row.trial}", names=2, wide=(6,))
+        parts.append(markup([Folded(f"{len(rows)} resources, ranked", [ranked])]))
     seen = [
         (one.resource, each.what, f"{number(each.value)} {each.unit}", f"`{each.source}`")
         for one in of.ranked
         for each in one.evidence
     ]
     if seen:
-        evidence = table(f"Evidence of trial {row.trial}", EVIDENCE, seen, names=2, wide=(3,))
+        evidence = Table(EVIDENCE, seen, f"Evidence of trial {row.trial}", names=2, wide=(3,))
         summary = f"Their evidence, {len(seen)} numbers"
-        parts.append(folded(summary, packed(evidence) + IN_FILE))
-    parts.append(bullets(of.missing))
+        parts.append(folded(summary, packed(markup([evidence])) + IN_FILE))
+    parts.append(markup([Bullets(of.missing)]))
     return "".join(parts)
 
 
@@ -209,63 +209,32 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
 
 
 def _split(of: Row, other_us: float | None) -> str | None:
-    parts = (
-        ("server", of.cpu_server_us),
-        ("proxy", of.cpu_proxy_us),
-        ("downstream", of.cpu_downstream_us),
-        ("generator", of.cpu_generator_us),
-        ("observation", of.cpu_observation_us),
-    )
-    if all(spent is None for _, spent in parts):
-        return None
-    told = ", ".join(f"{name} {microseconds(spent)}" for name, spent in parts) + " µs"
+    names = ("server", "proxy", "downstream", "generator", "observation")
+    told = _told(names, [getattr(of, name) for name in CpuSplit.columns()], microseconds)
     around = around_server_us(of)
-    if other_us is None or of.cpu_server_us is None or around is None:
-        return told
+    if told is None or other_us is None or of.cpu_server_us is None or around is None:
+        return told and f"{told} µs"
     share = other_us / (of.cpu_server_us + around + other_us)
-    if share <= OTHER_TOLD:
-        return told
-    return f"{told}; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
+    other = f"; other than these {microseconds(other_us)} µs ({share:.0%} of all)"
+    return f"{told} µs{other if share > OTHER_TOLD else ''}"
 
 
 def _latency(*values: float | None) -> str | None:
-    if all(value is None for value in values):
-        return None
-    named = zip(("p50", "p95", "p99", "max"), values, strict=True)
-    return ", ".join(f"{name} {with_unit(value)}" for name, value in named)
+    return _told(("p50", "p95", "p99", "max"), values, with_unit)
 
 
 def _accounting(row: Row) -> str | None:
-    parts = (
-        ("sent", row.sent),
-        ("ok", row.ok),
-        ("HTTP errors", row.http_errors),
-        ("socket errors", row.socket_errors),
-        ("timeouts", row.timeouts),
-        ("unfinished", row.unfinished),
-    )
-    if all(count is None for _, count in parts):
-        return None
-    told = ", ".join(f"{name} {NOTHING if n is None else f'{n:,}'}" for name, n in parts)
+    names = ("sent", "ok", "HTTP errors", "socket errors", "timeouts", "unfinished")
+    ended = (row.ok, row.http_errors, row.socket_errors, row.timeouts, row.unfinished)
+    told = _told(names, (row.sent, *ended), lambda n: NOTHING if n is None else f"{n:,}")
     whole = "" if row.accounted_s is None else f" (in {row.accounted_s:.0f} s, warm-up included)"
-    return told + whole
+    return told and told + whole
 
 
-def validity(of: Content) -> str:
-    """The invalid trials with their reasons, and the notes."""
-    invalid = [row for row in of.rows if not row.valid]
-    if invalid:
-        valid = len(of.rows) - len(invalid)
-        text = f"<p>{valid} of {len(of.rows)} trials are valid. Not these:</p>"
-        items = "".join(
-            f'<li><a href="#trial-{inline(row.trial)}">{inline(row.trial)}</a>: '
-            f"{inline(row.invalid_reasons)}</li>"
-            for row in invalid
-        )
-        parts = [text, f"<ul>{items}</ul>"]
-    else:
-        parts = [f"<p>All {len(of.rows)} trials are valid.</p>"] if of.rows else []
-    notes = list(words.notes(of))
-    if notes:
-        parts.append(f"<h3>Notes</h3>{bullets(notes)}")
-    return "".join(parts)
+def _told(
+    names: Sequence[str], values: Sequence[float | None], text: Callable[[float | None], str]
+) -> str | None:
+    """Values after their names; None where none is known."""
+    if all(value is None for value in values):
+        return None
+    return ", ".join(f"{name} {text(value)}" for name, value in zip(names, values, strict=True))

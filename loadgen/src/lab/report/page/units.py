@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lab.report.page.spec import Spec
+from lab.report.table import BINARY, data, three
 
 # From here on a linear axis would press the small values into its foot.
 LOG_FROM = 12.0
@@ -45,24 +46,10 @@ def milliseconds(value: float) -> str:
     if value == 0:
         return "0"
     if value < 1000:
-        return f"{_three(value)} ms"
-    return f"{_three(value / 1000)} s" if value < 600_000 else f"{value / 60_000:.3g} min"
+        return f"{three(value)} ms"
+    return f"{three(value / 1000)} s" if value < 600_000 else f"{value / 60_000:.3g} min"
 
 
-def data(value: float) -> str:
-    """Bytes: 512 B, 64 MiB, 1.5 GiB."""
-    for unit, name in _BINARY:
-        if abs(value) >= unit:
-            return f"{_three(value / unit)} {name}"
-    return f"{_three(value)} B" if value else "0"
-
-
-def _three(value: float) -> str:
-    """Three digits, or the whole number where it has more."""
-    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
-
-
-_BINARY = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _SHORT = "format(@,@>=99.95?',.0f':'.3~r')"
 _NUMBER = (
     "@>=1e9?format(@/1e9,'.3~r')+'G':@>=1e6?format(@/1e6,'.3~r')+'M':"
@@ -84,7 +71,7 @@ def of_panel(unit: str, highest: float) -> Unit:
     if unit == "percentunit":
         return Unit("", lambda share: f"{share * 100:.3g} %", "format(@,'.3~r')+' %'", 100)
     if unit in ("bytes", "decbytes"):
-        size, name = next((one for one in _BINARY if highest >= one[0]), (1, "B"))
+        size, name = next((one for one in BINARY if highest >= one[0]), (1, "B"))
         return Unit("", data, f"{_SHORT}+' {name}'", 1 / size)
     return Unit({"reqps": "requests/s", "Bps": "bytes/s"}.get(unit, ""), number, _NUMBER)
 

@@ -1,0 +1,152 @@
+"""The sections of a run's report, answers first: built here once, written by `markdown` and by
+`page.html`, which adds what is drawn. A new section is one more of `sections`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lab.judge.grouping import lane_of
+from lab.model import Json
+from lab.report import answers, comparison, fairness, loads, settings, spent, verdicts, words
+from lab.report.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Facts,
+    Folded,
+    Link,
+    Loud,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+    Text,
+    prose,
+)
+from lab.report.fairness import value_text
+from lab.report.words import Content
+from lab.store.manifest import Manifest
+
+
+def sections(of: Content) -> tuple[Section, ...]:
+    """All of them, in the order that a reader wants."""
+    changed = settings.changed(of.manifest)
+    return (
+        question(words.question(of), of.experiment.hypothesis),
+        Section("What came out", _came_out(of), "results", "No trial ended: nothing came out."),
+        verdicts.predicted(of.said),
+        Section(
+            "Throughput and latency",
+            [loads.measured(of.loads), *spent.sections(of.loads)],
+            "loads",
+        ),
+        Section("Validity", _validity(of), "validity"),
+        fairness.section(of.manifest.fairness),
+        Section(
+            "What was run, on what",
+            [Facts(tuple(words.what(of))), *_host(of.manifest.host)],
+            "run",
+        ),
+        again(of.manifest, words.command(of, changed.words), changed.others),
+    )
+
+
+def first(of: Content) -> tuple[Block, ...]:
+    """What stands above all sections: the answer, and what a reader must know before it is used."""
+    return (*answers.blocks(of.answers), Loud(tuple(_notices(of))))
+
+
+def question(asked: str, hypothesis: str) -> Section:
+    """What was asked, and what was expected before the run; nothing without a question."""
+    none = "No hypothesis was written down for this run."
+    expected = Section("Hypothesis", prose(hypothesis), none=none)
+    return Section("Question", [*prose(asked, "asked"), expected] if asked else [], "question")
+
+
+def again(of: Manifest[Any], command: str | None, others: Sequence[str] = ()) -> Section:
+    """The commands that run the same again, and that compute the report again. `others` are the
+    settings that the first does not restore."""
+    return Section("Run it again", tuple(_again(of, command, others)), "again")
+
+
+def _again(of: Manifest[Any], command: str | None, others: Sequence[str]) -> Iterator[Block]:
+    if command:
+        commit = of.versions.get("commit")
+        yield Paragraph("On a machine with the lab:")
+        yield Code((*([f"git checkout {commit}"] if commit else []), command))
+    if command and others:
+        differed = "These settings also differed, and the command does not restore them"
+        yield Paragraph(f"{differed}: {'; '.join(others)}.")
+    yield Paragraph("Compute everything here again from what was measured, without the lab:")
+    yield Code((f"make report RUN={of.run}",))
+
+
+def _notices(of: Content) -> Iterator[Text]:
+    scale = of.experiment.scale
+    if scale != 1:
+        strong = f"SCALE={scale:g}: every duration was multiplied by {scale:g}."
+        yield Strong(strong), " This is a quick look, not a result."
+    if of.manifest.status != "complete":
+        strong = f"The run is {of.manifest.status}, not complete:"
+        yield Strong(strong), f" {len(of.rows)} trials."
+    invalid = sum(not row.valid for row in of.rows)
+    if invalid:
+        strong = f"{invalid} of {len(of.rows)} trials {'is' if invalid == 1 else 'are'} invalid"
+        yield Strong(strong), " and in no median: ", Link("see Validity", "#validity"), "."
+    for name in of.manifest.fairness.unequal:
+        see = Link("see Fairness manifest", "#fairness")
+        yield Strong(f"{name} is not equal for all servers:"), " ", see, "."
+
+
+def _came_out(of: Content) -> list[Block]:
+    lanes = set(map(lane_of, of.rows))
+    alone = len(lanes) == 1 and not (of.comparisons or of.changes_lab)
+    return [
+        Section("Findings", [Bullets(tuple(map(words.finding, of.findings)))]),
+        verdicts.limited(of.said),
+        comparison.section(of.comparisons),
+        Paragraph("Only one server was measured: there is nothing to compare." if alone else ""),
+        loads.at_a_glance(of.loads, of.rows),
+    ]
+
+
+def _validity(of: Content) -> list[Block]:
+    """The invalid trials with their reasons, and the notes."""
+    invalid = [row for row in of.rows if not row.valid]
+    valid, every = len(of.rows) - len(invalid), len(of.rows)
+    said = f"{valid} of {every} trials are valid. Not these:"
+    if not invalid:
+        said = f"All {every} trials are valid." if every else ""
+    return [
+        Paragraph(said),
+        Bullets(
+            [
+                (Link(row.trial, f"#trial-{row.trial}"), f": {row.invalid_reasons}")
+                for row in invalid
+            ]
+        ),
+        Section("Notes", [Bullets(tuple(words.notes(of)))]),
+    ]
+
+
+def _host(of: Mapping[str, Json]) -> Iterator[Block]:
+    """The machine, and every image with its id."""
+    known = [
+        (name.replace("_", " "), value_text(name, value))
+        for name, value in of.items()
+        if value is not None and not isinstance(value, Mapping | list | tuple)
+    ]
+    if known:
+        yield Folded("All that is known of the host", [Facts(known)], detail=True)
+    images = of.get("images")
+    if isinstance(images, Mapping) and images:
+        rows = [_image(name, image) for name, image in images.items()]
+        table = Table(("image", "id", "built from"), rows, "Images")
+        yield Folded(f"{len(rows)} images", [table], detail=True)
+
+
+def _image(name: str, of: Json) -> tuple[str, str, str]:
+    known = of if isinstance(of, Mapping) else {}
+    identity = str(known.get("id") or "").removeprefix("sha256:")[:16]
+    return name, identity, str(known.get("built_from") or "pulled, or not recorded")
