@@ -113,7 +113,7 @@ def test_without_an_exporter_nothing_is_named_with_strong_evidence_and_it_is_sai
 def test_a_pool_that_nobody_shows_is_inferred_where_the_cpus_are_idle() -> None:
     found = judged(foreign_record(None), *CONTAINER, rps=98, raw_ms=4080)
     assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
-    assert "like a pool of about 20: 98 req/s × 0.2 s of R0, with 380 more in flight" in (
+    assert "like a pool: about 20 at a time, 98 req/s × 0.2 s of R0, with 380 more in flight" in (
         found.sentence
     )
     # Of an open load that lacks answers, too, but not of one that only takes longer.
@@ -217,7 +217,7 @@ def test_pools_that_cannot_be_told_apart_are_missing(sizes: tuple[float, ...], s
     found = judged(foreign_record(), *without("lab_worker_pool_size"), *pools)
     # What is inferred instead has no size.
     assert (found.bottleneck, found.strength) == ("worker pool", WEAK)
-    assert "like a pool of about 200" in found.sentence
+    assert "like a pool: about 200 at a time" in found.sentence
     assert any(line.startswith(says) for line in found.missing)
 
 

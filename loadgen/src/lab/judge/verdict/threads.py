@@ -112,7 +112,7 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
         waiting="requests",
         score=WEAK_FROM,
         sentence=(
-            f"it behaves like a pool of about {float(f'{at_a_time.value:.2g}'):.0f}: "
+            f"it behaves like a pool: about {float(f'{at_a_time.value:.2g}'):.0f} at a time, "
             f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
             f"and CPUs {usage.host_busy:.0%} busy; of threads, of connections to what it calls, or "
             "of what that does at a time"
