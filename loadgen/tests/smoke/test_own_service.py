@@ -100,7 +100,7 @@ def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
         return  # The machine had other work: then nothing is inferred.
     verdict = shop["verdict"]
     assert (verdict["bottleneck"], verdict["strength"]) == ("worker pool", "weak"), verdict
-    assert re.search(r"like a pool: about (1[7-9]|2[0-3]) at a time, ", verdict["sentence"]), verdict
+    assert re.search(r"like a pool: about (1[7-9]|2[0-3]) at a time, ", verdict["sentence"])
 
 
 def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said(
