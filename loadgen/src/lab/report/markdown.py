@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.report import answers, fairness, settings, spent, verdicts, words
+from lab.report import answers, fairness, recorded, settings, spent, verdicts, words
 from lab.report import comparison as texts
+from lab.report.recorded import Recorded
 from lab.report.words import Content
 
 NAME = "REPORT.md"
@@ -24,6 +25,7 @@ def text(of: Content) -> str:
     sections = (
         ("Findings", [f"- {words.finding(one)}" for one in of.findings]),
         ("What limited", _limited(of)),
+        ("Recorded", _recorded(of.recorded)),
         ("Comparisons", _comparisons(of.comparisons)),
         ("Predicted and measured", _predicted(of)),
         ("Loads", _loads(of.loads)),
@@ -72,6 +74,21 @@ def _notices(of: Content) -> Iterator[str]:
 def _limited(of: Content) -> Iterator[str]:
     for load, verdict, beside in verdicts.lines(of.said):
         yield f"- **{load}**: {verdict}{f'; {beside}' if beside else ''}"
+
+
+def _recorded(of: Sequence[Recorded]) -> Iterator[str]:
+    for one in of:
+        # A constructor is called <init>, which would be a tag.
+        said = "; ".join(recorded.lines(one)).replace("<", "&lt;")
+        link = f" [Flame graph]({one.link})" if one.recording else ""
+        yield f"**{one.load}**: {said}.{link}"
+        yield ""
+        rows = recorded.table(one.recording) if one.recording else []
+        if rows:
+            yield from table(recorded.HEADER, [(f"`{method}`", *cells) for method, *cells in rows])
+            yield ""
+    if of:
+        yield recorded.LEGEND
 
 
 def _predicted(of: Content) -> Iterator[str]:

@@ -65,6 +65,7 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
         ({"SERVER": "fixed-pool"}, "bench: SERVER with TARGET is not allowed"),
         ({"ROUTE": "/"}, "bench: ROUTE with TARGET is not allowed"),
         ({"LAUNCHES": "2"}, "bench: LAUNCHES with TARGET is not allowed"),
+        ({"RECORD": "cpu"}, "bench: RECORD with TARGET is not allowed"),
         ({"RATE": "auto"}, "RATE=auto is not allowed with TARGET: the lab does not know what"),
         ({"MODE": "both"}, "MODE=both without RATE is not allowed with TARGET"),
         ({"MODE": "open"}, "MODE=open without RATE is not allowed with TARGET"),

@@ -13,7 +13,7 @@ from lab.model.routes import THIS_MACHINE
 WORD = "TARGET"
 KEY = "load.target"
 # Words that describe a server of the lab, or that need its management port.
-EXCLUDED = ("SERVER", "ROUTE", "LAUNCHES")
+EXCLUDED = ("SERVER", "ROUTE", "LAUNCHES", "RECORD")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]")
 _URL = re.compile(
     r"(?P<host>\[[0-9a-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(?::(?P<port>[0-9]{1,5}))?"

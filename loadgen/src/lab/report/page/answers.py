@@ -16,6 +16,7 @@ from lab.report import spent, verdicts, words
 from lab.report.page.by_load import FigureGroup
 from lab.report.page.figure import Figure, specs
 from lab.report.page.markup import MOST, bullets, first_of, folded, inline, long_table, prose, table
+from lab.report.page.recorded import recorded
 from lab.report.table import NOTHING, UNBOUND
 from lab.report.words import Content
 
@@ -191,6 +192,7 @@ def came_out(of: Content) -> str:
         parts.append("<h3>Findings</h3>")
         parts.append(bullets(map(words.finding, of.findings)))
     parts.append(_limited(of))
+    parts.append(recorded(of.recorded))
     if of.comparisons:
         parts.append("<h3>Comparisons</h3>")
         parts.append(first_of([_comparison(one) for one in of.comparisons], "comparisons", "".join))
