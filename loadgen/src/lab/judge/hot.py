@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lab.model import CPU, LOCK, Recording
 
@@ -13,8 +14,8 @@ from lab.model import CPU, LOCK, Recording
 LEAST_SAMPLES = 100
 # 95 %, two-sided.
 Z = 1.959964
-# What is in every stack tells nothing: a thread's own beginning, or the server's loop.
-EVERYWHERE = 0.95
+# A method that hands so much of its share on to one other is only the way to that one.
+NEARLY_ALL = 0.95
 _OF_THE_JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 # A method and a line of it.
 _Frame = tuple[str, int | None]
@@ -32,11 +33,6 @@ class Hot:
     total: float
     line: int | None
     line_share: float
-
-    @property
-    def of_jdk(self) -> bool:
-        """Whether it is the JDK's own."""
-        return self.method.startswith(_OF_THE_JDK)
 
 
 def named(recording: Recording) -> bool:
@@ -79,11 +75,32 @@ def _hottest(of: Mapping[_Frame, int]) -> dict[str, tuple[int | None, int]]:
     return found
 
 
-def callers(found: tuple[Hot, ...]) -> list[Hot]:
-    """The methods outside the JDK by what they take with all that they call, the largest first;
-    without those that are in nearly every stack."""
-    own = [one for one in found if not one.of_jdk and one.alone < one.total < EVERYWHERE]
+def callers(recording: Recording) -> list[Hot]:
+    """The methods outside the JDK by what they take with all that they call, the largest first.
+    Without those that call nothing, and those through which nearly all goes to one other such
+    method: that one tells more."""
+    through: Counter[tuple[str, str]] = Counter()
+    for stack, weight in recording.stacks.items():
+        methods = dict.fromkeys(_parted(frame)[0] for frame in stack.split(";"))
+        for edge in pairwise(method for method in methods if _is_own(method)):
+            through[edge] += weight
+    most: dict[str, int] = {}
+    for (caller, _), weight in through.items():
+        most[caller] = max(weight, most.get(caller, 0))
+    whole = recording.total or 1
+    own = [
+        one
+        for one in hot(recording)
+        if _is_own(one.method)
+        and one.alone < one.total
+        and most.get(one.method, 0) / whole < NEARLY_ALL * one.total
+    ]
     return sorted(own, key=lambda one: (-one.total, one.method))
+
+
+def _is_own(method: str) -> bool:
+    """Whether it is code, and not the JDK's."""
+    return not method.startswith(("[", *_OF_THE_JDK))
 
 
 def waits(recording: Recording) -> dict[str, float]:

@@ -88,7 +88,7 @@ def table(of: Recording) -> list[tuple[str, ...]]:
         return []
     found = hot(of)
     most = [one for one in found[:MOST] if one.alone]
-    most += [one for one in callers(found)[:MOST] if one not in most]
+    most += [one for one in callers(of)[:MOST] if one not in most]
     return [
         (
             one.method,
@@ -141,7 +141,7 @@ def _named(of: Recording) -> Iterator[str]:
     found = hot(of)
     alone = [_text(one, one.alone, of) for one in found[:FEW] if one.alone]
     yield f"alone {', '.join(alone)}"
-    total = [f"{one.method} {_share(one.total, of)}" for one in callers(found)[:FEW]]
+    total = [f"{one.method} {_share(one.total, of)}" for one in callers(of)[:FEW]]
     if total:
         yield f"with what they call {', '.join(total)}"
 
