@@ -58,7 +58,7 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 down: ## Stop the lab and remove its containers, networks and volumes (results stay)
 	@host/lab.sh compose --profile '*' down --volumes --remove-orphans
 
-bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n ARRIVALS=constant|poisson DURATION=10s ENGINE=] or TARGET=http://…
+bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n ARRIVALS=constant|poisson DURATION=10s ENGINE= RECORD=cpu|alloc|lock] or TARGET=http://…
 	@LAB_VERB=bench $(MAKE) up
 	@$(DRIVER) bench
 

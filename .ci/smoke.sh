@@ -237,8 +237,9 @@ part_kinds() {
   step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=4s WARMUP=1s ENGINE=pacer NAME=searched
   step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
   step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
-  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer NAME=launched
+  step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer RECORD=cpu NAME=launched
   step smoke-kinds pytest inside test_kinds.py
+  step smoke-recording pytest inside test_recording.py
   step smoke-explained one explained
 }
 part_planted() {

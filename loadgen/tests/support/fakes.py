@@ -123,6 +123,10 @@ class FakeLab:
     asked: list[tuple[str, int | None]] = dataclasses.field(default_factory=list)
     paths: set[str] = dataclasses.field(default_factory=set)
     patches: list[tuple[str, dict[str, int]]] = dataclasses.field(default_factory=list)
+    # What is recorded where, since when; what each recording tells; and what was asked of them.
+    recording: dict[str, str] = dataclasses.field(default_factory=dict)
+    stacks: dict[str, int] = dataclasses.field(default_factory=lambda: {"a.B.run:1;a.C.hot:7": 400})
+    recordings: list[tuple[str, str, dict[str, int]]] = dataclasses.field(default_factory=list)
     # A pool that grows starts its threads before it answers.
     patch_takes_s: float = 0.0
     # What Prometheus scraped, as (labels, value at a time in seconds since START).
@@ -156,7 +160,7 @@ class FakeLab:
         if host == "loadgen":
             return self._agent(request)
         if port == 8081 and request.method == "POST":
-            return self._told(host, path)
+            return self._told(host, path, json.loads(request.content or b"{}"))
         if port == 8081 and request.method == "PATCH":
             if request.extensions["timeout"]["read"] < self.patch_takes_s:
                 raise httpx.ReadTimeout("timed out", request=request)
@@ -219,13 +223,29 @@ class FakeLab:
         }
         return httpx.Response(200, json={"downstream": proxy})
 
-    def _told(self, server: str, path: str) -> httpx.Response:
+    def _told(self, server: str, path: str, body: dict[str, int]) -> httpx.Response:
         if path == "/gc":
             return httpx.Response(200, json={"heap_used_bytes": self.heap_bytes(server)})
+        if path.startswith("/recording/"):
+            return self._recorded(server, path.rpartition("/")[2], body)
+        self.recording.pop(server, None)
         self.restarts.append(server)
         if server not in self.never_back:
             self.new_jvm(server)
         return httpx.Response(202, json={"restarting": True})
+
+    def _recorded(self, server: str, what: str, body: dict[str, int]) -> httpx.Response:
+        """As lab.contract.Recorder."""
+        self.recordings.append((server, what, body))
+        if (what == "end") != (server in self.recording):
+            said = "nothing was recorded" if what == "end" else "a recording is under way"
+            return httpx.Response(409, json={"error": said})
+        if what != "end":
+            self.recording[server] = what
+            return httpx.Response(200, json={"events": ["jdk.CPUTimeSample"]})
+        self.recording.pop(server)
+        told = {"events": ["jdk.CPUTimeSample"], "whole": True, "stacks": self.stacks}
+        return httpx.Response(200, json={**told, "samples": sum(self.stacks.values())})
 
     def _change(self, server: str, wanted: dict[str, int]) -> httpx.Response:
         self.patches.append((server, wanted))

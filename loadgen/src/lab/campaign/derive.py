@@ -26,6 +26,7 @@ from lab.load.measure import RECORD, folders, lost, measure
 from lab.model import (
     DAMAGED,
     NOT_BACK,
+    RECORDED,
     Curves,
     Experiment,
     Finding,
@@ -36,9 +37,11 @@ from lab.model import (
     Verdict,
 )
 from lab.report import answers, comparison, markdown, page
+from lab.report.page import flamegraph
+from lab.report.recorded import Recorded, collapsed
 from lab.report.verdicts import Said
 from lab.report.words import Content, finding
-from lab.store import csv, jsonl, manifest, panels
+from lab.store import csv, jsonl, manifest, panels, recording
 from lab.store.records import json_text, write_bytes, write_text, writing
 from lab.store.series import load_or_none
 
@@ -60,6 +63,8 @@ class Trial:
 class Derived:
     """What came of a run's raw data. `notes` are (trial, note), `said` what limited each load.
 
+    `recorded` are the trials beside these, with recordings.
+
     `files` are the derived files by name (and the folder of figures), `changed` those that were
     not there with these very bytes, `kept` the older ones that were set aside, as
     `<name>.<n>.old`. `answers` come first on the console. `unfinished` are raw folders of trials
@@ -76,6 +81,7 @@ class Derived:
     kept: tuple[str, ...] = ()
     said: tuple[Said, ...] = ()
     answers: tuple[tuple[str, ...], ...] = ()
+    recorded: tuple[Recorded, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -184,6 +190,8 @@ def derive(
     drawn = [(raw, *with_panels(raw, trial)) for raw, trial in found]
     trials = [trial for _, _, trial in drawn]
     unfinished = (*unfinished, *unreadable)
+    taken, _ = read_trials(measured, folders(run_dir / recording.FOLDER)[0], engines)
+    recorded = tuple(_recorded(taken, trials))
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
@@ -210,6 +218,7 @@ def derive(
         load_name=kind.load_name,
         answers=_first(kind, outcome, findings),
         limits=kind.limits(experiment) if kind.limits else None,
+        recorded=recorded,
     )
     texts = {
         csv.NAME: csv.text(rows),
@@ -220,6 +229,7 @@ def derive(
         FINDINGS: json_text(findings),
         comparison.NAME: json_text(comparison.to_file(comparisons)),
         markdown.NAME: markdown.text(content),
+        **_flamegraphs(recorded),
     }
     derived = Derived(
         rows=rows,
@@ -229,6 +239,7 @@ def derive(
         unfinished=unfinished,
         said=content.said,
         answers=content.answers,
+        recorded=recorded,
     )
     told(derived)
     figures: Mapping[str, str] = {}
@@ -236,6 +247,9 @@ def derive(
         shown = [_shown(trial, raw, engines, seen) for raw, seen, trial in drawn]
         texts[page.NAME], figures = page.build(content, shown)
     changed, kept = [], []
+    if any(one.recording for one in recorded):
+        with writing(run_dir):
+            (run_dir / flamegraph.FOLDER).mkdir(exist_ok=True)
     for name, text in texts.items():
         is_new, old = write_derived(run_dir / name, text, keep=not live)
         if is_new:
@@ -245,6 +259,31 @@ def derive(
     if pages and _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
     return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed), kept=tuple(kept))
+
+
+def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> Iterator[Recorded]:
+    """The recorded trials, each with the trial that it repeats on the same JVM."""
+    known = {trial.row.trial: trial for trial in trials}
+    for raw, trial in taken:
+        found, problem = None, "its recording was not read"
+        try:
+            found = recording.load_or_none(raw)
+        except RawDataError as failure:
+            problem = f"{DAMAGED}: {failure.said}"
+        beside = known.get(trial.row.trial.removesuffix(RECORDED))
+        jvms = {one.measurement.record.before.jvm_started_ms for one in (trial, beside) if one}
+        same = beside if len(jvms) == 1 else None
+        yield Recorded(trial.row, same.row if same else None, found, problem)
+
+
+def _flamegraphs(recorded: Sequence[Recorded]) -> dict[str, str]:
+    """The stacks of each recording: as text for other tools, and drawn."""
+    found = {}
+    for one in recorded:
+        if one.recording is not None:
+            found[f"{flamegraph.FOLDER}/{one.row.trial}.collapsed.txt"] = collapsed(one.recording)
+            found[one.link] = flamegraph.page(one)
+    return found
 
 
 def _findings(kind: TrialKind, outcome: Outcome) -> tuple[Finding, ...]:

@@ -16,6 +16,7 @@ from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Derived, derive, read_trial
 from lab.campaign.measured_once import MeasuredOnce
 from lab.campaign.preparation import Preparation, Prepared
+from lab.campaign.recording import Recorder, wanted
 from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
@@ -25,7 +26,7 @@ from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
 from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
-from lab.report import answers, comparison, fairness, markdown, page, table, verdicts
+from lab.report import answers, comparison, fairness, markdown, page, recorded, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
 from lab.store.run_dir import check_space, point_latest
@@ -72,7 +73,10 @@ class Loop:
                 # What is next follows from verdicts, and these from the series.
                 again = derive(self.run_dir, tools.all_engines, live=True, pages=False)
                 rows[:] = again.rows
+            recorder = self._recorder(self.preparation, runner, progress)
             while (plan := order.next(rows)) is not None:
+                if recorder:
+                    recorder.before(plan, rows)
                 if not rows:
                     self._announce(plan, progress)
                 row = self._trial(plan, self.preparation, runner, progress)
@@ -83,6 +87,24 @@ class Loop:
                 progress.finished(row, order.left(rows))
                 if not row.valid:
                     progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
+            if recorder:
+                recorder.before(None, rows)
+
+    def _recorder(self, of: Preparation, runner: Runner, progress: Trials) -> Recorder | None:
+        """What makes the recorded trials; None where none are asked for."""
+        kind = wanted(self.record.experiment)
+        if kind is None:
+            return None
+        return Recorder(
+            kind,
+            self.run_dir,
+            self.order,
+            self.tools,
+            of,
+            progress,
+            load=lambda plan, prepared, raw: self._load(plan, prepared, runner, raw),
+            observe=lambda raw: self._observe(raw, progress),
+        )
 
     def _end(self, status: manifest.Status, rows: Sequence[Row]) -> None:
         tools = self.tools
@@ -215,6 +237,7 @@ class Loop:
             answers.render(console, derived.answers)
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
             verdicts.render(console, derived.said)
+            recorded.render(console, derived.recorded, self.run_dir.name)
             fairness.render(console, record.fairness)
             for line in derived.lines:
                 console.print(line, highlight=False)

@@ -18,7 +18,7 @@ from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshot
 from lab.load.engines import ENGINES, Engine
 from lab.load.measure import PLAN, RECORD
 from lab.model import Json, Row, Snapshot, TrialPlan, TrialRecord
-from lab.store import manifest
+from lab.store import manifest, recording
 from lab.store.manifest import Manifest
 from lab.store.records import read_json, read_object, writing
 from lab.store.run_dir import check_space
@@ -145,7 +145,7 @@ def put_away(run_dir: Path) -> list[str]:
     folders of trials of which neither record nor plan can be read. The names they have now. Raises
     CannotWrite."""
     moved = []
-    for raw in sorted((run_dir / "raw").glob("*")):
+    for raw in sorted((*run_dir.glob("raw/*"), *run_dir.glob(f"{recording.FOLDER}/*"))):
         if not raw.is_dir() or ((raw / RECORD).exists() and _known(raw)):
             continue
         target = next(

@@ -6,23 +6,56 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from lab.experiments import agreement
 from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
-from lab.experiments.reading import Asked, no_auto_rate, read_load, rules, target
+from lab.experiments.reading import Asked, Key, Word, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
-from lab.model import Mode
+from lab.model import UNITS, Mode
+
+
+def _recording(text: str) -> str:
+    allowed = ", ".join(UNITS)
+    if text == "wall":
+        raise ValueError(
+            "wall is not allowed: JDK Flight Recorder samples no thread that waits; "
+            f"allowed: {allowed}"
+        )
+    return rules.one_of(tuple(UNITS))(text)
+
+
+KEYS = {"record": Key(rules.Rule(rules.TEXT, _recording), None)}
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """`record`: what is recorded of each server's JVM, in its last load once more; None: nothing
+    (lab.campaign.recording)."""
+
+    record: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.record is not None and self.record not in UNITS:
+            raise ValueError(f"record is one of {', '.join(UNITS)}, not {self.record}")
 
 
 def read(asked: Asked) -> ToMeasure:
     """The loads of the words or of the file. Raises WordError."""
     load = read_load(asked)
+    own = Loads(**asked.settings.table("loads", KEYS))
     arms = asked.settings.each("repeat.arms", rules.name)
     given = asked.settings.get("repeat.arms")
     if given is not None and not load.launches:
         raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    return load.experiment("loads", arms=arms), load.notes
+    notes = load.notes
+    if own.record:
+        notes += (
+            f"RECORD={own.record}: each server's last load once more with a recording, beside the "
+            "trials; then it gets a fresh JVM",
+        )
+    return load.experiment("loads", own if own.record else None, arms=arms), notes
 
 
 def design(planner: Planner) -> Design:
@@ -114,13 +147,14 @@ KIND = TrialKind(
     name="loads",
     title="fixed loads",
     uses=tuple(SHARED),
+    keys=KEYS,
+    words={"RECORD": Word("loads.record"), **target.WORDS},
     # A first look: enough for p95, and for a p99 from 1,000 answers on.
     verb=Verb(
         "bench",
         connections=2000,
         defaults={"load.duration": "10s"},
     ),
-    words=target.WORDS,
     read=read,
     design=design,
     findings=lambda outcome: agreement.findings(outcome.experiment, outcome.rows),

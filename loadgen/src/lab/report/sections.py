@@ -8,7 +8,17 @@ from typing import Any
 
 from lab.judge.grouping import lane_of
 from lab.model import Json
-from lab.report import answers, comparison, fairness, loads, settings, spent, verdicts, words
+from lab.report import (
+    answers,
+    comparison,
+    fairness,
+    loads,
+    recorded,
+    settings,
+    spent,
+    verdicts,
+    words,
+)
 from lab.report.blocks import (
     Block,
     Bullets,
@@ -105,6 +115,7 @@ def _came_out(of: Content) -> list[Block]:
     return [
         Section("Findings", [Bullets(tuple(map(words.finding, of.findings)))]),
         verdicts.limited(of.said),
+        recorded.section(of.recorded),
         comparison.section(of.comparisons),
         Paragraph("Only one server was measured: there is nothing to compare." if alone else ""),
         loads.at_a_glance(of.loads, of.rows),

@@ -10,6 +10,7 @@ from typing import Any
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
 from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
+from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
 from lab.store.manifest import Manifest
@@ -19,9 +20,9 @@ from lab.store.records import time_text
 @dataclass(frozen=True, slots=True)
 class Content:
     """The content of both reports. `notes` are (trial, note), `verdicts` (trial, its verdict);
-    `unfinished` are raw folders of trials that never ended or cannot be read. `title`, `asks`,
-    `jvms`, `changes_lab`, `load_name`, `answers` and `limits` are those of
-    `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
+    `unfinished` are raw folders of trials that never ended or cannot be read; `recorded` are trials
+    beside the `rows`. `title`, `asks`, `jvms`, `changes_lab`, `load_name`, `answers` and `limits`
+    are those of `lab.experiments.kind.TrialKind`; `verb` measures the kind without a file."""
 
     manifest: Manifest
     experiment: Experiment
@@ -40,6 +41,7 @@ class Content:
     load_name: Callable[[Row], str] | None = None
     answers: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, float] | None = None
+    recorded: Sequence[Recorded] = ()
 
     @property
     def said(self) -> tuple[Said, ...]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.errors import LabUnreachable, Refused
-from lab.model import Identity, Json
+from lab.model import Identity, Json, Recording
 from lab.store.records import from_json
 from lab.system.http import Http, json_object
 
 PORT = 8081
-# A full collection of a large heap, or thousands of threads to start, on a busy machine.
+# A full collection of a large heap, thousands of threads to start, or a recording to start or to
+# read, on a busy machine.
 SLOW_DEADLINE_S = 60.0
 IN_FLIGHT = "lab_http_requests_in_flight"
 REQUESTS = "lab_http_requests_total"
@@ -55,11 +56,7 @@ class Management:
     def change_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
         """Change knobs of a running server, all or none, and read them back. Raises Refused with
         the server's own words."""
-        url = _url(server, "/settings")
-        answer = self._http.ask(server, "PATCH", url, dict(wanted), deadline_s=SLOW_DEADLINE_S)
-        if not answer.is_success:
-            refused = json_object(server, answer).get("error", answer.status_code)
-            raise Refused(f"{server}: {refused}")
+        self._ask(server, "PATCH", "/settings", wanted)
         now = self.settings(server)
         for name, value in wanted.items():
             if now.get(name) != value:
@@ -77,6 +74,30 @@ class Management:
         if isinstance(used, bool) or not isinstance(used, int):
             raise LabUnreachable(f"{server}: its answer to /gc holds no heap_used_bytes")
         return used
+
+    def start_recording(self, server: str, kind: str, most_s: int) -> None:
+        """Make the server's JVM record (lab.model.UNITS), for at most so many seconds. Raises
+        Refused with the server's own words, as while it records."""
+        self._ask(server, "POST", f"/recording/{kind}", {"seconds": most_s})
+
+    def end_recording(self, server: str, kind: str, window: tuple[float, float]) -> Recording:
+        """What it recorded in the window (seconds since 1970). Raises Refused, as where it was not
+        recording: its JVM may be another."""
+        opens, closes = (round(at * 1000) for at in window)
+        told = self._ask(server, "POST", "/recording/end", {"from_ms": opens, "to_ms": closes})
+        try:
+            return from_json(Recording, {**told, "kind": kind})
+        except ValueError as failure:
+            raise LabUnreachable(f"{server}: its recording is wrong: {failure}") from None
+
+    def _ask(self, server: str, method: str, path: str, body: Mapping[str, int]) -> dict[str, Json]:
+        """The answer to a call that may take long. Raises Refused with the server's own words."""
+        url = _url(server, path)
+        answer = self._http.ask(server, method, url, dict(body), deadline_s=SLOW_DEADLINE_S)
+        told = json_object(server, answer)
+        if not answer.is_success:
+            raise Refused(f"{server}: {told.get('error', answer.status_code)}")
+        return told
 
     def in_flight(self, server: str) -> int:
         """Requests the server still works on, queued ones included."""

@@ -102,6 +102,13 @@ def test_what_a_file_does_not_say_has_the_defaults_of_bench(files: Files) -> Non
     assert (found.kind, found.scale, found.words) == ("loads", 1.0, ("EXP=x",))
 
 
+def test_a_file_may_ask_for_a_recording(files: Files) -> None:
+    found = files.experiment(f'{LOADS}\n[loads]\nrecord = "cpu"\n')
+    assert found.own == {"record": "cpu"}
+    assert files.experiment(LOADS, RECORD="alloc").own == {"record": "alloc"}
+    assert "RECORD does not apply to experiments/x.toml" in files.refusal(EXPLAIN, RECORD="cpu")
+
+
 def test_every_key_of_a_load_is_taken(files: Files) -> None:
     found = files.experiment(
         HEAD + '[load]\nservers = ["event-loop"]\nroutes = ["/", "/block?wait_ms=5"]\n'

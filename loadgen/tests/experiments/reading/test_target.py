@@ -66,6 +66,7 @@ def test_this_machine_is_reached_by_its_name_in_a_container_and_a_note_says_so(h
             {"LAUNCHES": "2"},
             "bench: LAUNCHES=2 with TARGET is not allowed: my-service is no contai",
         ),
+        ({"RECORD": "cpu"}, "bench: RECORD with TARGET is not allowed"),
         ({"RATE": "auto"}, "RATE=auto is not allowed with TARGET: the lab does not know what"),
         ({"MODE": "both"}, "MODE=both without RATE is not allowed with TARGET"),
         ({"MODE": "open"}, "MODE=open without RATE is not allowed with TARGET"),

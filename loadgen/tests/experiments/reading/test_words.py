@@ -5,6 +5,7 @@ import pytest
 from lab.errors import LabUnreachable, WordError
 from lab.experiments.explain import Explain
 from lab.experiments.kind import settings_of
+from lab.experiments.loads import Loads
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, given_settings, read_servers, read_words
 from lab.model import Experiment
@@ -51,6 +52,14 @@ def test_every_word_is_taken() -> None:
     assert (found.routes, found.modes, found.rate_rps) == (("/?wait_ms=50",), ("open",), 900)
     assert (found.duration_s, found.warmup_s) == (120, 20)
     assert (found.engines, found.launches, found.name) == (("oha",), 6, "try-1")
+
+
+def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
+    of = bench(CONC="5", RECORD="lock")
+    assert (of.own, settings_of(Loads, of)) == ({"record": "lock"}, Loads("lock"))
+    _, [note] = of_verb("bench", {"CONC": "5", "RECORD": "lock"}, Here(SERVERS, LIMIT))
+    assert note.startswith("RECORD=lock: each server's last load once more with a recording")
+    assert settings_of(Loads, bench(CONC="5")) == Loads(None)
 
 
 def check_refused(verb: str, words: dict[str, str], says: str) -> None:
@@ -104,6 +113,8 @@ def check_refused(verb: str, words: dict[str, str], says: str) -> None:
         ({"CONC": "5", "LAUNCHES": "-1"}, "LAUNCHES=-1 is not allowed; allowed: 0..100"),
         ({"CONC": "5", "LAUNCHES": "101"}, "LAUNCHES=101 is not allowed"),
         ({"CONC": "5", "SCALE": "0.1"}, "unknown word SCALE"),
+        ({"CONC": "5", "RECORD": "heap"}, "RECORD=heap is not allowed; allowed: cpu, alloc, lock"),
+        ({"CONC": "5", "RECORD": "wall"}, "samples no thread that waits; allowed: cpu, alloc"),
         ({"CONC": "5", "MODE": "open,closed"}, "MODE=open,closed is not allowed"),
         ({"CONC": "5", "NAME": "../up"}, "NAME=../up"),
         ({"CONC": "5", "NAME": "Up"}, "NAME=Up"),

@@ -18,8 +18,9 @@ NAME = "20250601T120000Z-sweep"
 
 def run_in(results: Path, name: str = NAME, **manifest: object) -> Path:
     folder = results / name
-    (folder / "raw" / "01-a").mkdir(parents=True)
-    (folder / "raw" / "01-a" / "trial.json").write_text("{}")
+    for raw in ("raw/01-a", "recorded/01-a-recorded"):
+        (folder / raw).mkdir(parents=True)
+        (folder / raw / "trial.json").write_text("{}")
     experiment = {"kind": "spike", "question": "why\nso?\n", "concurrencies": [5]}
     whole = {"status": "complete", "experiment": experiment, **manifest}
     (folder / "manifest.json").write_text(json.dumps(whole))
@@ -108,6 +109,7 @@ def test_of_a_report_only_its_own_script_may_run(tmp_path: Path) -> None:
     "path",
     [
         f"{NAME}/raw/01-a/trial.json",
+        f"{NAME}/recorded/01-a-recorded/trial.json",
         f"{NAME}/../secret.json",
         f"{NAME}/..%2f..%2fsecret.json",
         f"{NAME}/%2e%2e/secret.json",

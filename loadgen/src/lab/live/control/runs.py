@@ -50,7 +50,7 @@ _HEAD = re.compile(
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 # Raw data: large, and read by `make report` only.
-_NOT_SERVED = ("raw", "warm-up", "abandoned")
+_NOT_SERVED = ("raw", "recorded", "warm-up", "abandoned")
 
 
 def policy(path: Path) -> str | None:

@@ -82,12 +82,12 @@ def _figures(drawn: Sequence[Figure]) -> str:
     return f'<div class="specs"><div class="figures">{inside}</div>{specs(drawn)}</div>\n'
 
 
-def head(title: str, style: str) -> str:
+def head(title: str, style: str, *scripts: str) -> str:
     """How a page begins: with its policy, before anything that a run says. The control page looks
-    for it there."""
+    for it there. `scripts` as of `policy`."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(style)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, *scripts)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<link rel="icon" href="data:,">\n'

@@ -52,11 +52,12 @@ def figures() -> str:
     return resources.files(__package__).joinpath("figures.js").read_text(encoding="utf-8")
 
 
-def policy(style: str) -> str:
-    """A Content-Security-Policy that allows exactly these scripts and this style, and nothing to
-    be fetched but pictures that lie beside the page."""
+def policy(style: str, *allowed: str) -> str:
+    """A Content-Security-Policy that allows exactly this style and these scripts (those of a report
+    where none are given), and nothing to be fetched but pictures that lie beside the page."""
+    hashes = " ".join(map(_hash, allowed or (figures(), vega())))
     return (
-        f"default-src 'none'; script-src {_hash(figures())} {_hash(vega())}; "
+        f"default-src 'none'; script-src {hashes}; "
         f"style-src {_hash(style)}; img-src data: 'self'; base-uri 'none'; form-action 'none'"
     )
 

@@ -34,6 +34,7 @@ final class ManagementServer implements AutoCloseable {
           Path.of("/sys/fs/cgroup"), Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
   private final Supplier<byte[]> exposition;
   private final Runnable restart;
+  private final Recorder recorder = new Recorder();
   private final HttpServer server;
   private final ExecutorService threads =
       Executors.newFixedThreadPool(
@@ -66,6 +67,7 @@ final class ManagementServer implements AutoCloseable {
   public void close() {
     server.stop(0);
     threads.shutdown();
+    recorder.close();
   }
 
   private void handle(HttpExchange exchange) throws IOException {
@@ -79,13 +81,19 @@ final class ManagementServer implements AutoCloseable {
             case "PATCH /settings" -> change(exchange);
             case "GET /metrics" -> Bodies.metrics(exposition.get());
             case "POST /gc" -> collectGarbage();
+            case "POST /recording/cpu",
+                "POST /recording/alloc",
+                "POST /recording/lock",
+                "POST /recording/end" ->
+                recording(exchange, call.substring(call.lastIndexOf('/') + 1));
             case "POST /restart" ->
                 new Answer(202, Outcome.OK, Answer.JSON, "{\"restarting\":true}".getBytes(UTF_8));
             default ->
                 Answer.error(
                     404,
                     "no such call; there are GET /health /identity /settings /metrics,"
-                        + " PATCH /settings, POST /gc /restart");
+                        + " PATCH /settings, POST /gc /restart"
+                        + " /recording/cpu /recording/alloc /recording/lock /recording/end");
           };
       exchange.getResponseHeaders().set("Content-Type", answer.contentType());
       exchange.sendResponseHeaders(answer.status(), answer.body().length);
@@ -132,12 +140,26 @@ final class ManagementServer implements AutoCloseable {
   }
 
   private Answer change(HttpExchange exchange) throws IOException {
-    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
     try {
-      knobs.change(Json.readNumbers(new String(body, UTF_8)));
+      knobs.change(numbers(exchange));
       return settings();
     } catch (BadValueException e) {
       return Answer.badRequest(e);
     }
+  }
+
+  private Answer recording(HttpExchange exchange, String what) throws IOException {
+    try {
+      Map<String, Long> words = numbers(exchange);
+      return what.equals("end") ? recorder.end(words) : recorder.start(what, words);
+    } catch (BadValueException e) {
+      return Answer.badRequest(e);
+    }
+  }
+
+  private static Map<String, Long> numbers(HttpExchange exchange)
+      throws IOException, BadValueException {
+    byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES);
+    return Json.readNumbers(new String(body, UTF_8));
   }
 }

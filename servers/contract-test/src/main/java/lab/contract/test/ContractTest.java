@@ -570,6 +570,26 @@ public abstract class ContractTest {
     assertThat(answer.body()).matches("\\{\"heap_used_bytes\":[1-9]\\d{5,}}");
   }
 
+  /** What a recording tells is tested where it is made. */
+  @Order(SHARED)
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          cpu   | {"seconds":0}  | 400 | seconds must be a whole number from 1
+          alloc | {}             | 400 | seconds must be a whole number from 1
+          lock  | {"seconds":1x} | 400 | the body must be an object of whole numbers
+          end   | {}             | 409 | nothing was recorded
+          wall  | {}             | 404 | /recording/cpu /recording/alloc /recording/lock
+          """)
+  void aRecordingThatCannotBeIsRefused(String what, String body, int status, String reason)
+      throws Exception {
+    var answer = management(shared()).call("POST", "/recording/" + what, body);
+    assertThat(answer.statusCode()).isEqualTo(status);
+    assertThat(answer.body()).contains(reason);
+  }
+
   /**
    * The rest of this suite is not run again: a twin shares its code with the levelled lane, but not
    * its limits.

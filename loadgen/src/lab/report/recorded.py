@@ -1,0 +1,176 @@
+"""What was recorded of each server: the methods that take most, and what recording cost. For the
+console and both reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from lab.judge.grouping import lane_of
+from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
+from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput
+from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
+from lab.report.table import NOTHING, microseconds
+
+FOLDER = "flamegraphs"
+# In a sentence, and in a table.
+FEW, MOST = 3, 12
+HEADER = ("method", "alone", "with what it calls", "most at line", "of all")
+LEGEND = (
+    "Each server's last load once more, with a recording by JDK Flight Recorder, in no other table "
+    "of this report. Alone: the method itself was running (allocating, waiting); with what it "
+    "calls: it or a method that it called. In brackets: the 95 % interval of a share of so many "
+    "samples (Wilson), which says nothing of what samples do not see (docs/recording.md)."
+)
+_WHAT = {CPU: "CPU time", ALLOC: "allocation", LOCK: "waits of platform threads for locks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded trial. `beside` is the trial that it repeats, on the same JVM; None where that is
+    not known. `recording` None: there is none, and `problem` says why."""
+
+    row: Row
+    beside: Row | None
+    recording: Recording | None
+    problem: str = ""
+
+    @property
+    def load(self) -> str:
+        """The server and its load."""
+        row = self.row
+        rate = "" if row.offered_rps is None else f" at {row.offered_rps:,}/s"
+        return f"{lane_of(row)}, {row.route} {row.mode}, {row.concurrency:,} connections{rate}"
+
+    @property
+    def link(self) -> str:
+        """Its flame graph, in the run's folder."""
+        return f"{FOLDER}/{self.row.trial}.html"
+
+
+def collapsed(of: Recording) -> str:
+    """The stacks as text for other tools: frames with semicolons between, a space, the weight."""
+    return "".join(f"{stack} {weight}\n" for stack, weight in of.stacks.items())
+
+
+def render(console: Console, of: Sequence[Recorded], run: str) -> None:
+    """Print what was recorded of each server, and where its flame graph is."""
+    for one in of:
+        line = Text(one.load, style="bold")
+        line.append(f", recorded: {'; '.join(lines(one))}", style="not bold")
+        if one.recording is not None:
+            line.append(f"; results/{run}/{one.link}", style="dim not bold")
+        console.print(line, soft_wrap=True)
+
+
+def section(of: Sequence[Recorded]) -> Section:
+    """Every recorded trial with its hottest methods and its flame graph, as a part of the reports;
+    nothing without any."""
+    parts: list[Block] = []
+    for one in of:
+        said: list[str | Link] = [Strong(one.load), f": {'; '.join(lines(one))}."]
+        if one.recording:
+            said += [" ", Link("Flame graph", one.link), "."]
+        parts.append(Paragraph(tuple(said)))
+        rows = table(one.recording) if one.recording else []
+        cells = [(f"`{method}`", *more) for method, *more in rows]
+        parts.append(Table(HEADER, cells, f"Recorded of {one.load}", folds=True))
+    return Section("Recorded", [*parts, Paragraph(LEGEND if of else "", "legend")])
+
+
+def lines(of: Recorded) -> Iterator[str]:
+    """What the recording says, in a few parts of a sentence."""
+    recording = of.recording
+    if recording is None:
+        yield of.problem
+    else:
+        yield _seen(recording, of.row)
+        if named(recording):
+            yield from _named(recording)
+        if not recording.whole:
+            yield "it outgrew its room: the beginning of the window may be missing"
+    if not of.row.valid:
+        yield f"the recorded trial is invalid: {of.row.invalid_reasons}"
+    yield cost(of)
+
+
+def table(of: Recording) -> list[tuple[str, ...]]:
+    """The methods under HEADER: those that take most alone, and below them those that take most
+    with what they call."""
+    if not named(of):
+        return []
+    found = hot(of)
+    most = [one for one in found[:MOST] if one.alone]
+    most += [one for one in callers(of)[:MOST] if one not in most]
+    return [
+        (
+            one.method,
+            _share(one.alone, of),
+            _share(one.total, of),
+            NOTHING if one.line is None else str(one.line),
+            f"{one.line_share:.0%}",
+        )
+        for one in most
+    ]
+
+
+def cost(of: Recorded) -> str:
+    """What recording cost, as ratios to the trial that was not recorded. It is one pair of trials,
+    so there is no interval."""
+    before, after = of.beside, of.row
+    if before is None:
+        return "what recording cost is not known: no trial without it was on the same JVM"
+    cpu = _ratio(after.cpu_server_us, before.cpu_server_us)
+    if after.cpu_server_us and before.cpu_server_us:
+        us = map(microseconds, (before.cpu_server_us, after.cpu_server_us))
+        cpu += f" ({' → '.join(us)} µs)"
+    invalid = "" if before.valid else ", of which the one without is invalid"
+    return (
+        f"with recording / without: CPU per answer {cpu}, answers "
+        f"{_ratio(goodput(after), goodput(before))} (one pair{invalid})"
+    )
+
+
+def _seen(of: Recording, row: Row) -> str:
+    """How much was recorded."""
+    by = ", ".join(one.removeprefix("jdk.") for one in of.events)
+    what = f"{_WHAT[of.kind]} by {by}"
+    if by == "ExecutionSample":
+        what += " (this JDK has no samples by CPU time: these are of running Java code only)"
+    if of.kind == LOCK:
+        if not of.total:
+            return f"{what}: no wait of 1 ms or longer"
+        kinds = ", ".join(f"{name} {share:.0%}" for name, share in waits(of).items())
+        answers = (goodput(row) or 0.0) * (row.window_s or 0.0)
+        each = f", {of.total / 1e6 / answers:.3g} ms for each answer" if answers else ""
+        return f"{what}: {of.samples:,} waits of {of.total / 1e9:.3g} s in all{each} ({kinds})"
+    said = f"{what}, {of.samples:,} samples"
+    if of.kind == ALLOC and row.window_s:
+        said += f", {of.total / row.window_s / 1e6:,.3g} MB/s"
+    return said if named(of) else f"{said}: fewer than {LEAST_SAMPLES} name nothing"
+
+
+def _named(of: Recording) -> Iterator[str]:
+    found = hot(of)
+    alone = [_text(one, one.alone, of) for one in found[:FEW] if one.alone]
+    yield f"alone {', '.join(alone)}"
+    total = [f"{one.method} {_share(one.total, of)}" for one in callers(of)[:FEW]]
+    if total:
+        yield f"with what they call {', '.join(total)}"
+
+
+def _text(one: Hot, share: float, of: Recording) -> str:
+    line = "" if one.line is None else f" (line {one.line}: {one.line_share:.0%})"
+    return f"{one.method} {_share(share, of)}{line}"
+
+
+def _share(share: float, of: Recording) -> str:
+    ends = interval(share, of)
+    return f"{share:.0%}" + (f" [{ends[0]:.0%}, {ends[1]:.0%}]" if ends else "")
+
+
+def _ratio(of: float | None, to: float | None) -> str:
+    return f"×{of / to:.2f}" if of and to else "not known"

@@ -1,0 +1,139 @@
+"""RECORD=: each server's last load once more with a recording, beside the trials of a run."""
+
+import json
+from typing import Any
+
+from lab.campaign.derive import derive
+from lab.experiments.loads import Loads
+from lab.model import RECORDED
+from lab.store.records import to_json
+from support.bench import Bench
+
+CPU: dict[str, Any] = {"own": to_json(Loads("cpu"))}
+TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
+LAST = {"a": TRIALS[2], "b": TRIALS[3]}
+
+
+def recorded(ready: Bench) -> list[str]:
+    return sorted(path.name for path in (ready.run_dir / "recorded").iterdir())
+
+
+def test_each_servers_last_load_is_recorded_once_and_beside_the_trials(ready: Bench) -> None:
+    assert ready.run(**CPU) == 0
+    assert ready.column("trial") == TRIALS
+    assert recorded(ready) == [f"{trial}{RECORDED}" for trial in LAST.values()]
+    # Each as soon as its server has no other trial.
+    loaded = list(dict.fromkeys(trial for trial, _ in ready.lab.marks if trial))
+    assert loaded == [
+        *TRIALS[:3], f"{TRIALS[2]}{RECORDED}", TRIALS[3], f"{TRIALS[3]}{RECORDED}",
+    ]  # fmt: skip
+    for server, trial in LAST.items():
+        before, after = (
+            json.loads((ready.run_dir / folder / name / "trial.json").read_text())
+            for folder, name in (("raw", trial), ("recorded", f"{trial}{RECORDED}"))
+        )
+        # The same load on the same JVM, which is then replaced.
+        same = ("server", "url", "mode", "concurrency", "offered_rps", "duration_s", "warmup_s")
+        assert [before["plan"][name] for name in same] == [after["plan"][name] for name in same]
+        assert before["before"] == after["before"]
+        assert ready.lab.restarts.count(server) == 1
+
+
+def test_no_other_part_of_a_run_knows_of_it(ready: Bench) -> None:
+    ready.run(**CPU)
+    for name in ("trials.csv", "trials.jsonl", "findings.json", "comparison.json"):
+        assert RECORDED not in (ready.run_dir / name).read_text(), name
+
+
+def test_it_is_bounded_in_time_and_read_for_its_window(ready: Bench) -> None:
+    ready.run(**CPU, servers=("a",), modes=("closed",))
+    (started, ended) = ready.lab.recordings
+    # Warm-up of 10 s, window of 15 s, and 120 s for an engine that is late.
+    assert started == ("a", "cpu", {"seconds": 145})
+    trial = json.loads((ready.run_dir / "recorded" / recorded(ready)[0] / "trial.json").read_text())
+    began = trial["run_started_at"]
+    assert ended[:2] == ("a", "end")
+    assert ended[2]["to_ms"] - ended[2]["from_ms"] == 15_000
+    # It began right after the first trial of 25 s, and 10 s before its window.
+    assert began.startswith("2026-01-31T12:00:2")
+    assert ended[2]["from_ms"] % 60_000 == round(float(began[17:23]) * 1000) + 10_000
+
+
+def test_its_hot_method_is_said_beside_the_verdict_and_drawn(ready: Bench) -> None:
+    ready.run(**CPU)
+    assert (
+        "a, /downstream closed, 200 connections, recorded: CPU time by CPUTimeSample, 400 samples; "
+        "alone a.C.hot 100% [99%, 100%] (line 7: 100%); with recording / without: CPU per answer "
+        f"not known, answers ×1.00 (one pair); results/{ready.run_dir.name}/flamegraphs/"
+    ) in ready.said
+    folder = ready.run_dir / "flamegraphs"
+    name = f"{LAST['a']}{RECORDED}"
+    assert (folder / f"{name}.collapsed.txt").read_text() == "a.B.run:1;a.C.hot:7 400\n"
+    assert "a.C.hot:7" in (folder / f"{name}.html").read_text()
+    report = (ready.run_dir / "REPORT.md").read_text()
+    assert f"[Flame graph](flamegraphs/{name}.html)" in report
+    assert "| `a.C.hot` | 100% [99%, 100%] | 100% [99%, 100%] | 7 | 100% |" in report
+    assert f"flamegraphs/{name}.html" in (ready.run_dir / "report.html").read_text()
+
+
+def test_judged_again_it_says_the_same(ready: Bench) -> None:
+    ready.run(**CPU)
+    derived = derive(ready.run_dir, [ready.lab.engine])
+    assert derived.changed == ()
+    assert len([name for name in derived.files if name.startswith("flamegraphs/")]) == 4
+
+
+def test_a_server_that_records_already_costs_a_warning_and_no_trial(ready: Bench) -> None:
+    ready.lab.recording["a"] = "lock"
+    assert ready.run(**CPU) == 0
+    assert ready.column("valid") == ["true"] * 4
+    assert recorded(ready) == [f"{LAST['b']}{RECORDED}"]
+    assert f"warning: {LAST['a']}{RECORDED}: a: a recording is under way" in ready.said
+
+
+def test_a_recording_that_is_lost_is_said(ready: Bench) -> None:
+    # Its JVM is another one in the end.
+    ready.lab.system.at(45.0, ready.lab.recording.clear)
+    ready.run(**CPU, servers=("a",), modes=("closed",))
+    assert "a: nothing was recorded" in ready.said
+    assert "recorded: its recording was not read; " in ready.said
+    assert not (ready.run_dir / "flamegraphs").exists()
+
+
+def test_a_damaged_recording_costs_itself_only(ready: Bench) -> None:
+    ready.run(**CPU)
+    (ready.run_dir / "recorded" / f"{LAST['a']}{RECORDED}" / "recording.json").write_text("{}")
+    derived = derive(ready.run_dir, [ready.lab.engine])
+    assert [one.recording is None for one in derived.recorded] == [True, False]
+    assert "damaged: recording.json: " in derived.recorded[0].problem
+    assert len(derived.rows) == 4
+
+
+def test_the_cost_is_not_said_of_two_jvms(ready: Bench) -> None:
+    ready.run(**CPU)
+    of_raw = ready.run_dir / "raw" / LAST["a"] / "trial.json"
+    record = json.loads(of_raw.read_text())
+    record["before"]["identity"]["start_time_ms"] += 1
+    of_raw.write_text(json.dumps(record))
+    [a, _] = derive(ready.run_dir, [ready.lab.engine]).recorded
+    assert a.beside is None
+
+
+def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> None:
+    before = ready.interrupt(90.0, **CPU)
+    assert ready.column("trial") == TRIALS[:3]
+    assert ready.resume() == 0
+    assert ready.csv.startswith(before)
+    assert ready.column("trial") == TRIALS
+    assert recorded(ready) == [f"{trial}{RECORDED}" for trial in LAST.values()]
+    assert (ready.run_dir / "abandoned" / f"{LAST['a']}{RECORDED}-1").is_dir()
+
+
+def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
+    # In the fourth trial, after the recorded one of server a.
+    ready.interrupt(110.0, **CPU)
+    assert recorded(ready) == [f"{LAST['a']}{RECORDED}"]
+    ready.resume()
+    assert [one[:2] for one in ready.lab.recordings] == [
+        ("a", "cpu"), ("a", "end"), ("b", "cpu"), ("b", "end"),
+    ]  # fmt: skip

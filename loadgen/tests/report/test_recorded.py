@@ -1,0 +1,170 @@
+"""What was recorded of a server, as the console and both reports say it."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lab.live.control.runs import policy
+from lab.model import ALLOC, CPU, LOCK, RECORDED, Recording, Row
+from lab.report.markdown import markdown
+from lab.report.page.flamegraph import page
+from lab.report.page.markup import markup
+from lab.report.recorded import Recorded, collapsed, lines, render, section, table
+from support.fakes import plan
+from support.planned import row
+
+HOT = {
+    "java.lang.Thread.run:9;lab.Routes.<init>:5;lab.Primes.isPrime:31": 240,
+    "java.lang.Thread.run:9;lab.Routes.<init>:6;java.util.List.add:3": 60,
+    "java.lang.Thread.run:9;lab.Loop.poll:3;sun.nio.ch.Net.poll": 100,
+}
+
+
+def trial(**changes: Any) -> Row:
+    name = changes.pop("trial", f"01-a-closed{RECORDED}")
+    figures = {"achieved_rps": 1000.0, "window_s": 10.0, "cpu_server_us": 75.0}
+    return row(plan("closed", trial=name), **{**figures, **changes})
+
+
+def told(
+    kind: str = CPU,
+    stacks: dict[str, int] = HOT,
+    events: tuple[str, ...] = ("jdk.CPUTimeSample",),
+    **changes: Any,
+) -> Recorded:
+    samples = changes.pop("samples", sum(stacks.values()))
+    of = Recording(kind, events, samples, changes.pop("whole", True), stacks)
+    beside = trial(trial="01-a-closed", achieved_rps=1010.0, cpu_server_us=73.0)
+    return dataclasses.replace(Recorded(trial(), beside, of), **changes)
+
+
+def test_the_hottest_method_is_named_with_its_share_its_line_and_the_cost() -> None:
+    assert list(lines(told())) == [
+        "CPU time by CPUTimeSample, 400 samples",
+        "alone lab.Primes.isPrime 60% [55%, 65%] (line 31: 60%), "
+        "sun.nio.ch.Net.poll 25% [21%, 29%], java.util.List.add 15% [12%, 19%] (line 3: 15%)",
+        "with what they call lab.Routes.<init> 75% [71%, 79%], lab.Loop.poll 25% [21%, 29%]",
+        "with recording / without: CPU per answer ×1.03 (73 → 75 µs), answers ×0.99 (one pair)",
+    ]
+
+
+def test_few_samples_name_nothing() -> None:
+    said = list(lines(told(stacks={"lab.Primes.isPrime:31": 99})))
+    assert said[0] == "CPU time by CPUTimeSample, 99 samples: fewer than 100 name nothing"
+    assert len(said) == 2
+    assert table(Recording(CPU, (), 99, whole=True, stacks={"lab.Primes.isPrime:31": 99})) == []
+
+
+def test_an_older_jdk_says_what_its_samples_are() -> None:
+    [seen, *_] = lines(told(events=("jdk.ExecutionSample",)))
+    assert "this JDK has no samples by CPU time" in seen
+
+
+def test_allocation_is_said_as_a_rate_without_an_interval() -> None:
+    said = list(lines(told(ALLOC, {"lab.Bodies.hello:4": 2_000_000_000}, samples=3000)))
+    assert said[0] == "allocation by CPUTimeSample, 3,000 samples, 200 MB/s"
+    assert said[1] == "alone lab.Bodies.hello 100% (line 4: 100%)"
+
+
+def test_a_lock_is_named_with_its_site_and_the_wait_of_each_answer() -> None:
+    stacks = {"[lock];lab.Worker.run:1;lab.OneLock.hold:27": 40_000_000_000}
+    said = list(lines(told(LOCK, stacks, samples=9000)))
+    assert "9,000 waits of 40 s in all, 4 ms for each answer (lock 100%)" in said[0]
+    assert said[1] == "alone lab.OneLock.hold 100% (line 27: 100%)"
+    none = list(lines(told(LOCK, {}, samples=0)))
+    # Nobody must take that for no wait at all: JFR does not see those of virtual threads.
+    assert none[0] == (
+        "waits of platform threads for locks by CPUTimeSample: no wait of 1 ms or longer"
+    )
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert list(lines(told(recording=None, problem="it was lost", beside=None))) == [
+        "it was lost",
+        "what recording cost is not known: no trial without it was on the same JVM",
+    ]
+    said = list(lines(told(whole=False, row=trial(valid=False, invalid_reasons="cold JVM"))))
+    assert "it outgrew its room: the beginning of the window may be missing" in said
+    assert "the recorded trial is invalid: cold JVM" in said
+    beside = trial(valid=False, cpu_server_us=None)
+    assert list(lines(told(beside=beside)))[-1] == (
+        "with recording / without: CPU per answer not known, answers ×1.00 "
+        "(one pair, of which the one without is invalid)"
+    )
+
+
+def test_the_console_says_where_the_flame_graph_is() -> None:
+    out = io.StringIO()
+    render(Console(file=out, width=120), [told()], "20260131T120000Z-bench")
+    said = out.getvalue()
+    assert said.startswith("a, /downstream closed, 100 connections, recorded: CPU time by ")
+    graph = f"flamegraphs/01-a-closed{RECORDED}.html"
+    assert said.endswith(f"; results/20260131T120000Z-bench/{graph}\n")
+
+
+def test_the_page_links_to_the_flame_graph_and_escapes_names() -> None:
+    html = markup([section([told()])])
+    assert f'<a href="flamegraphs/01-a-closed{RECORDED}.html">' in html
+    assert "lab.Routes.&lt;init&gt;" in html
+    assert "<init>" not in html
+    assert f"[Flame graph](flamegraphs/01-a-closed{RECORDED}.html)" in markdown([section([told()])])
+    assert markup([section([])]) == markdown([section([])]) == ""
+
+
+def test_stacks_are_text_for_other_tools() -> None:
+    of = told().recording
+    assert of is not None
+    text = collapsed(of)
+    assert text.splitlines()[0] == f"{next(iter(HOT))} 240"
+    assert all(re.fullmatch(r"\S+ \d+", line) for line in text.splitlines())
+
+
+def drawn(stacks: dict[str, int]) -> tuple[str, dict[str, Any]]:
+    """The page of these stacks, and what it draws."""
+    text = page(told(stacks=stacks))
+    data = re.findall(r'<script type="application/json" id="stacks">(.*?)</script>', text)
+    return text, json.loads(data[0])
+
+
+def test_a_flame_graph_holds_every_stack_that_can_be_seen() -> None:
+    text, data = drawn({**HOT, "lab.Rare.one:1": 1_000_000})
+    assert data["unit"] == "samples"
+    assert data["root"][:2] == ["all", 1_000_400]
+    # 400 of 1,000,400 are less than a pixel of any screen.
+    assert [child[0] for child in data["root"][2]] == ["lab.Rare.one:1"]
+    _, data = drawn(HOT)
+    [thread] = data["root"][2]
+    assert thread[:2] == ["java.lang.Thread.run:9", 400]
+    assert [(child[0], child[1]) for child in thread[2]] == [
+        ("lab.Loop.poll:3", 100), ("lab.Routes.<init>:5", 240), ("lab.Routes.<init>:6", 60),
+    ]  # fmt: skip
+    assert "http" not in re.sub(r"Content-Security-Policy|http-equiv", "", text)
+
+
+def test_a_flame_graph_allows_its_own_script_only_and_no_text_ends_an_element(
+    tmp_path: Path,
+) -> None:
+    text, data = drawn({"evil.</script><script>alert(1)</script>:1": 400})
+    assert data["root"][2][0][0] == "evil.</script><script>alert(1)</script>:1"
+    [own] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert text.count("<script") == 2
+    # The control page serves it with that policy too.
+    (tmp_path / "x.html").write_text(text)
+    assert f"script-src 'sha256-{digest}';" in (policy(tmp_path / "x.html") or "")
+
+
+def test_a_trial_without_a_recording_has_no_flame_graph() -> None:
+    with pytest.raises(ValueError, match="has no recording"):
+        page(told(recording=None))

@@ -1,0 +1,113 @@
+"""Recordings on real servers: a planted method and a planted lock are seen for what they are."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import httpx
+import pytest
+
+from lab.judge.hot import hot, interval, waits
+from lab.model import RECORDED, Recording
+from lab.system.http import Http
+from lab.system.management import Management
+from support.stored import rows_of, run_of
+
+SERVER = "fixed-pool"
+PLANTED, OTHER = "/compute?limit=200000", "/file?lines=20000"
+PRIMES = "lab.contract.Primes.sumUpTo"
+# Beyond what so many samples can tell, the share may differ by so much.
+POINTS = 0.05
+
+
+@pytest.fixture(scope="module")
+def management() -> Iterator[Management]:
+    with closing(Http()) as http:
+        yield Management(http)
+
+
+@contextmanager
+def recorded(management: Management, kind: str) -> Iterator[list[Recording]]:
+    """What is recorded while the block runs; there when it has ended."""
+    found: list[Recording] = []
+    began = time.time()
+    management.start_recording(SERVER, kind, 60)
+    try:
+        yield found
+    finally:
+        found.append(management.end_recording(SERVER, kind, (began, time.time())))
+
+
+def test_the_share_of_a_planted_method_is_that_of_its_cpu_time(
+    client: httpx.Client, management: Management
+) -> None:
+    """The server's process tells how much CPU time each of two routes takes alone; a load of both
+    then has a known mixture."""
+
+    def cpu_s() -> float:
+        text = client.get(f"http://{SERVER}:9404/metrics").text
+        return float(re.findall(r"^process_cpu_seconds_total (\S+)$", text, re.MULTILINE)[0])
+
+    def ask(*routes: str) -> None:
+        for route in routes:
+            client.get(f"http://{SERVER}:8080{route}").raise_for_status()
+
+    def each_s(route: str, seconds: float) -> float:
+        """The CPU time of a request."""
+        ask(*[route] * 20)
+        before, until, count = cpu_s(), time.monotonic() + seconds, 0
+        while time.monotonic() < until:
+            ask(route)
+            count += 1
+        return (cpu_s() - before) / count
+
+    planted_s, other_s = each_s(PLANTED, 2), each_s(OTHER, 2)
+    # About as much of one as of the other.
+    turns = max(1, round(planted_s / other_s))
+    expected = planted_s / (planted_s + turns * other_s)
+    with recorded(management, "cpu") as found:
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            ask(PLANTED, *[OTHER] * turns)
+    [of] = found
+    [share] = [one.total for one in hot(of) if one.method == PRIMES]
+    ends = interval(share, of)
+    assert ends is not None
+    assert ends[0] - POINTS <= expected <= ends[1] + POINTS, (expected, share, of.samples)
+
+
+def test_a_planted_lock_is_named_with_its_site(
+    client: httpx.Client, management: Management
+) -> None:
+    def load() -> None:
+        for _ in range(20):
+            client.get(f"http://{SERVER}:8080/?wait_ms=0").raise_for_status()
+
+    management.change_knobs(SERVER, {"lock_ms": 5})
+    try:
+        with recorded(management, "lock") as found:
+            many = [threading.Thread(target=load) for _ in range(8)]
+            for one in many:
+                one.start()
+            for one in many:
+                one.join()
+    finally:
+        management.change_knobs(SERVER, {"lock_ms": 0})
+    [of] = found
+    assert hot(of)[0].method == "lab.contract.blocking.OneLock.hold"
+    assert hot(of)[0].alone > 0.5
+    assert next(iter(waits(of))) == "lock"
+
+
+def test_a_bench_keeps_its_recording_beside_its_trials() -> None:
+    run, rows = run_of("launched"), rows_of("launched")
+    names = [path.name for path in (run / "recorded").iterdir()]
+    assert names == [f"{rows[-1]['trial']}{RECORDED}"]
+    told = json.loads((run / "recorded" / names[0] / "recording.json").read_text())
+    assert told["events"] == ["jdk.CPUTimeSample"]
+    assert told["samples"] == sum(told["stacks"].values())
+    assert (run / "flamegraphs" / f"{names[0]}.html").is_file()
+    assert "with recording / without: CPU per answer " in (run / "REPORT.md").read_text()

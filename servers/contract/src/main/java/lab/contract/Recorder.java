@@ -1,0 +1,261 @@
+package lab.contract;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Recording;
+import jdk.jfr.RecordingState;
+import jdk.jfr.consumer.RecordedClass;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedFrame;
+import jdk.jfr.consumer.RecordedStackTrace;
+import jdk.jfr.consumer.RecordingFile;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Records where this JVM spends its CPU time, allocates, or waits for locks, by JDK Flight
+ * Recorder: one recording at a time, which ends by itself. It is read when it has ended, so nothing
+ * is computed under the load. Any thread; a call waits for the one before it.
+ */
+final class Recorder implements AutoCloseable {
+  static final String CPU = "cpu";
+  static final String ALLOC = "alloc";
+  static final String LOCK = "lock";
+
+  private static final IntOption SECONDS = new IntOption("seconds", 60, 1, 3600);
+
+  /** A recording and a copy of it have room in the container's /tmp. */
+  private static final long MOST_BYTES = 96L << 20;
+
+  /** A recording that grew larger may have lost a chunk, of some 12 MB, at its beginning. */
+  private static final long SURELY_WHOLE_BYTES = MOST_BYTES * 3 / 4;
+
+  /** JEP 509, in JDK 25 on Linux. */
+  private static final String CPU_TIME_SAMPLE = "jdk.CPUTimeSample";
+
+  private static final String LOST_SAMPLES = "jdk.CPUTimeSamplesLost";
+  private static final String EXECUTION_SAMPLE = "jdk.ExecutionSample";
+  private static final String ALLOCATION_SAMPLE = "jdk.ObjectAllocationSample";
+  private static final String MONITOR_ENTER = "jdk.JavaMonitorEnter";
+  private static final String THREAD_PARK = "jdk.ThreadPark";
+  private static final String PINNED = "jdk.VirtualThreadPinned";
+
+  /** What a thread parks on that waits for a lock or a permit, and not for work or an answer. */
+  private static final Pattern LOCKS =
+      Pattern.compile(
+          "java\\.util\\.concurrent\\.(locks\\.(Reentrant|StampedLock)|Semaphore\\$).*");
+
+  /** What is between a wait and the code that waits. */
+  private static final Pattern INSIDE_A_WAIT =
+      Pattern.compile(
+          "(java\\.util\\.concurrent\\.(locks\\.|Semaphore)|jdk\\.internal\\."
+              + "|java\\.lang\\.(VirtualThread|System\\$)).*");
+
+  /** What differs from JVM to JVM in the name of a class that was made at run time. */
+  private static final Pattern ADDRESS = Pattern.compile("[/+.]0x[0-9a-f]+(/\\d+)?");
+
+  private @Nullable Recording recording;
+  private List<String> events = List.of();
+
+  /**
+   * Starts to record.
+   *
+   * @param kind CPU, ALLOC or LOCK
+   * @param words {@code seconds}: after which the recording ends by itself
+   * @return 200 with the names of the events; 409 while another recording runs
+   */
+  synchronized Answer start(String kind, Map<String, Long> words) throws BadValueException {
+    int seconds = SECONDS.check(words.getOrDefault(SECONDS.name(), 0L));
+    if (!FlightRecorder.isAvailable()) {
+      return Answer.error(501, "this JVM has no Flight Recorder");
+    }
+    if (recording != null && recording.getState() == RecordingState.RUNNING) {
+      return Answer.error(409, "a recording is under way");
+    }
+    close();
+    Recording next = new Recording();
+    events = enable(next, kind);
+    next.setDuration(Duration.ofSeconds(seconds));
+    next.setMaxSize(MOST_BYTES);
+    next.start();
+    recording = next;
+    return Answer.ok(Map.of("events", events));
+  }
+
+  /**
+   * Ends the recording and forgets it.
+   *
+   * @param words {@code from_ms} and {@code to_ms}, ms since 1970: what ended outside of them is
+   *     left out; without them nothing is
+   * @return 200 with the stacks and the weight of each: samples (CPU), bytes (ALLOC) or nanoseconds
+   *     of waiting (LOCK); 409 where there is no recording
+   */
+  synchronized Answer end(Map<String, Long> words) throws IOException {
+    Recording ended = recording;
+    if (ended == null) {
+      return Answer.error(409, "nothing was recorded");
+    }
+    try {
+      if (ended.getState() == RecordingState.RUNNING) {
+        ended.stop();
+      }
+      Map<String, Object> body = new LinkedHashMap<>();
+      body.put("events", events);
+      body.put("whole", ended.getSize() < SURELY_WHOLE_BYTES);
+      Path file = Files.createTempFile("recording", ".jfr");
+      try {
+        ended.dump(file);
+        read(
+            file,
+            Instant.ofEpochMilli(words.getOrDefault("from_ms", 0L)),
+            Instant.ofEpochMilli(words.getOrDefault("to_ms", Long.MAX_VALUE)),
+            body);
+      } finally {
+        Files.delete(file);
+      }
+      return Answer.ok(body);
+    } finally {
+      close();
+    }
+  }
+
+  /** Ends a recording that runs, and forgets it. */
+  @Override
+  public synchronized void close() {
+    if (recording != null) {
+      recording.close();
+      recording = null;
+    }
+  }
+
+  private static List<String> enable(Recording next, String kind) {
+    return switch (kind) {
+      case CPU -> {
+        if (isKnown(CPU_TIME_SAMPLE)) {
+          // Shorter than a tick of most kernels (4 ms), so that every tick is a sample: with 5 ms
+          // what runs in long bursts got a larger share than its own.
+          next.enable(CPU_TIME_SAMPLE).with("throttle", "2ms");
+          next.enable(LOST_SAMPLES);
+          yield List.of(CPU_TIME_SAMPLE);
+        }
+        next.enable(EXECUTION_SAMPLE).withPeriod(Duration.ofMillis(10));
+        yield List.of(EXECUTION_SAMPLE);
+      }
+      case ALLOC -> {
+        next.enable(ALLOCATION_SAMPLE).with("throttle", "300/s").withStackTrace();
+        yield List.of(ALLOCATION_SAMPLE);
+      }
+      case LOCK -> {
+        List<String> waits = List.of(MONITOR_ENTER, THREAD_PARK, PINNED);
+        for (String wait : waits) {
+          next.enable(wait).withThreshold(Duration.ofMillis(1)).withStackTrace();
+        }
+        yield waits;
+      }
+      default -> throw new IllegalArgumentException("no kind of recording: " + kind);
+    };
+  }
+
+  private static boolean isKnown(String event) {
+    return FlightRecorder.getFlightRecorder().getEventTypes().stream()
+        .anyMatch(type -> type.getName().equals(event));
+  }
+
+  private static void read(Path file, Instant from, Instant to, Map<String, Object> body)
+      throws IOException {
+    Map<String, Long> stacks = new TreeMap<>();
+    long samples = 0;
+    try (RecordingFile recorded = new RecordingFile(file)) {
+      while (recorded.hasMoreEvents()) {
+        RecordedEvent event = recorded.readEvent();
+        Instant at = event.getEndTime();
+        if (!at.isBefore(from) && !at.isAfter(to)) {
+          samples += count(event, stacks);
+        }
+      }
+    }
+    body.put("samples", samples);
+    body.put("stacks", stacks);
+  }
+
+  /** Adds an event to the stacks; returns for how many samples it stands. */
+  private static long count(RecordedEvent event, Map<String, Long> stacks) {
+    return switch (event.getEventType().getName()) {
+      case CPU_TIME_SAMPLE, EXECUTION_SAMPLE -> add(stacks, stack(event, ""), 1, 1);
+      case LOST_SAMPLES -> {
+        int lost = event.getInt("lostSamples");
+        yield add(stacks, "[lost]", lost, lost);
+      }
+      case ALLOCATION_SAMPLE -> add(stacks, stack(event, ""), event.getLong("weight"), 1);
+      case MONITOR_ENTER -> addWait(stacks, event, "[monitor]");
+      case PINNED -> addWait(stacks, event, "[pinned]");
+      case THREAD_PARK -> {
+        RecordedClass on = event.getClass("parkedClass");
+        boolean isLock = on != null && LOCKS.matcher(on.getName()).matches();
+        yield isLock ? addWait(stacks, event, "[lock]") : 0;
+      }
+      default -> 0;
+    };
+  }
+
+  private static long addWait(Map<String, Long> stacks, RecordedEvent event, String what) {
+    return add(stacks, stack(event, what), event.getDuration().toNanos(), 1);
+  }
+
+  private static long add(Map<String, Long> stacks, String stack, long weight, long samples) {
+    stacks.merge(stack, weight, Long::sum);
+    return samples;
+  }
+
+  /**
+   * The frames of an event, the outermost first, as {@code class.method:line} with semicolons
+   * between.
+   *
+   * @param wait what the thread waited for, which is then the outermost frame, and the code that
+   *     waits is the innermost; empty for what is no wait
+   */
+  private static String stack(RecordedEvent event, String wait) {
+    StringJoiner out = new StringJoiner(";");
+    if (!wait.isEmpty()) {
+      out.add(wait);
+    }
+    RecordedStackTrace trace = event.getStackTrace();
+    if (trace == null || trace.getFrames().isEmpty()) {
+      return out.add("[no stack]").toString();
+    }
+    if (trace.isTruncated()) {
+      out.add("[callers cut off]");
+    }
+    List<RecordedFrame> frames = trace.getFrames();
+    int innermost = 0;
+    while (!wait.isEmpty()
+        && innermost < frames.size() - 1
+        && INSIDE_A_WAIT.matcher(className(frames.get(innermost))).matches()) {
+      innermost++;
+    }
+    for (int at = frames.size() - 1; at >= innermost; at--) {
+      out.add(text(frames.get(at)));
+    }
+    return out.toString();
+  }
+
+  private static String text(RecordedFrame frame) {
+    String method = className(frame) + "." + frame.getMethod().getName();
+    // What parts frames, and a stack from its weight; other languages have such names.
+    String name = method.replace(';', '_').replace(' ', '_');
+    return frame.getLineNumber() > 0 ? name + ":" + frame.getLineNumber() : name;
+  }
+
+  private static String className(RecordedFrame frame) {
+    return ADDRESS.matcher(frame.getMethod().getType().getName()).replaceAll("");
+  }
+}
