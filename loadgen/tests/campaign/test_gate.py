@@ -125,7 +125,7 @@ def test_what_the_runs_do_not_tell_is_no_pass(results: Path) -> None:
     said = judged(results, hour=1)
     assert said.status == UNTOLD
     # Four limits, of which each has a share.
-    assert said.last.endswith("LAUNCHES=7 would")
+    assert said.last.endswith("; and 1 more; it takes some LAUNCHES=7")
 
 
 def test_its_files_say_the_same_and_are_never_overwritten(results: Path) -> None:

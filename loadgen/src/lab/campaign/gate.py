@@ -251,12 +251,11 @@ def memory_of(folders: Mapping[str, Path]) -> Callable[[Row], float | None]:
 
 def _alone(paired: Paired) -> Iterator[str]:
     """What is left out."""
-    for (_, a), (lane, b) in paired.lanes:
-        for name, rows in (("base", a), ("candidate", b)):
-            invalid = sum(not row.valid for row in rows)
-            if invalid:
-                of = f"{len(rows)} trials of the {name} ({lane.rpartition(':')[2]})"
-                yield f"{invalid} of {of} {'are' if invalid > 1 else 'is'} invalid and not judged"
+    for name, rows in (side for sides in paired.lanes for side in sides):
+        invalid = sum(not row.valid for row in rows)
+        if invalid:
+            are = "are" if invalid > 1 else "is"
+            yield f"{invalid} of {len(rows)} trials of {name} {are} invalid and not judged"
 
 
 def _write(judged: gate.Gate, parent: Path, now: datetime) -> Path:

@@ -254,7 +254,8 @@ def _told(
     if interval is None or interval.coverage < confidence:
         few = f"{count} launch{'es' if count != 1 else ''} of each side"
         why = f"{few}, and an interval of {percent(confidence)} takes {least}"
-        return "cannot tell", why, least
+        wanted = launches_for(values, ratio.ratio, limit.ratio, confidence)
+        return "cannot tell", why, wanted or least
     answer = limit.answer(interval.low, interval.high)
     if answer != "cannot tell":
         return answer, "", None

@@ -18,6 +18,8 @@ from lab.store.records import json_text, to_json
 FORMAT_VERSION = 1
 JSON, MARKDOWN, JUNIT = "gate.json", "gate.md", "gate.xml"
 WIDTH = 80
+# So many limits are in the answer; the table has all of them.
+MOST_SAID = 3
 STYLES: dict[Answer, str] = {"worse": "red", "cannot tell": "yellow", "not worse": "green"}
 MIB = 1024 * 1024
 UNITS: dict[Figure, str] = {
@@ -61,22 +63,23 @@ def answer(of: Gate) -> str:
     if of.answer == "not worse":
         count = len(of.checks)
         return f"gate: not worse: {count} of {count} limit{'s hold' if count > 1 else ' holds'}"
-    said = "; ".join(f"{_name(of, check)} {_said(check)}" for check in named)
-    more = ""
-    if of.answer == "cannot tell":
-        more = "; more launches do not tell it"
-        if of.launches is not None:
-            more = f"; LAUNCHES={of.launches} would"
-    return f"gate: {of.answer}: {said}{more}"
+    said = "; ".join(f"{_name(of, check)} {_said(check)}" for check in named[:MOST_SAID])
+    if len(named) > MOST_SAID:
+        said += f"; and {len(named) - MOST_SAID} more"
+    if of.answer == "cannot tell" and of.launches is not None:
+        said += f"; it takes some LAUNCHES={of.launches}"
+    return f"gate: {of.answer}: {said}"
 
 
 def notes(of: Gate) -> Iterator[str]:
     """What must be known beside the table."""
+    whys: dict[str, list[str]] = {}
     for check in of.checks:
-        if check.note:
-            yield f"{_name(of, check)}: {check.note}"
         if check.answer == "cannot tell":
-            yield f"{_name(of, check)}: {check.why}{_launches(check)}"
+            whys.setdefault(f"cannot tell: {{}}: {_why(check)}", []).append(_name(of, check))
+        if check.note:
+            whys.setdefault(f"{{}}: {check.note}", []).append(_name(of, check))
+    yield from (why.format("; ".join(names)) for why, names in whys.items())
     yield from of.notes
     yield (
         f"ratio: candidate / base, of {len(of.checks)} limit{'s' if len(of.checks) > 1 else ''} "
@@ -85,10 +88,11 @@ def notes(of: Gate) -> Iterator[str]:
     )
 
 
-def _launches(check: Check) -> str:
+def _why(check: Check) -> str:
+    """Why it cannot be told, and what would help."""
     if check.launches is not None:
-        return f": {check.launches} launches of each side would tell"
-    return "" if check.ratio is None else ": more launches hardly help"
+        return f"{check.why}: some {check.launches} launches of each side would tell"
+    return check.why if check.ratio is None else f"{check.why}: more launches hardly help"
 
 
 def files(of: Gate) -> dict[str, str]:
@@ -146,7 +150,7 @@ def junit(of: Gate) -> str:
             ElementTree.SubElement(case, kind, message=message).text = (
                 f"base {_value(check.limit.figure, check.base)}, candidate "
                 f"{_value(check.limit.figure, check.candidate)} {UNITS[check.limit.figure]}. "
-                f"{check.why}{_launches(check) if kind == 'error' else ''}"
+                f"{_why(check) if kind == 'error' else ''}"
             )
     ElementTree.indent(suite)
     text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
