@@ -25,10 +25,13 @@ from lab.campaign.gate import (
 from lab.campaign.result_verbs import compare_verb, report_verb
 from lab.campaign.run import run
 from lab.errors import LabError, WordError
+from lab.experiments.objective import Objective
 from lab.experiments.reading import Here
+from lab.experiments.searches import Capacity
 from lab.model import Reading, Row, Series, TrialPlan, Warmth
 from lab.store import series
-from support.bench import WARM, Bench
+from lab.store.records import to_json
+from support.bench import RUN, WARM, Bench
 from support.fakes import START, FakeEngine, latency, reading
 from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_raw
 from support.series import CLOSES, OPENS, gauge
@@ -239,6 +242,29 @@ def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
     assert memory(row) == 5e8
     (raw / series.NAME).write_bytes(b"torn")
     assert memory(row) is None
+
+
+def searched(objective: Objective) -> dict[str, object]:
+    own = Capacity(objective, 100, 400, 0.03, 10_000)
+    return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
+
+
+def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) -> None:
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
+    limits, text = Limits(f"{ALL}[capacity]\nat_least = 0.95\n"), io.StringIO()
+
+    def status(words: Mapping[str, str]) -> int:
+        console, results = Console(file=text, width=120), ready.place.results
+        return gate_verb(words, results, limits, console, START, [ready.lab.engine])
+
+    assert status(sides) == 0
+    assert "  capacity  1.000 [1.000, 1.000]   at least 0.95  not worse\n" in text.getvalue()
+    assert "gate: not worse: 1 of 1 limit holds" in text.getvalue()
+    ready.run(**searched(Objective(p95_ms=500.0)))
+    [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
+    with pytest.raises(LabError, match="were searched at different objectives"):
+        status({"BASE": RUN, "CANDIDATE": other})
 
 
 # --- two images ----------------------------------------------------------------------------------
