@@ -26,7 +26,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare report density executors costs toxics toxic toxics-reset doctor test truth dashboards lock
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density executors costs toxics toxic toxics-reset doctor test truth dashboards lock
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -80,6 +80,10 @@ sweep: ## The same as `make run EXP=sweep`
 compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [ACROSS=commit,images,limits]
 	@LAB_VERB=compare $(MAKE) driver
 	@host/lab.sh stored compare
+
+gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two images of a server with CONC=2000 [RATE=n SERVER= LAUNCHES=6 DURATION=10s]; [LIMITS=gate.toml ACROSS=limits]
+	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(BASE)$(CANDIDATE)),up,driver)
+	@host/lab.sh $(if $(findstring /,$(BASE)$(CANDIDATE)),drive,stored) gate
 
 report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver

@@ -193,6 +193,14 @@ by_hand() {
     --label com.docker.compose.service=fixed-pool "$test_image" sleep 600
 }
 
+# Two servers of a bench as base and candidate: of one trial each nobody can tell, which is no pass.
+untold() {
+  local status=0
+  ./lab gate BASE=latest:fixed-pool CANDIDATE=latest:virtual-threads || status=$?
+  printf 'exit status %d\n' "$status"
+  ((status == 3)) && exists '*-smoke/gates/*/gate.xml'
+}
+
 # Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
 part_core() {
   step smoke-by-hand one by_hand
@@ -205,6 +213,7 @@ part_core() {
     step smoke-grafana pytest inside test_grafana.py
   fi
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
+  step smoke-gate one untold
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
   step smoke-words-wrong one refuses 'CONC' make bench CONC=many
   step smoke-objective-wrong one refuses 'OBJECTIVE=fast' make capacity OBJECTIVE=fast

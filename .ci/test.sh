@@ -90,7 +90,7 @@ test_image_build() {
 
 part_static() {
   step compose-config one host/lab.sh compose config -q
-  step shellcheck one in_tests . bash -c 'files=$(git -c safe.directory=* ls-files "*.sh") && [[ $files ]] && shellcheck -x -S warning .ci/run $files'
+  step shellcheck one in_tests . bash -c 'files=$(git -c safe.directory=* ls-files "*.sh") && [[ $files ]] && shellcheck -x -S warning .ci/run lab $files'
   step promtool one promtool_all
   step ruff one in_tests loadgen bash -c 'ruff check --no-cache . ../grafana ../.ci && ruff format --no-cache --check . ../grafana ../.ci'
   step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy

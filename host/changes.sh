@@ -87,6 +87,12 @@ compose_with() {
     while IFS= read -r line; do
       if [[ -n $line ]]; then export "${line?}"; fi
     done <<<"$lines"
+    # Only of this server: one more file of Compose's, for that is where images are named.
+    image=$(value SERVER_IMAGE "$lines")
+    if [[ -n $image ]]; then
+      printf 'services: {%s: {image: "%s"}}\n' "${!#}" "$image" >"$changed/image.yaml"
+      COMPOSE_FILE=${COMPOSE_FILE:-compose.yaml}:$changed/image.yaml
+    fi
     set +a
     logged docker compose "$@"
     status=$?

@@ -174,7 +174,7 @@ toxiproxy_cpus() {
 # driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
 driver() {
   docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
-    --security-opt no-new-privileges:true -e LAB_WORDS -e LAB_SETTING_NAMES "$@"
+    --security-opt no-new-privileges:true -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS "$@"
 }
 
 # own_services: the services that only the user's own Compose files have, on one line.
@@ -361,7 +361,8 @@ tell_facts() {
   done
   if own_cpu_sets; then printf 'cpu_sets auto\n'; fi
   # Of the profiles that are up, and of one that only this verb is about to start.
-  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
+  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u) \
+    $(if [[ ${LAB_VERB-} == gate ]]; then printf '%s\n' "${BASE-}" "${CANDIDATE-}"; fi); do
     docker image inspect --format \
       "image $image"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
       "$image" 2>/dev/null || true
@@ -413,7 +414,7 @@ is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running lo
 start_changes() {
   local parent
   changes="" changes_folder=""
-  case $1 in run | bench | capacity | explain) ;; *) return 0 ;; esac
+  case $1 in run | bench | capacity | explain | gate) ;; *) return 0 ;; esac
   parent=$(results_folder)/.host-changes
   # Containers can write beside it: a link there would lead elsewhere.
   if [[ -L $parent ]]; then fail "$parent is a link; remove it"; fi
@@ -438,6 +439,7 @@ stop_changes() {
 drive() {
   local name=$project-driver-$$ status=0 logs changes changes_folder
   local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
+  if [[ -n ${LAB_LIMITS-} ]]; then run+=(-e LAB_LIMITS); fi
   start_changes "${1-}" "$name"
   if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
   trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
@@ -550,14 +552,40 @@ doctor() {
   return "$bad"
 }
 
+# gated: what the gate is judged by is a file of the host's, which no container sees; and its images are here.
+gated() {
+  local word file=${LIMITS:-gate.toml}
+  if ! [[ -f $file && -r $file ]]; then fail "gate: LIMITS=$file is not a file that can be read"; fi
+  LAB_LIMITS=$(<"$file")
+  export LAB_LIMITS
+  for word in BASE CANDIDATE; do
+    if [[ ${!word-} == */* ]] && docker version >/dev/null 2>&1 && ! has_image "${!word}"; then
+      fail "gate: $word=${!word} is not an image that this engine has"
+    fi
+  done
+}
+
+# ended VERB: ./lab gets the driver's own exit status as a file, as make makes 2 of any. To make an answer
+# (11: worse or slower, 13: cannot tell) is no failure, but a gate's.
+ended() {
+  local status=$?
+  if [[ -n ${LAB_ANSWER-} ]]; then printf '%s\n' "$status" >"$LAB_ANSWER" && exit 0; fi
+  if [[ $1 != gate && ($status == 11 || $status == 13) ]]; then exit 0; fi
+}
+
+if [[ ${LAB_VERB-} == gate || ${2-} == gate ]]; then gated; fi
 case ${1-} in
   ready) ready ;;
   facts) write_facts ;;
   jmx) put_jmx ;;
   compose) compose "${@:2}" ;;
   step) step "${@:2}" ;;
-  drive) drive "${@:2}" ;;
-  stored) stored "${@:2}" ;;
+  drive | stored)
+    # By then $2 may be that of a function.
+    verb=${2-}
+    trap 'ended "$verb"' EXIT
+    "$@"
+    ;;
   where) where ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   idle) idle ;;

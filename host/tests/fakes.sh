@@ -129,6 +129,7 @@ SERVER_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
 SERVER_MEMORY [1-9][0-9]{0,5}[kmg]
 SERVER_JVM_FLAGS (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40})( (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40}))*
 SERVER_BACKLOG [1-9][0-9]{0,4}
+SERVER_IMAGE [a-z0-9][a-z0-9._/-]{0,200}(:[A-Za-z0-9_.-]+)?
 NOFILE [1-9][0-9]{1,6}
 LOOPS [0-9]{1,3}
 GENERATOR_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
@@ -142,6 +143,7 @@ case "$1 ${2-}" in
   "compose ps") echo "id-of-$4"; exit ;;
 esac
 printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFILE-}" "${SERVER_JVM_FLAGS-}" >>"$lab/calls"
+if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi
 if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
 FAKE
   sleep 60 &

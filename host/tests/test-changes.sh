@@ -21,6 +21,13 @@ check "changes: other settings take a new container, of this server only" \
 ask SERVER=netty "SERVER_JVM_FLAGS=-Xms64m -Xmx64m -XX:+UseG1GC" NOFILE=300
 check "changes: the CPU limit of such a container is lifted live" '[[ $out == ok && $(<"$calls") == *"--cpus 4 id-of-netty,"* ]]'
 : >"$calls"
+ask SERVER=netty SERVER_IMAGE=lab/netty:new
+check "changes: another image, of this server only" \
+  '[[ $out == ok && $(<"$calls") == "docker compose up "*"--no-build --force-recreate --wait netty,"* && $(<"$lab/image") == '"'services: {netty: {image: \"lab/netty:new\"}}'"' ]]'
+rm "$lab/image"
+ask SERVER=netty NOFILE=300
+check "changes: its own image again" '[[ $out == ok && $(count "^docker compose up .* netty,") == 2 && ! -e $lab/image ]]'
+: >"$calls"
 ask SERVER=generator GENERATOR_CPUS=0.05
 check "changes: the driver's own limit" '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
 : >"$calls"
@@ -39,6 +46,7 @@ refused rubbish
 refused ''
 refused SERVER=netty SERVER_JVM_FLAGS=-XX:OnError=sh
 refused SERVER=netty GENERATOR_CPUS=1
+refused SERVER=netty 'SERVER_IMAGE=lab/x:1"}'
 refused SERVER=generator NOFILE=300
 refused SERVER=generator FRESH=yes
 refused SERVER=netty FRESH=no

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # host/lab.sh drive and stored: the driver, and what it leaves changed.
-# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+# shellcheck disable=SC2016,SC2034  # quoted code: fakes, and checks that `check` evaluates
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
@@ -35,5 +35,44 @@ check "drive: other verbs cannot" '[[ $status == 7 && $(count LAB_HOST_CHANGES) 
 run "$lab/host/lab.sh" stored report </dev/null
 check "stored: results and nothing else, no lab" \
   '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
+
+# --- the driver's own exit status -----------------------------------------------------------
+# answering STATUS: a driver that ends with it.
+answering() {
+  printf 'printf "%%s" "${LAB_LIMITS-}" >"$(dirname "$0")/../limits"; [[ $1 != run ]] || exit %s\n' "$1" | fake docker
+}
+printf '[cpu]\nat_most = 1.05\n' >"$lab/gate.toml"
+for one in "report 0 0" "report 1 1" "report 2 2" "compare 11 0" "compare 13 0" "compare 1 1" "gate 0 0" "gate 11 11" "gate 13 13"; do
+  read -r verb ended wanted <<<"$one"
+  answering "$ended"
+  run "$lab/host/lab.sh" stored "$verb" </dev/null
+  check "stored $verb: to make $ended is $wanted" '[[ $status == "$wanted" ]]'
+  run env LAB_ANSWER="$lab/answer" "$lab/host/lab.sh" stored "$verb" </dev/null
+  check "stored $verb: who asks is told $ended" '[[ $status == 0 && $(<"$lab/answer") == "$ended" ]]'
+done
+check "stored gate: the driver gets the limits" '[[ $(<"$lab/limits") == "[cpu]"*"at_most = 1.05" ]]'
+printf '[p99]\n' >"$lab/own.toml"
+run env LIMITS=own.toml "$lab/host/lab.sh" stored gate </dev/null
+check "stored gate: or those of another file" '[[ $(<"$lab/limits") == "[p99]" ]]'
+rm "$lab/answer"
+run env LIMITS=none.toml LAB_ANSWER="$lab/answer" "$lab/host/lab.sh" stored gate </dev/null
+check "stored gate: without that file there is no answer" \
+  '[[ $status == 1 && $out == "lab: gate: LIMITS=none.toml is not a file that can be read" && ! -e $lab/answer ]]'
+
+fake docker <<<'[[ $1 != image ]]'
+run env BASE=lab/x:1 CANDIDATE=some-run "$lab/host/lab.sh" stored gate </dev/null
+check "stored gate: an image that is not there" \
+  '[[ $status == 1 && $out == "lab: gate: BASE=lab/x:1 is not an image that this engine has" ]]'
+
+# --- ./lab ------------------------------------------------------------------------------------
+cp lab "$lab/lab"
+for one in "0 0 0" "0 11 1" "0 13 3" "0 1 2" "0 130 2" "0 - 0" "2 - 2" "2 11 2"; do
+  read -r made answer wanted <<<"$one"
+  if [[ $answer == - ]]; then answer=""; fi
+  printf 'echo "$*" >"$(dirname "$0")/../made"; printf "%%s" "%s" >"$LAB_ANSWER"; exit %s\n' "$answer" "$made" | fake make
+  run "$lab/lab" gate "BASE=a b" CANDIDATE=c
+  check "./lab: where make ends with $made and the driver with '$answer': $wanted" \
+    '[[ $status == "$wanted" && $(<"$lab/made") == "gate BASE=a b CANDIDATE=c" ]]'
+done
 
 finish

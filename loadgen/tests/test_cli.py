@@ -181,6 +181,32 @@ def test_wrong_words_of_run_and_what_works_on_runs_are_one_line(
     assert "allowed: A, B" in refused(["compare", "C=1"], home, capsys)
 
 
+@pytest.mark.parametrize("verb", [["gate"], ["plan", "gate"]])
+def test_wrong_words_of_a_gate_are_one_line(
+    verb: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (Path(home["LAB_HOME"]) / "results").mkdir()
+    limits = {**home, "LAB_LIMITS": "[cpu]\nat_most = 1.05"}
+    without = {**home, "LAB_WORDS": "BASE=a CANDIDATE=b"}
+    assert "lab: gate.toml: there is no limit" in refused(verb, without, capsys)
+    runs, images = "BASE=gone CANDIDATE=gone", "BASE=lab/netty:1 CANDIDATE=lab/netty:2 CONC=5"
+    assert "BASE=gone is not a run here" in refused(verb, {**limits, "LAB_WORDS": runs}, capsys)
+    said = refused(verb, {**limits, "LAB_WORDS": images}, capsys)
+    assert "netty is no server of the lab that is up" in said
+    wrong = {**limits, "LAB_LIMITS": "[cpu]", "LAB_WORDS": f"{images} LIMITS=own.toml"}
+    if verb != ["gate"]:
+        assert "own.toml: a limit of cpu is at_most" in refused(verb, wrong, capsys)
+
+
+def test_a_plan_takes_the_images_of_a_gate(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {**home, "LAB_LIMITS": "[cpu]\nat_most = 1.05"}
+    words = ["BASE=lab/fixed-pool:1", "CANDIDATE=lab/fixed-pool:2", "CONC=5"]
+    assert do(["plan", "gate", *words], limits) == 0
+    assert "SERVER_IMAGE [a-z0-9]" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("failure", "said"),
     [

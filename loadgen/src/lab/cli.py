@@ -9,12 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from lab.campaign import executors, truth
+from lab.campaign import executors, gate, truth
 from lab.campaign.density import density
 from lab.campaign.density import resume as resume_density
 from lab.campaign.doctor import examine
@@ -173,6 +174,28 @@ def _of_results(do: Callable[[Words, Path, Console], int]) -> Verb:
     )
 
 
+def _gate(argv: Sequence[str], environ: Environ) -> int:
+    words, limits = read_words(argv, environ), _limits(environ)
+    judge = partial(gate.gate_verb, limits=limits, console=_console(environ))
+    if not gate.is_of_images(words):
+        return judge(words, _home(environ) / "results", now=datetime.now(UTC))
+    experiment, notes = gate.of_images(words, _here(environ))
+    limits.read()
+    [server] = experiment.servers
+
+    def judged(run_dir: Path) -> int:
+        sides = gate.arms_of(run_dir.name, server)
+        return judge(sides, run_dir.parent, now=datetime.now(UTC))
+
+    return _in_lab(environ, partial(run, experiment, notes=notes, judge=judged))
+
+
+def _limits(environ: Environ) -> gate.Limits:
+    """The limits that make hands on, as no container sees their file."""
+    words = read_words((), environ)
+    return gate.Limits(environ.get("LAB_LIMITS", ""), words.get("LIMITS", gate.DEFAULT))
+
+
 def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
     """Only refuse wrong words: nothing is asked, nothing is changed."""
     if verb in verbs() or verb == "run":
@@ -184,6 +207,12 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
             _resumed(words, environ)
         else:
             _of_file(words, environ)
+    elif verb == "gate":
+        _limits(environ).read()
+        if gate.is_of_images(words):
+            gate.of_images(words, _here(environ))
+        else:
+            gate.parse(words, _home(environ) / "results")
     elif verb in OF_RESULTS:
         OF_RESULTS[verb](words, _home(environ) / "results")
     elif verb == "executors":
@@ -274,6 +303,7 @@ VERBS: Mapping[str, Verb] = {
     "run": _run,
     "report": _of_results(report_verb),
     "compare": _of_results(compare_verb),
+    "gate": _gate,
     "truth": _truth,
     "executors": _executors,
     "toxics": _toxics_verb("toxics"),

@@ -281,3 +281,12 @@ def test_too_few_times_give_a_slope_but_no_interval() -> None:
 def test_what_has_no_slope_is_refused(times: list[float], values: list[float]) -> None:
     with pytest.raises(ValueError, match="slope"):
         slope_of(times, values)
+
+
+@pytest.mark.parametrize("count", [53, 54, 70])
+def test_many_pairs_have_an_interval_as_few_have(count: int) -> None:
+    pairs = [1.0 + 0.001 * (n % 7) for n in range(count)]
+    interval = ratio_of_pairs([1.0] * count, pairs).interval
+    assert interval is not None
+    assert 1.0 < interval.low < interval.high < 1.006
+    assert 0.95 <= interval.coverage < 0.96

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, PROXIED, check_host
+from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, IMAGE, IMAGE_NAME, PROXIED, check_host
 from lab.system.host_changes import FRESH, allowed
 
 
@@ -16,7 +16,7 @@ def matches_in_bash(pattern: str, value: str) -> bool:
 def test_the_list_has_every_setting_the_generators_limit_and_the_servers() -> None:
     listed = allowed(("fixed-pool", "netty"))
     assert listed["SERVER"] == "fixed-pool|netty|generator"
-    assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS, FRESH}
+    assert set(listed) == {"SERVER", *HOST, IMAGE, GENERATOR_CPUS, FRESH}
     assert not any("\n" in pattern for pattern in listed.values())
 
 
@@ -60,3 +60,13 @@ def test_what_is_not(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name):
         check_host(name, value)
     assert name not in HOST or not matches_in_bash(HOST[name], value)
+
+
+@pytest.mark.parametrize("image", ["lab/a:1", "a", "registry:5000/b/a:x@sha256:" + "0" * 64])
+def test_what_is_an_image(image: str) -> None:
+    assert matches_in_bash(IMAGE_NAME, image)
+
+
+@pytest.mark.parametrize("image", ["", "-x", "a b", "a:1;id", 'a"}', "a:1\nb", "$(id)", "A/b"])
+def test_what_is_none(image: str) -> None:
+    assert not matches_in_bash(IMAGE_NAME, image)

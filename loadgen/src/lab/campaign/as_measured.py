@@ -8,6 +8,7 @@ from pathlib import Path
 from lab.experiments.registry import kind_of
 from lab.load.measure import first_snapshot
 from lab.model import Condition, Experiment, Snapshot, TrialPlan
+from lab.model.knobs import IMAGE
 from lab.store.manifest import Manifest
 
 
@@ -29,11 +30,13 @@ def start_of(measured: Manifest[Experiment], plan: TrialPlan) -> Snapshot | None
     """What the trials of the plan's server began with, of a run as it was measured: the way to the
     downstream as the run began, of its first server, whose snapshot its loads were planned by, and
     the server's settings, with the knobs that are turned for this trial. None where the lab is
-    changed on purpose otherwise: from trial to trial, or by more than knobs for this one."""
+    changed on purpose otherwise: from trial to trial, or by more than knobs and the server's image
+    for this one."""
     experiment = measured.experiment
     way, own = measured.servers.get(experiment.servers[0]), measured.servers.get(plan.server)
-    knobs = plan.condition.knobs
-    changed = kind_of(experiment).changes_lab or plan.condition != Condition(knobs=knobs)
+    knobs, host = plan.condition.knobs, plan.condition.host
+    like = Condition(knobs=knobs, host=host if {*host} <= {IMAGE} else {})
+    changed = kind_of(experiment).changes_lab or plan.condition != like
     if changed or way is None or own is None:
         return None
     return replace(way, settings={**own.settings, **knobs})

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lab.campaign.density import write_report
 from lab.campaign.derive import derive
+from lab.campaign.gate import UNTOLD, WORSE
 from lab.campaign.sides import WORDS, Pool, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
@@ -42,7 +43,8 @@ def report_verb(
     console: Console,
     engines: Sequence[Engine] = ENGINES,
 ) -> int:
-    """`report`: every derived file of the run RUN (default: latest), from its raw data.
+    """`report`: every derived file of the run RUN (default: latest), from its raw data. Returns 0,
+    or UNTOLD where none of it is valid.
 
     Raises WordError, and LabError where the run cannot be read.
     """
@@ -78,7 +80,7 @@ def report_verb(
         _say(console, f"unchanged, byte for byte: {', '.join(unchanged)}")
     for name in kept:
         _say(console, f"what it said before differs, and is kept as {name}")
-    return 0
+    return 0 if valid else UNTOLD
 
 
 def compare_verb(
@@ -88,6 +90,7 @@ def compare_verb(
     engines: Sequence[Engine] = ENGINES,
 ) -> int:
     """`compare`: the run or runs A against B, cell by cell. See `lab.campaign.sides` for its words.
+    Returns WORSE where B is slower at a load, UNTOLD where that cannot be told of one, else 0.
 
     Raises WordError, and LabError where these may not be compared.
     """
@@ -96,7 +99,10 @@ def compare_verb(
     for note in paired.notes:
         _say(console, note)
     comparison.render(console, paired.comparisons)
-    return 0
+    answers = {cell.answer for of in paired.comparisons for cell in of.cells}
+    if "slower" in answers:
+        return WORSE
+    return UNTOLD if not answers or answers & {"differs", "inconclusive"} else 0
 
 
 def _say(console: Console, line: str) -> None:

@@ -14,6 +14,7 @@ from lab.campaign.loop import Loop
 from lab.campaign.run import new_design, read_servers
 from lab.campaign.tools import Lab, Stages, Tools
 from lab.errors import LabError, RawDataError
+from lab.experiments.loads import images
 from lab.judge.same_lab import PARTS, Difference, between_labs, between_snapshots, image_ids
 from lab.load.engines import ENGINES, Engine
 from lab.load.measure import PLAN, RECORD
@@ -35,6 +36,11 @@ def resume(
     record = manifest.read(run_dir)
     experiment = record.experiment
     check_unfinished(record)
+    if images(experiment):
+        raise LabError(
+            f"RESUME={record.run}: nothing tells whether the images of its arms are still those "
+            "that it began with; start a new run instead"
+        )
     chosen = choose_engines(experiment, engines)
     place, stack, console = lab.place, lab.stack, lab.console
     check_space(place.results)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from lab.campaign.announcement import planned
 from lab.campaign.engine_choice import choose_engines
@@ -39,9 +40,11 @@ def run(
     stages: Stages | None = None,
     *,
     only_plan: bool = False,
+    judge: Callable[[Path], int] | None = None,
 ) -> int:
-    """Run the experiment. Returns the exit code: 0, or 1 where a trial gave no figures.
-    `only_plan`: say which trials it has, and measure nothing.
+    """Run the experiment. Returns the exit code: 0, or 1 where a trial gave no figures; or what
+    `judge` says of the run's folder in the end. `only_plan`: say which trials it has, and measure
+    nothing.
 
     Raises LabError; Interrupted after what was measured is on disk and printed.
     """
@@ -72,7 +75,8 @@ def run(
         notes,
     )
     tools = Tools(lab, chosen, engines, stages or Stages())
-    return Loop(run_dir, record, order, tools).go([])
+    code = Loop(run_dir, record, order, tools).go([])
+    return judge(run_dir) if judge else code
 
 
 def read_servers(experiment: Experiment, stack: Stack) -> dict[str, Snapshot]:

@@ -1,4 +1,5 @@
-"""The sides A and B of `compare`: which runs and lanes, and whether they may be compared.
+"""The sides A and B of `compare` (of `gate`: BASE and CANDIDATE): which runs and lanes, and whether
+they may be compared.
 
     A=<run>[,<run>…][:<server>[@<arm>]]   the same for B; ACROSS=commit,images,limits
 
@@ -15,9 +16,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from lab.campaign.derive import judged_again
 from lab.errors import LabError, WordError
+from lab.experiments import loads
 from lab.experiments.registry import kind_of
 from lab.judge.compare import Comparison, Side, compare_all
 from lab.judge.fairness import between_models
@@ -50,16 +53,28 @@ NOT_RECORDED = "not recorded"
 _LANE = re.compile(r"[a-z0-9][a-z0-9.-]*(@[A-Za-z0-9._-]+)?")
 
 
+class Asked(NamedTuple):
+    """The verb that asks, and its words for the two sides."""
+
+    verb: str
+    a: str
+    b: str
+
+
+COMPARE = Asked("compare", "A", "B")
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run as it is on disk, its trials judged again."""
 
     record: manifest.Manifest[Experiment]
     rows: tuple[Row, ...]
+    folder: Path
 
     @property
     def name(self) -> str:
-        """Its folder in results/."""
+        """The folder in results/ that it was measured into."""
         return self.record.run
 
 
@@ -89,25 +104,36 @@ class Pool:
         """One of its lanes as a side of a comparison."""
         return self.named(lane), [row for row in self.rows if lane_of(row) == lane]
 
-    def named(self, lane: str) -> str:
-        """A lane of this side, for people."""
-        return f"{', '.join(run.name for run in self.runs)}:{lane}"
+    def named(self, lane: str | None) -> str:
+        """A lane of this side, or all of them, for people."""
+        runs = ", ".join(run.name for run in self.runs)
+        return f"{runs}:{lane}" if lane else runs
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """What comes of two sides: a comparison per pair of lanes, and what must be known of them."""
+    """What comes of two sides: the pairs of lanes, of how many runs a side is at most, and what
+    must be known of them."""
 
-    comparisons: tuple[Comparison, ...]
+    lanes: tuple[tuple[Side, Side], ...]
+    looks: int
     notes: tuple[str, ...]
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """A comparison per pair of lanes."""
+        return compare_all(self.lanes, self.looks)
 
 
 def read_pools(
-    words: Mapping[str, str], results: Path, engines: Sequence[Engine] = ENGINES
+    words: Mapping[str, str],
+    results: Path,
+    engines: Sequence[Engine] = ENGINES,
+    asked: Asked = COMPARE,
 ) -> tuple[Pool, Pool, tuple[str, ...]]:
     """Both sides and what is compared on purpose. Raises WordError, or LabError where a run
     cannot be read, has no raw data, or the runs of one side are not alike."""
-    across = _across(words)
+    verb, across = asked.verb, _across(words, asked.verb)
     known: dict[Path, Run] = {}
 
     def run_of(folder: Path) -> Run:
@@ -115,57 +141,57 @@ def read_pools(
             known[folder] = _run(folder, engines)
         return known[folder]
 
-    a, b = (_pool(word, words, results, run_of) for word in ("A", "B"))
+    a, b = (_pool(verb, word, words, results, run_of) for word in (asked.a, asked.b))
     if (a.lane is None) != (b.lane is None):
-        without, given = ("A", b.lane) if a.lane is None else ("B", a.lane)
+        without, given = (a.word, b.lane) if a.lane is None else (b.word, a.lane)
         raise WordError(
-            f"compare: {without}={words[without]} names no server, the other side does; allowed: "
+            f"{verb}: {without}={words[without]} names no server, the other side does; allowed: "
             f"both or neither, as {without}=<run>:{given}"
         )
     twice = {(row.run, row.trial) for row in a.rows} & {(row.run, row.trial) for row in b.rows}
     if twice:
         raise WordError(
-            f"compare: the trials of {min(twice)[0]} are on both sides; allowed: other runs, or "
-            "other servers or arms of one, as A=<run>:<server> B=<run>:<other server>"
+            f"{verb}: the trials of {min(twice)[0]} are on both sides; allowed: other runs, or "
+            f"other servers or arms of one, as {a.word}=<run>:<server> {b.word}=<run>:<other>"
         )
     return a, b, across
 
 
-def _across(words: Mapping[str, str]) -> tuple[str, ...]:
+def _across(words: Mapping[str, str], verb: str) -> tuple[str, ...]:
     if "ACROSS" not in words:
         return ()
     given = tuple(words["ACROSS"].split(","))
     for one in given:
         if one == "host":
             raise WordError(
-                "compare: ACROSS=host is never allowed: what two hosts differ in cannot be named; "
+                f"{verb}: ACROSS=host is never allowed: what two hosts differ in cannot be named; "
                 f"allowed: {', '.join(ACROSS)}"
             )
         if one not in ACROSS:
-            raise WordError(f"compare: ACROSS={one} is not allowed; allowed: {', '.join(ACROSS)}")
+            raise WordError(f"{verb}: ACROSS={one} is not allowed; allowed: {', '.join(ACROSS)}")
     return given
 
 
 def _pool(
-    word: str, words: Mapping[str, str], results: Path, run_of: Callable[[Path], Run]
+    verb: str, word: str, words: Mapping[str, str], results: Path, run_of: Callable[[Path], Run]
 ) -> Pool:
     given = words.get(word)
     if given is None:
-        raise WordError(f"compare: {word} is missing; give a run of results/, as {word}=latest")
+        raise WordError(f"{verb}: {word} is missing; give a run of results/, as {word}=latest")
     names, colon, lane = given.partition(":")
     if colon and not _LANE.fullmatch(lane):
         raise WordError(
-            f"compare: {word}={given} is not allowed; allowed: {word}=<run>[,<run>…]"
+            f"{verb}: {word}={given} is not allowed; allowed: {word}=<run>[,<run>…]"
             "[:<server>[@<arm>]]"
         )
     found = [find_run_dir(results, word, name) for name in names.split(",")]
     if len(set(found)) != len(found):
-        raise WordError(f"compare: {word}={given} names the same run twice; allowed: each once")
+        raise WordError(f"{verb}: {word}={given} names the same run twice; allowed: each once")
     pool = Pool(word, tuple(map(run_of, found)), lane or None)
     if not pool.rows:
         lanes = dict.fromkeys(lane_of(row) for run in pool.runs for row in run.rows)
         raise WordError(
-            f"compare: {word}={given} has no trials; its servers: {', '.join(lanes) or 'none'}"
+            f"{verb}: {word}={given} has no trials; its servers: {', '.join(lanes) or 'none'}"
         )
     for run in pool.runs[1:]:
         for kind, text in unlike(pool.runs[0], run, pool.servers, pool.servers):
@@ -184,36 +210,38 @@ def _run(folder: Path, engines: Sequence[Engine]) -> Run:
             f"{folder.name} is of kind {experiment.kind}: the lab was changed from trial to trial "
             "on purpose, so it is no side of a comparison"
         )
-    return Run(*judged_again(folder, engines))
+    return Run(*judged_again(folder, engines), folder)
 
 
-def pair(a: Pool, b: Pool, across: Sequence[str]) -> Paired:
-    """A against B: the lanes meant, or every lane that both have. Raises LabError where A and B
-    differ in what is not compared on purpose."""
+def pair(a: Pool, b: Pool, across: Sequence[str], expected: Sequence[str] = ()) -> Paired:
+    """A against B: the lanes meant, or every lane that both have. `expected`: what they may differ
+    in beside `across`. Raises LabError where they differ in something else."""
     found: dict[str, list[str]] = {}
     for kind, text in unlike(a.runs[0], b.runs[0], a.servers, b.servers):
         found.setdefault(kind, []).append(text)
     for kind, differences in found.items():
-        if kind not in across:
+        if kind not in (*across, *expected):
             more = f" and {len(differences) - 1} more" if len(differences) > 1 else ""
-            raise LabError(f"A and B differ in {kind}: {differences[0]}{more}; {_hint(kind)}")
-    notes = [*_across_notes(found, across), *_run_notes(a, b)]
+            said = f"{differences[0]}{more}; {_hint(kind)}"
+            raise LabError(f"{a.word} and {b.word} differ in {kind}: {said}")
+    purposes = (*across, *(kind for kind in expected if kind in found and kind not in across))
+    notes = [*_across_notes(found, purposes), *_run_notes(a, b)]
     looks = max(len(a.runs), len(b.runs))
     if a.lane is not None and b.lane is not None:
         one: tuple[Side, Side] = (a.named(a.lane), a.rows), (b.named(b.lane), b.rows)
-        return Paired(compare_all([one], looks), tuple(notes))
+        return Paired((one,), looks, tuple(notes))
     lanes_a, lanes_b = (dict.fromkeys(map(lane_of, side.rows)) for side in (a, b))
     if not {*lanes_a} & {*lanes_b}:
         raise LabError(
-            f"A has {', '.join(lanes_a)} and B {', '.join(lanes_b)}, none in common; name one on "
-            "each side, as A=<run>:<server>"
+            f"{a.word} has {', '.join(lanes_a)} and {b.word} {', '.join(lanes_b)}, none in common; "
+            f"name one on each side, as {a.word}=<run>:<server>"
         )
     for side, mine, other in ((a, lanes_a, lanes_b), (b, lanes_b, lanes_a)):
         alone = [lane for lane in mine if lane not in other]
         if alone:
             notes.append(f"only in {side.word}: {', '.join(alone)}")
-    pairs = [(a.side(lane), b.side(lane)) for lane in lanes_a if lane in lanes_b]
-    return Paired(compare_all(pairs, looks), tuple(notes))
+    pairs = tuple((a.side(lane), b.side(lane)) for lane in lanes_a if lane in lanes_b)
+    return Paired(pairs, looks, tuple(notes))
 
 
 def _hint(kind: str) -> str:
@@ -231,8 +259,8 @@ def _across_notes(found: Mapping[str, Sequence[str]], across: Sequence[str]) -> 
 def _run_notes(a: Pool, b: Pool) -> Iterator[str]:
     if {run.name for run in a.runs} != {run.name for run in b.runs}:
         yield (
-            "A and B are different runs, one after the other and not interleaved: what drifted on "
-            "the machine between them is part of every difference"
+            f"{a.word} and {b.word} are different runs, one after the other and not interleaved: "
+            "what drifted on the machine between them is part of every difference"
         )
     if len(a.runs) > 1 or len(b.runs) > 1:
         yield (
@@ -258,6 +286,11 @@ def unlike(
         of_a, of_b = a.record.experiment.arrivals, b.record.experiment.arrivals
         if of_a != of_b:
             found.append(("limits", f"arrivals are {of_a} in {a.name}, {of_b} in {b.name}"))
+        found += [
+            ("images", f"the arms of {run.name} have images of their own")
+            for run in (a, b)
+            if loads.images(run.record.experiment)
+        ]
         both = [server for server in servers_a if server in servers_b]
         for one in between_labs(a.record, b.record, LIMITS, (*both, *PARTS)):
             found += [(WORD_OF[one.kind], text) for text in _texts(one, a, b)]

@@ -5,15 +5,16 @@ What is found is whether the load engines agree; `lab.judge.compare` compares th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lab.experiments import agreement
-from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb
+from lab.experiments.kind import SHARED, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import Design, Listed, Planner, balanced, launches, turned
 from lab.experiments.reading import Asked, Key, Word, no_auto_rate, read_load, rules, target
 from lab.judge.compare import too_few_launches
-from lab.model import UNITS, Mode
+from lab.model import AS_IT_IS, UNITS, Condition, Experiment, Mode
+from lab.model.knobs import IMAGE
 
 
 def _recording(text: str) -> str:
@@ -32,13 +33,20 @@ KEYS = {"record": Key(rules.Rule(rules.TEXT, _recording), None)}
 @dataclass(frozen=True, slots=True)
 class Loads:
     """`record`: what is recorded of each server's JVM, in its last load once more; None: nothing
-    (lab.campaign.recording)."""
+    (lab.campaign.recording). `images`: that of the servers of each arm, where these are what the
+    arms differ in."""
 
     record: str | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.record is not None and self.record not in UNITS:
             raise ValueError(f"record is one of {', '.join(UNITS)}, not {self.record}")
+
+
+def images(experiment: Experiment) -> Mapping[str, str]:
+    """The image of each arm; none where arms do not differ in it. Raises LabError."""
+    return settings_of(Loads, experiment).images if experiment.kind == KIND.name else {}
 
 
 def read(asked: Asked) -> ToMeasure:
@@ -71,6 +79,7 @@ def design(planner: Planner) -> Design:
     """
     experiment = planner.experiment
     offers, notes = _offers(planner)
+    conditions = {arm: Condition(host={IMAGE: image}) for arm, image in images(experiment).items()}
     plans = [
         planner.plan(
             server,
@@ -82,6 +91,7 @@ def design(planner: Planner) -> Design:
             duration_s=planner.duration_s(experiment.servers, route, concurrency, offered),
             launch=launch,
             arm=arm,
+            condition=conditions.get(arm or "", AS_IT_IS),
         )
         for launch in launches(experiment)
         for arm in turned(experiment.arms or (None,), launch)

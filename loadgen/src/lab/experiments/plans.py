@@ -23,9 +23,13 @@ def verbs() -> dict[str, tuple[Verb, Kind]]:
     return {kind.verb.name: (kind.verb, kind) for kind in kinds().values() if kind.verb}
 
 
-def of_verb(name: str, words: Mapping[str, str], here: Here) -> ToMeasure:
-    """What the words of a verb ask for, as of `bench CONC=2000`. Raises WordError."""
+def of_verb(
+    name: str, words: Mapping[str, str], here: Here, called: str | None = None
+) -> ToMeasure:
+    """What the words of a verb ask for, as of `bench CONC=2000`. `called` is the name of another
+    verb that takes its words. Raises WordError."""
     verb, kind = verbs()[name]
+    name = called or name
     known = {word: of for word, of in kind.all_words.items() if word != "SCALE"}
     if target.WORD not in known:
         target.refuse(words, name)

@@ -35,12 +35,13 @@ more often than the other (UNEVEN), what was selected may decide the answer: the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lab.judge.grouping import (
     Cell,
+    Measure,
     Metric,
     Tries,
     lane_of,
@@ -76,6 +77,8 @@ Answer = Literal[
 ]
 # A side: its name, and its rows. They are one lane, of one run or of runs that may be pooled.
 Side = tuple[str, Sequence[Row]]
+# A launch of a run, in which both sides were measured.
+Round = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,41 @@ class Family:
 
 
 ALONE = Family(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What both sides measured of one thing, a value per launch. `paired`: the sides have rounds in
+    common, and a[i] was measured beside b[i]."""
+
+    a: Sequence[float]
+    b: Sequence[float]
+    paired: bool
+
+    @classmethod
+    def of(cls, rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Measure) -> Values:
+        """Those of the rows of one load."""
+        if not _side_by_side(rows_a, rows_b):
+            return cls(per_launch(rows_a, metric), per_launch(rows_b, metric), paired=False)
+        return cls.of_rounds(per_round(rows_a, metric), per_round(rows_b, metric))
+
+    @classmethod
+    def of_rounds(cls, a: Mapping[Round, float], b: Mapping[Round, float]) -> Values:
+        """Those of the rounds that both sides have, in pairs."""
+        both = [one for one in a if one in b]
+        return cls([a[one] for one in both], [b[one] for one in both], paired=True)
+
+    def without_ratio(self, what: str, sides: str = "A and of B") -> str:
+        """Why there is no ratio of `what`; empty where there is one."""
+        if not self.a or not self.b:
+            return f"no round has a valid trial of {sides} that tells {what}"
+        return f"{what} of 0 has no ratio" if min(*self.a, *self.b) <= 0 else ""
+
+    def ratio(self, confidence: float) -> RatioOf:
+        """B / A. With too few launches for that confidence, with the interval that they can have.
+        Raises ValueError where there is no ratio."""
+        most = max(most_coverage(min(len(self.a), len(self.b))), CONFIDENCE)
+        return (ratio_of_pairs if self.paired else ratio_of)(self.a, self.b, min(confidence, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +186,7 @@ class Comparison:
 
 def compare_all(pairs: Sequence[tuple[Side, Side]], looks: int = 1) -> tuple[Comparison, ...]:
     """Comparisons of one family: every pair of A and B. `looks`: of how many runs a side is."""
-    shared = (_shared(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
+    shared = (shared_cells(without_shorter(a), without_shorter(b)) for (_, a), (_, b) in pairs)
     family = Family(sum(map(len, shared)), looks)
     return tuple(compare(rows_a, rows_b, a, b, family) for (a, rows_a), (b, rows_b) in pairs)
 
@@ -160,7 +198,7 @@ def compare(
     `Side`. Without a family this comparison is one."""
     invalid_a, invalid_b = (sum(not row.valid for row in rows) for rows in (rows_a, rows_b))
     rows_a, rows_b = without_shorter(rows_a), without_shorter(rows_b)
-    shared = _shared(rows_a, rows_b)
+    shared = shared_cells(rows_a, rows_b)
     family = family or Family(len(shared))
     compared = (compare_cell(rows_a, rows_b, cell, family) for cell in shared)
     return Comparison(
@@ -179,7 +217,8 @@ def _cells(rows: Sequence[Row]) -> dict[Cell, None]:
     return dict.fromkeys(map(Cell.of, rows))
 
 
-def _shared(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[Cell]:
+def shared_cells(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[Cell]:
+    """The loads that both sides have, in A's order."""
     cells_b = _cells(rows_b)
     return [cell for cell in _cells(rows_a) if cell in cells_b]
 
@@ -201,32 +240,32 @@ def compare_cell(
         no_p95 = _no_p95(rows_a, rows_b)
         metric = metric if no_p95 else p95
     a, b = median_per_launch(rows_a, metric), median_per_launch(rows_b, metric)
-    paired = _side_by_side(rows_a, rows_b)
-    values_a, values_b = _values(rows_a, rows_b, metric, paired=paired)
+    values = Values.of(rows_a, rows_b, metric)
     ratio = None
     answer: Answer = "inconclusive"
     if a is None or b is None:
         sides = [name for name, side in (("A", a), ("B", b)) if side is None]
         why = f"no valid trial of {' and '.join(sides)} tells {metric}"
-    elif not values_a or not values_b:
-        why = f"no round has a valid trial of A and of B that tells {metric}"
-    elif min(*values_a, *values_b) <= 0:
-        why = f"{metric} of 0 has no ratio"
-    else:
-        # With too few launches we show the interval that they can have.
-        most = max(most_coverage(min(len(values_a), len(values_b))), CONFIDENCE)
-        ratio = (ratio_of_pairs if paired else ratio_of)(
-            values_a, values_b, min(family.confidence, most)
-        )
+    elif not (why := values.without_ratio(metric)):
+        ratio = values.ratio(family.confidence)
         answer, why = answer_of(
-            ratio, higher_is_better=metric == "goodput_rps", paired=paired, family=family
+            ratio,
+            higher_is_better=metric == "goodput_rps",
+            paired=values.paired,
+            family=family,
         )
-    if answer != "inconclusive" and abs(tries_a.share - tries_b.share) > UNEVEN:
-        answer, why = (
-            "inconclusive",
-            (f"{tries_text(tries_a, tries_b)}: which launches were left out may decide the answer"),
-        )
-    return CellComparison(cell, metric, a, b, paired, ratio, answer, why, no_p95, tries_a, tries_b)
+    if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
+        answer, why = "inconclusive", uneven
+    return CellComparison(
+        cell, metric, a, b, values.paired, ratio, answer, why, no_p95, tries_a, tries_b
+    )
+
+
+def uneven_tries(a: Tries, b: Tries) -> str:
+    """Why the launches that count may decide the answer; empty where they do not."""
+    if abs(a.share - b.share) <= UNEVEN:
+        return ""
+    return f"{tries_text(a, b)}: which launches were left out may decide the answer"
 
 
 def tries_text(a: Tries, b: Tries) -> str:
@@ -242,16 +281,6 @@ def _side_by_side(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> bool:
     """Whether the sides have a run of fresh JVMs in common."""
     runs_a, runs_b = ({row.run for row in rows if row.launch} for rows in (rows_a, rows_b))
     return bool(runs_a & runs_b)
-
-
-def _values(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], metric: Metric, *, paired: bool
-) -> tuple[Sequence[float], Sequence[float]]:
-    if not paired:
-        return per_launch(rows_a, metric), per_launch(rows_b, metric)
-    of_a, of_b = per_round(rows_a, metric), per_round(rows_b, metric)
-    both = [one for one in of_a if one in of_b]
-    return [of_a[one] for one in both], [of_b[one] for one in both]
 
 
 def _no_p95(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +11,9 @@ from lab.judge.intervals import MedianOf, median_of
 from lab.judge.time_split import mean_split
 from lab.model import AGAIN, CpuSplit, Row, TimeSplit, TrialPlan, error_share, goodput
 
-Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms"]
+Metric = Literal["goodput_rps", "p50_ms", "p95_ms", "p99_ms", "raw_p95_ms", "cpu_server_us"]
+# What is measured of a trial: a metric, or what is computed of its row. None where nothing tells.
+Measure = Metric | Callable[[Row], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,14 @@ def lane_of(row: Row | TrialPlan) -> str:
     return f"{row.server}@{row.arm}" if row.arm else row.server
 
 
-def measured(row: Row, metric: Metric) -> float | None:
+def measured(row: Row, metric: Measure) -> float | None:
     """The trial's value of this metric; None where there is none."""
+    if not isinstance(metric, str):
+        return metric(row)
     return goodput(row) if metric == "goodput_rps" else getattr(row, metric)
 
 
-def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
+def per_launch(rows: Sequence[Row], metric: Measure) -> tuple[float, ...]:
     """One value for each fresh JVM in these rows, in their order. Invalid rows have no value.
 
     Trials of one JVM are not independent, so their median counts. JVMs that ran already (launch 0)
@@ -66,7 +70,7 @@ def per_launch(rows: Sequence[Row], metric: Metric) -> tuple[float, ...]:
     return tuple(_of_jvms(rows, metric).values())
 
 
-def per_round(rows: Sequence[Row], metric: Metric) -> dict[tuple[str, int], float]:
+def per_round(rows: Sequence[Row], metric: Measure) -> dict[tuple[str, int], float]:
     """One value for each run and launch of fresh JVMs: the median of its JVMs in these rows."""
     values: dict[tuple[str, int], list[float]] = {}
     for (run, _, launch), value in _of_jvms(rows, metric).items():
@@ -75,7 +79,7 @@ def per_round(rows: Sequence[Row], metric: Metric) -> dict[tuple[str, int], floa
     return {one: statistics.median(of_one) for one, of_one in values.items()}
 
 
-def _of_jvms(rows: Sequence[Row], metric: Metric) -> dict[tuple[str, str | None, int], float]:
+def _of_jvms(rows: Sequence[Row], metric: Measure) -> dict[tuple[str, str | None, int], float]:
     values: dict[tuple[str, str | None, int], list[float]] = {}
     for row in rows:
         value = measured(row, metric)

@@ -148,7 +148,8 @@ def _narrowest(
     for k, coverage in enumerate(coverages, start=1):
         if coverage < confidence or 2 * k > len(ratios):
             break
-        interval = Interval(ratios[k - 1], ratios[-k], coverage)
+        # From 54 pairs on the widest one is as good as sure: 1 - 2 / 2**54 is 1 to a float.
+        interval = Interval(ratios[k - 1], ratios[-k], min(coverage, math.nextafter(1, 0)))
     return interval
 
 

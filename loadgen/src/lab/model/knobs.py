@@ -57,6 +57,12 @@ HOST: Mapping[str, str] = MappingProxyType(
         "SERVER_DOWNSTREAM_TIMEOUT_MS": r"[1-9][0-9]{0,5}",
     }
 )
+# The image of a server's container, where two images of a server are the arms of one run (`gate`).
+IMAGE = "SERVER_IMAGE"
+IMAGE_NAME = (
+    r"[a-z0-9][a-z0-9._/-]{0,200}(:[0-9]{1,5}/[a-z0-9._/-]{1,200})?"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?"
+)
 # The CPU limit of the driver's own container; asked for with the name below as its server.
 GENERATOR, GENERATOR_CPUS = "generator", "GENERATOR_CPUS"
 # The one setting of a container that is changed while its JVM goes on.

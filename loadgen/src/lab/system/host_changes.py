@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError, LabUnreachable
-from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST
+from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE, IMAGE_NAME
 from lab.store.records import write_text
 from lab.system.host import Clock
 
@@ -32,7 +32,8 @@ FRESH = "FRESH"
 def allowed(servers: Sequence[str]) -> dict[str, str]:
     """The names that a line of a request may have, each with what its value may be, as a POSIX
     extended regular expression. The host's only list: it is written down before a driver starts."""
-    return {"SERVER": "|".join((*servers, GENERATOR)), **HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
+    every = {**HOST, IMAGE: IMAGE_NAME, GENERATOR_CPUS: CPUS, FRESH: "yes"}
+    return {"SERVER": "|".join((*servers, GENERATOR)), **every}
 
 
 class HostChanges:

@@ -104,8 +104,8 @@ def test_what_a_file_does_not_say_has_the_defaults_of_bench(files: Files) -> Non
 
 def test_a_file_may_ask_for_a_recording(files: Files) -> None:
     found = files.experiment(f'{LOADS}\n[loads]\nrecord = "cpu"\n')
-    assert found.own == {"record": "cpu"}
-    assert files.experiment(LOADS, RECORD="alloc").own == {"record": "alloc"}
+    assert found.own["record"] == "cpu"
+    assert files.experiment(LOADS, RECORD="alloc").own["record"] == "alloc"
     assert "RECORD does not apply to experiments/x.toml" in files.refusal(EXPLAIN, RECORD="cpu")
 
 

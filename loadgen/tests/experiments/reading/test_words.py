@@ -56,7 +56,7 @@ def test_every_word_is_taken() -> None:
 
 def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     of = bench(CONC="5", RECORD="lock")
-    assert (of.own, settings_of(Loads, of)) == ({"record": "lock"}, Loads("lock"))
+    assert (of.own["record"], settings_of(Loads, of)) == ("lock", Loads("lock"))
     _, [note] = of_verb("bench", {"CONC": "5", "RECORD": "lock"}, Here(SERVERS, LIMIT))
     assert note.startswith("RECORD=lock: each server's last load once more with a recording")
     assert settings_of(Loads, bench(CONC="5")) == Loads(None)

@@ -1,0 +1,291 @@
+"""Is the candidate worse than the base? Limits on candidate / base, each judged by its interval.
+
+A limit is one end of what the ratio of a figure may be. Pure. The answer follows from the place of
+the whole interval, here of a figure of which less is better:
+
+                limit
+    -------[-----]|--------      not worse: the interval is within the limit
+    ---------[----|----]---      cannot tell: it reaches across
+    --------------|[-----]-      worse: it is beyond
+
+The gate is worse if one of its limits says so, and not worse if all of them do. So it errs in two
+ways, each in at most 5 % of gates:
+
+* worse, though every ratio is within its limit: only a lower end errs then. Each interval misses on
+  that side half as often as on both, so of m limits each has a confidence of 1 - 2 x 5 % / m, and
+  95 % at least (Bonferroni, as in `compare`, but one-sided). 6 launches answer three limits.
+* not worse, though one ratio is beyond its limit: the interval of that one must have missed, and
+  nothing is to be shared out (R. L. Berger, Technometrics 24 (1982) 295: intersection-union tests).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal, get_args
+
+from lab.judge.compare import (
+    MOST_ERRORS,
+    Family,
+    Round,
+    Side,
+    Values,
+    percent,
+    shared_cells,
+    uneven_tries,
+)
+from lab.judge.grouping import Cell, Measure, Tries, most_errors, without_shorter
+from lab.judge.intervals import CONFIDENCE, RatioOf, needed
+from lab.model import Row, error_share
+
+Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
+FIGURES: tuple[Figure, ...] = get_args(Figure)
+# Figures of which more is better: their limit is the least ratio, that of all others the greatest.
+MORE_IS_BETTER: tuple[Figure, ...] = ("capacity", "goodput")
+Answer = Literal["worse", "cannot tell", "not worse"]
+# Where more than 1 of 100 requests fail, the slowest of 100 is one without an answer. It counts
+# with as long as a server waits for a call by default, so that errors are never quicker than work.
+FAILED_MS = 10_000.0
+# How surely the launches that are asked for would tell, if the ratio is the one that was seen.
+POWER = 0.9
+# Beyond that many launches a ratio is as good as at its limit.
+MOST_LAUNCHES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What candidate / base may be of a figure: at least `ratio` where more is better, else at
+    most."""
+
+    figure: Figure
+    ratio: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.ratio <= 1 if self.is_least else 1 <= self.ratio < math.inf):
+            raise ValueError(f"a limit of {self.figure} is {allowed(self.figure)}")
+
+    @property
+    def is_least(self) -> bool:
+        """Whether it is the least that the ratio may be."""
+        return self.figure in MORE_IS_BETTER
+
+    @property
+    def text(self) -> str:
+        """For people: at most 1.05."""
+        return f"at {'least' if self.is_least else 'most'} {self.ratio:g}"
+
+    def answer(self, low: float, high: float) -> Answer:
+        """Of an interval with these ends. One that ends at the limit is within it."""
+        if self.is_least:
+            low, high = -high, -low
+        limit = -self.ratio if self.is_least else self.ratio
+        if high <= limit:
+            return "not worse"
+        return "worse" if low > limit else "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
+    says why the values, whatever they are, tell nothing."""
+
+    lane: str
+    load: Cell | None
+    limit: Limit
+    values: Values
+    wrong: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One limit, judged. `launches`: how many of each side would tell, where it cannot be told and
+    that can be estimated. `why` says what stands in the way, else it is empty."""
+
+    lane: str
+    load: Cell | None
+    limit: Limit
+    base: float | None
+    candidate: float | None
+    ratio: RatioOf | None
+    answer: Answer
+    why: str
+    launches: int | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Every limit, judged. `confidence` is the least of each interval."""
+
+    base: str
+    candidate: str
+    confidence: float
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """That of all limits together."""
+        return answer_of([check.answer for check in self.checks])
+
+    @property
+    def launches(self) -> int | None:
+        """How many launches of each side would tell; None where nobody can say."""
+        wanted = [one.launches for one in self.checks if one.answer == "cannot tell"]
+        known = [one for one in wanted if one is not None]
+        return max(known) if known and len(known) == len(wanted) else None
+
+
+def allowed(figure: Figure) -> str:
+    """How the limit of a figure is given, in a file."""
+    if figure in MORE_IS_BETTER:
+        return "at_least = a number above 0 and at most 1"
+    return "at_most = a number from 1 on"
+
+
+def answer_of(answers: Sequence[Answer]) -> Answer:
+    """Worse where one is; not worse where all are, and there is one."""
+    if "worse" in answers:
+        return "worse"
+    return "not worse" if answers and "cannot tell" not in answers else "cannot tell"
+
+
+def confidence_of(limits: int, looks: int = 1) -> float:
+    """The least confidence of each interval, of so many limits that are judged together."""
+    both_sides = 2 * (1 - Family(limits, looks).confidence)
+    return max(CONFIDENCE, 1 - both_sides)
+
+
+def of_loads(
+    base: Side, candidate: Side, limits: Mapping[Figure, Limit], memory: Measure
+) -> list[Asked]:
+    """What is to be judged of two lanes at every load that both have: goodput of a closed load, p99
+    of an open one; and the server's CPU time per request, and memory."""
+    (_, every_a), (lane, every_b) = base, candidate
+    rows_a, rows_b = without_shorter(every_a), without_shorter(every_b)
+    asked = []
+    for cell in shared_cells(rows_a, rows_b):
+        wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell))
+        a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
+        figure, measure, note = _of_requests(cell, a)
+        measures: dict[Figure, Measure] = {
+            figure: measure, "cpu": "cpu_server_us", "memory": memory,
+        }  # fmt: skip
+        asked += [
+            Asked(
+                lane,
+                cell,
+                limits[name],
+                Values.of(a, b, of),
+                wrong,
+                note if name == figure else "",
+            )
+            for name, of in measures.items()
+            if name in limits
+        ]
+    return asked
+
+
+def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
+    """What the requests of a load are judged by, and why that is not the usual one."""
+    if cell.mode == "closed":
+        return "goodput", "goodput_rps", ""
+    if most_errors(base) > MOST_ERRORS:
+        share = f"{most_errors(base):.1%} of the base's requests fail"
+        return "goodput", "goodput_rps", f"goodput instead of p99: {share}"
+    return "p99", p99_ms, ""
+
+
+def p99_ms(row: Row) -> float | None:
+    """The p99 of an open trial, in ms from when a request was due; a request that failed counts
+    with FAILED_MS at least."""
+    if row.p99_ms is None or error_share(row, row.offered_rps) <= MOST_ERRORS:
+        return row.p99_ms
+    return max(row.p99_ms, FAILED_MS)
+
+
+def of_capacity(
+    lane: str, base: Mapping[Round, float], candidate: Mapping[Round, float], limit: Limit
+) -> Asked:
+    """The capacity of a lane, from the rate that each round of both sides held. Rounds of one run
+    are paired."""
+    if {run for run, _ in base} & {run for run, _ in candidate}:
+        return Asked(lane, None, limit, Values.of_rounds(base, candidate))
+    return Asked(lane, None, limit, Values([*base.values()], [*candidate.values()], paired=False))
+
+
+def judge(
+    base: str, candidate: str, asked: Sequence[Asked], notes: Sequence[str] = (), looks: int = 1
+) -> Gate:
+    """All limits together."""
+    confidence = confidence_of(len(asked), looks)
+    checks = tuple(check(one, confidence) for one in asked)
+    return Gate(base, candidate, confidence, checks, tuple(notes))
+
+
+def check(asked: Asked, confidence: float) -> Check:
+    """One limit, by an interval of at least that confidence."""
+    limit, values = asked.limit, asked.values
+    base, candidate = (statistics.median(side) if side else None for side in (values.a, values.b))
+    ratio: RatioOf | None = None
+    launches: int | None = None
+    answer: Answer = "cannot tell"
+    why = asked.wrong
+    if nothing := values.without_ratio(limit.figure, "base and of candidate"):
+        why = nothing
+    else:
+        ratio = values.ratio(confidence)
+        if not why:
+            answer, why, launches = _told(limit, values, ratio, confidence)
+    return Check(
+        asked.lane, asked.load, limit, base, candidate, ratio, answer, why, launches, asked.note
+    )
+
+
+def _told(
+    limit: Limit, values: Values, ratio: RatioOf, confidence: float
+) -> tuple[Answer, str, int | None]:
+    interval, least = ratio.interval, needed(confidence)
+    count = min(len(values.a), len(values.b))
+    if interval is None or interval.coverage < confidence:
+        few = f"{count} launch{'es' if count != 1 else ''} of each side"
+        why = f"{few}, and an interval of {percent(confidence)} takes {least}"
+        wanted = launches_for(values, ratio.ratio, limit.ratio, confidence)
+        return "cannot tell", why, wanted or least
+    answer = limit.answer(interval.low, interval.high)
+    if answer != "cannot tell":
+        return answer, "", None
+    launches = launches_for(values, ratio.ratio, limit.ratio, confidence)
+    return answer, "the interval reaches across the limit", launches
+
+
+def launches_for(values: Values, ratio: float, limit: float, confidence: float) -> int | None:
+    """How many launches of each side put the interval on one side of the limit with a probability
+    of POWER, if the ratio is the one that was seen and launches scatter as these did. None where
+    the ratio is too near its limit for MOST_LAUNCHES, or too few values tell how they scatter.
+
+    n = ((z + z') s / d)² π/3 + z²/2 for pairs: s is the spread of the logarithms of their ratios, d
+    the distance from limit to ratio in logarithms. π/3 is what Wilcoxon's signed ranks need more
+    than means of normal values (Hollander and Wolfe, section 3.11), and z²/2 stands for the
+    spread, which is itself an estimate (W. C. Guenther, Am. Statist. 35 (1981) 243). Of sides that
+    are not paired the variances add up, and it is z²/4. There the interval may be as wide as that
+    of a median (`ratio_of`), which needs π/2 times as many.
+    """
+    a, b = ([math.log(value) for value in side] for side in (values.a, values.b))
+    distance = abs(math.log(limit / ratio))
+    if min(len(a), len(b)) < 2 or not distance:
+        return None
+    if values.paired:
+        variance = statistics.variance([y - x for x, y in zip(a, b, strict=True)])
+    else:
+        variance = statistics.variance(a) + statistics.variance(b)
+    z, more = (NormalDist().inv_cdf(one) for one in ((1 + confidence) / 2, POWER))
+    count = (z + more) ** 2 * variance / distance**2 * math.pi / (3 if values.paired else 2)
+    count += z**2 / (2 if values.paired else 4)
+    # More than there were: these did not tell.
+    count = max(math.ceil(count), needed(confidence), min(len(a), len(b)) + 1)
+    return count if count <= MOST_LAUNCHES else None

@@ -1,0 +1,401 @@
+"""The verb `gate`, on stored runs and on a fake lab: its answers, its files, its refusals."""
+
+import dataclasses
+import io
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from lab.campaign.gate import (
+    UNTOLD,
+    WORSE,
+    Limits,
+    arms_of,
+    gate_verb,
+    is_of_images,
+    memory_of,
+    of_images,
+)
+from lab.campaign.result_verbs import compare_verb, report_verb
+from lab.campaign.run import run
+from lab.errors import LabError, WordError
+from lab.experiments.objective import Objective
+from lab.experiments.reading import Here
+from lab.experiments.searches import Capacity
+from lab.model import Reading, Row, Series, TrialPlan, Warmth
+from lab.store import series
+from lab.store.records import to_json
+from support.bench import RUN, WARM, Bench
+from support.fakes import START, FakeEngine, latency, reading
+from support.runs import EXPERIMENT, HOST, VERSIONS, plans, write_manifest, write_raw
+from support.series import CLOSES, OPENS, gauge
+
+ONE, TWO = "20260131T120000Z-base", "20260131T130000Z-candidate"
+REQUESTS = "[goodput]\nat_least = 0.95\n[p99]\nat_most = 1.1\n"
+ALL = f"{REQUESTS}[cpu]\nat_most = 1.05\n"
+
+
+class Slower(FakeEngine):
+    """Server b gives half as many answers to a closed load, and its slowest of an open one take
+    twice as long."""
+
+    def read(self, plan: TrialPlan, raw: Path) -> Reading:
+        if plan.server != "b":
+            return super().read(plan, raw)
+        if plan.mode == "closed":
+            return reading(plan.concurrency * 2.5, raw=latency(400.0))
+        tail = dataclasses.replace(latency(), p99_ms=420.0, max_ms=430.0)
+        return reading(float(plan.offered_rps or 0), corrected=tail, raw=tail)
+
+
+def raw_of(run_dir: Path, of: Sequence[TrialPlan]) -> Path:
+    shutil.rmtree(run_dir / "raw", ignore_errors=True)
+    write_raw(run_dir, of)
+    return run_dir
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    for name in (ONE, TWO):
+        raw_of(write_manifest(tmp_path, name), plans(7))
+    return tmp_path
+
+
+@dataclasses.dataclass
+class Said:
+    """What a gate of stored runs ended with, printed and wrote."""
+
+    status: int
+    text: str
+    folder: Path
+
+    @property
+    def last(self) -> str:
+        """The answer, whose lines are the last ones."""
+        return " ".join(self.text[self.text.index("\ngate: ") :].split())
+
+
+def judged(results: Path, limits: str = REQUESTS, hour: int = 0, **words: str) -> Said:
+    text, now = io.StringIO(), START + timedelta(hours=hour)
+    words = {"BASE": ONE, "CANDIDATE": TWO, **words}
+    status = gate_verb(
+        words, results, Limits(limits), Console(file=text, width=120), now, [Slower()]
+    )
+    [*_, folder] = sorted(results.glob("*/gates/*"))
+    return Said(status, text.getvalue(), folder)
+
+
+def refused(results: Path, limits: str = REQUESTS, **words: str) -> str:
+    with pytest.raises(LabError) as failure:
+        judged(results, limits, **words)
+    assert "\n" not in str(failure.value)
+    assert not list(results.glob("*/gates/*"))
+    return str(failure.value)
+
+
+def test_a_run_like_its_base_is_not_worse(results: Path) -> None:
+    said = judged(results)
+    assert said.status == 0
+    assert said.last == "gate: not worse: 4 of 4 limits hold"
+    lines = [line for line in said.text.splitlines() if not line.startswith("results/")]
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in said.text
+
+
+def test_the_slower_server_is_worse_and_the_answer_comes_last(results: Path) -> None:
+    said = judged(results, BASE=f"{ONE}:a", CANDIDATE=f"{ONE}:b")
+    assert said.status == WORSE
+    assert said.last == (
+        "gate: worse: b closed 100 goodput 0.500 [0.500, 0.500], allowed at least 0.95; b open 100 "
+        "at 450/s p99 1.909 [1.909, 1.909], allowed at most 1.1"
+    )
+    assert "not interleaved" not in said.text
+
+
+def test_what_the_runs_do_not_tell_is_no_pass(results: Path) -> None:
+    said = judged(results, ALL)
+    assert said.status == UNTOLD
+    assert "no round has a valid trial of base and of candidate that tells cpu" in " ".join(
+        said.text.split()
+    )
+    raw_of(results / TWO, plans(3))
+    said = judged(results, hour=1)
+    assert said.status == UNTOLD
+    # Four limits, of which each has a share.
+    assert said.last.endswith("; and 1 more; it takes some LAUNCHES=7")
+
+
+def test_its_files_say_the_same_and_are_never_overwritten(results: Path) -> None:
+    first = judged(results, BASE=f"{ONE}:a", CANDIDATE=f"{TWO}:b")
+    assert first.folder.parent == results / TWO / "gates"
+    assert f"results/{TWO}/gates/{first.folder.name}/" in first.text
+    told = json.loads((first.folder / "gate.json").read_text())
+    assert (told["format_version"], told["answer"], len(told["checks"])) == (1, "worse", 2)
+    assert {check["answer"] for check in told["checks"]} == {"worse"}
+    assert (told["base"], told["candidate"]) == (f"{ONE}:a", f"{TWO}:b")
+    page = (first.folder / "gate.md").read_text()
+    assert page.startswith("**gate: worse: ")
+    cells = ("500", "250", "0.500", "[0.500, 0.500]", "at least 0.95", "**worse**")
+    assert f"| goodput, req/s | {' | '.join(cells)} |" in page
+    suite = ElementTree.parse(first.folder / "gate.xml").getroot()
+    assert dict(suite.attrib) == {"name": "gate", "tests": "2", "failures": "2", "errors": "0"}
+    assert [case.get("name") for case in suite] == ["goodput", "p99"]
+    assert suite[0].get("classname") == "b closed 100"
+    assert "0.500" in suite[0][0].get("message", "")
+    before = {path: path.read_bytes() for path in first.folder.iterdir()}
+    second = judged(results, BASE=f"{ONE}:a", CANDIDATE=f"{TWO}:b")
+    assert second.folder != first.folder
+    assert {path: path.read_bytes() for path in first.folder.iterdir()} == before
+
+
+def test_what_cannot_be_told_is_an_error_of_the_test_suite(results: Path) -> None:
+    said = judged(results, "[cpu]\nat_most = 1.05\n")
+    suite = ElementTree.parse(said.folder / "gate.xml").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "4")
+
+
+def test_commit_and_images_may_differ_and_are_named_and_nothing_else(results: Path) -> None:
+    images = HOST["images"]
+    assert isinstance(images, dict)
+    host = {**HOST, "images": {**images, "project/a:local": {"id": "new"}}}
+    write_manifest(results, TWO, host=host, versions={**VERSIONS, "commit": "beef"})
+    said = judged(results)
+    assert said.status == 0
+    assert "compared across images on purpose: a is" in said.text
+    assert "compared across commit on purpose: commit is" in said.text
+    write_manifest(results, TWO, host={**HOST, "kernel": "7"})
+    shutil.rmtree(said.folder)
+    assert "BASE and CANDIDATE differ in host: kernel is" in refused(results)
+    limits = {"open_files": 1024, "generator_cores": 2}
+    write_manifest(results, TWO, limits=limits)
+    assert "differ in limits: open_files is" in refused(results)
+    assert judged(results, ACROSS="limits").status == 0
+
+
+def test_what_is_left_out_of_the_candidate_does_not_pass(results: Path) -> None:
+    raw_of(results / TWO, [one for one in plans(7) if one.mode == "closed"])
+    said = refused(results)
+    assert said == (
+        f"gate: {TWO}:a has no load open 100 at 450/s, which the base has; it has closed 100"
+    )
+    raw_of(results / TWO, [dataclasses.replace(one, duration_s=20) for one in plans(7)])
+    assert "has no load closed 100 for 15 s" in refused(results)
+
+
+def test_limits_of_which_the_runs_tell_nothing_are_no_gate(results: Path) -> None:
+    said = refused(results, "[capacity]\nat_least = 0.9\n")
+    assert said.startswith("gate: nothing can be judged: gate.toml limits capacity, and base")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"BASE": "nowhere"}, "BASE=nowhere is not a run"),
+        ({"CANDIDATE": ONE}, "gate: the trials of"),
+        ({"CANDIDATE": f"{TWO}:a"}, f"gate: BASE={ONE} names no server"),
+        ({"ACROSS": "host"}, "gate: ACROSS=host is never allowed"),
+        ({"A": ONE}, "gate: unknown word A; allowed: BASE, CANDIDATE, LIMITS, ACROSS"),
+        ({"CONC": "5"}, "gate: unknown word CONC"),
+    ],
+)
+def test_bad_words_are_refused(results: Path, words: Mapping[str, str], said: str) -> None:
+    assert said in refused(results, **words)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "gate.toml: there is no limit; allowed: capacity, goodput, p99, cpu, memory"),
+        ("[", "gate.toml: is not TOML"),
+        ("[p95]\nat_most = 1.1", "gate.toml: p95 is no figure; allowed: capacity"),
+        ("cpu = 1.05", "gate.toml: a limit of cpu is at_most = a number from 1 on"),
+        ("[cpu]\nat_most = 0.9", "a limit of cpu is at_most = a number from 1 on"),
+        ("[cpu]\nat_least = 0.9", "a limit of cpu is at_most"),
+        ("[cpu]\nat_most = 1.1\nif = 1", "and no other key"),
+        ("[goodput]\nat_least = true", "a limit of goodput is at_least = a number above 0"),
+        ("[goodput]\nat_least = nan", "a limit of goodput is at_least"),
+    ],
+)
+def test_limits_that_are_none_are_refused(text: str, said: str) -> None:
+    with pytest.raises(WordError) as failure:
+        Limits(text).read()
+    assert said in str(failure.value)
+
+
+def test_memory_is_the_median_of_the_window(tmp_path: Path) -> None:
+    seen = gauge("process_resident_memory_bytes", 5e8, job="jvm")
+    # Before the window it was another.
+    values = tuple(1.0 if at < OPENS else value for at, value in seen.points)
+    raw = tmp_path / "raw" / "01-a"
+    raw.mkdir(parents=True)
+    cells = {**dict.fromkeys(Row.columns()), "run": "r", "trial": "01-a"}
+    row = Row(**cells)  # type: ignore[arg-type]
+    memory = memory_of({"r": tmp_path})
+    assert memory(row) is None
+    series.write(raw, (OPENS, CLOSES), "2.53", [], [Series(seen.labels, seen.times, values)])
+    assert memory(row) == 5e8
+    (raw / series.NAME).write_bytes(b"torn")
+    assert memory(row) is None
+
+
+def searched(objective: Objective) -> dict[str, object]:
+    own = Capacity(objective, 100, 400, 0.03, 10_000)
+    return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
+
+
+def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) -> None:
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
+    limits, text = Limits(f"{ALL}[capacity]\nat_least = 0.95\n"), io.StringIO()
+
+    def status(words: Mapping[str, str]) -> int:
+        console, results = Console(file=text, width=120), ready.place.results
+        return gate_verb(words, results, limits, console, START, [ready.lab.engine])
+
+    assert status(sides) == 0
+    assert "  capacity  1.000 [1.000, 1.000]   at least 0.95  not worse\n" in text.getvalue()
+    assert "gate: not worse: 1 of 1 limit holds" in text.getvalue()
+    ready.run(**searched(Objective(p95_ms=500.0)))
+    [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
+    with pytest.raises(LabError, match="were searched at different objectives"):
+        status({"BASE": RUN, "CANDIDATE": other})
+
+
+# --- two images ----------------------------------------------------------------------------------
+
+BASE, CANDIDATE = "lab/a:1", "registry:5000/lab/a:2"
+IMAGES = {"BASE": BASE, "CANDIDATE": CANDIDATE, "CONC": "100"}
+HERE = Here(("a", "b"), 20_000)
+
+
+def test_a_side_with_a_slash_is_an_image_and_the_other_must_be_one(results: Path) -> None:
+    assert is_of_images(IMAGES)
+    assert not is_of_images({"BASE": ONE, "CANDIDATE": TWO})
+    with pytest.raises(WordError, match="BASE=lab/a:1 is an image, the other side is none"):
+        is_of_images({"BASE": BASE, "CANDIDATE": ONE})
+
+
+def test_images_are_arms_of_one_run_of_six_launches_of_one_load() -> None:
+    experiment, _ = of_images(IMAGES, HERE)
+    assert (experiment.servers, experiment.modes, experiment.launches) == (("a",), ("closed",), 6)
+    assert (experiment.arms, experiment.name) == (("base", "candidate"), "gate")
+    assert experiment.own["images"] == {"base": BASE, "candidate": CANDIDATE}
+    assert experiment.words == tuple(f"{word}={value}" for word, value in IMAGES.items())
+    more = {**IMAGES, "RATE": "400", "LAUNCHES": "9", "SERVER": "b"}
+    experiment, _ = of_images(more, HERE)
+    assert (experiment.servers, experiment.modes, experiment.launches) == (("b",), ("open",), 9)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"BASE": "lab/a:1;x"}, "gate: BASE=lab/a:1;x is not the name of an image"),
+        ({"BASE": "lab/c:1"}, "gate: c is no server of the lab that is up; SERVER= says"),
+        ({"LAUNCHES": "0"}, "gate: LAUNCHES=0 is not allowed"),
+        ({"TARGET": "http://x"}, "TARGET"),
+        ({"ACROSS": "limits"}, "gate: unknown word ACROSS"),
+        ({"CONC": "x"}, "gate: CONC=x"),
+    ],
+)
+def test_wrong_words_of_images_are_refused(words: Mapping[str, str], said: str) -> None:
+    with pytest.raises(WordError) as failure:
+        of_images({**IMAGES, **words}, HERE)
+    assert said in str(failure.value)
+
+
+def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
+    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "host-changes"
+    folder.mkdir()
+    ready.place = dataclasses.replace(ready.place, host_changes=folder)
+    asked: list[str] = []
+
+    def host() -> None:
+        for request in folder.glob("*.request"):
+            asked.append(request.read_text())
+            request.unlink()
+            (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
+            ready.lab.new_jvm("a")
+        ready.lab.system.at(ready.lab.system.elapsed_s + 0.05, host)
+
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        # The last image that was asked for is that of the trial.
+        assert {"base": BASE, "candidate": CANDIDATE}[plan.arm or ""] in asked[-1]
+        return WARM
+
+    ready.warm = warm  # type: ignore[method-assign]
+    # What is put back in the end has a clock of its own.
+    monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
+    host()
+    experiment, notes = of_images({**IMAGES, "LAUNCHES": "2", "DURATION": "15s"}, HERE)
+    text = io.StringIO()
+
+    def judge(run_dir: Path) -> int:
+        sides = arms_of(run_dir.name, "a")
+        console, limits = Console(file=text, width=120), Limits(REQUESTS)
+        return gate_verb(sides, run_dir.parent, limits, console, START, [ready.lab.engine])
+
+    status = run(experiment, ready.where, notes, [ready.lab.engine], ready.stages, judge=judge)
+    # A B B A, so that the second image is there for two trials.
+    images = (BASE, CANDIDATE, BASE)
+    assert asked == [*(f"SERVER=a\nSERVER_IMAGE={one}\n" for one in images), "SERVER=a\n"]
+    assert status == UNTOLD
+    assert "2 launches of each side, and an interval of 95 % takes 6" in " ".join(
+        text.getvalue().split()
+    )
+    [run_dir] = ready.place.results.glob("*-gate")
+    compared = json.loads((run_dir / "comparison.json").read_text())["comparisons"]
+    assert [(of["a"], of["b"]) for of in compared] == [("a@base", "a@candidate")]
+    assert "make gate BASE=lab/a:1" in (run_dir / "REPORT.md").read_text()
+
+
+def test_a_run_of_two_images_does_not_go_on(ready: Bench) -> None:
+    ready.interrupt()
+    path = ready.run_dir / "manifest.json"
+    record = json.loads(path.read_text())
+    record["experiment"]["loads"] = {"images": {"base": BASE, "candidate": CANDIDATE}}
+    path.write_text(json.dumps(record))
+    with pytest.raises(LabError, match="whether the images of its arms are still those"):
+        ready.resume()
+
+
+def test_arms_of_two_images_are_no_side_against_another_run(results: Path) -> None:
+    own = {"images": {"base": BASE, "candidate": CANDIDATE}}
+    of_arms = dataclasses.replace(EXPERIMENT, arms=("base", "candidate"), own=own)
+    write_manifest(results, TWO, experiment=of_arms)
+    with pytest.raises(LabError, match=f"differ in images: the arms of {TWO} have images of their"):
+        compare_verb({"A": ONE, "B": TWO}, results, Console(file=io.StringIO()), [FakeEngine()])
+
+
+# --- the exit status of compare and report -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "launches", "status"),
+    [
+        ({"A": f"{ONE}:a", "B": f"{ONE}:b"}, 7, WORSE),
+        ({"A": f"{ONE}:b", "B": f"{ONE}:a"}, 7, 0),
+        ({"A": f"{ONE}:a", "B": f"{TWO}:a"}, 7, 0),
+        ({"A": f"{ONE}:a", "B": f"{ONE}:b"}, 3, UNTOLD),
+    ],
+)
+def test_compare_ends_with_its_answer(
+    results: Path, words: Mapping[str, str], launches: int, status: int
+) -> None:
+    raw_of(results / ONE, plans(launches))
+    console = Console(file=io.StringIO(), width=120)
+    assert compare_verb(words, results, console, [Slower()]) == status
+
+
+def test_a_report_without_a_valid_trial_tells_nothing(results: Path) -> None:
+    engine = FakeEngine()
+    engine.broken = "no such line"
+    console = Console(file=io.StringIO(), width=120)
+    assert report_verb({"RUN": ONE}, results, console, [engine]) == UNTOLD

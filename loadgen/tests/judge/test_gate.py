@@ -1,0 +1,251 @@
+"""What a gate says of known values, and how often it is right of simulated launches."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from lab.judge import gate
+from lab.judge.compare import Side, Values
+from lab.judge.gate import Answer, Asked, Figure, Gate, Limit
+from lab.judge.grouping import Cell
+from lab.judge.intervals import needed
+from lab.model import Mode, Row
+from support.fakes import judged_row, measurement, plan
+
+CPU = Limit("cpu", 1.05)
+GOODPUT = Limit("goodput", 0.95)
+LIMITS: dict[Figure, Limit] = {
+    "goodput": GOODPUT, "p99": Limit("p99", 1.1), "cpu": CPU, "memory": Limit("memory", 1.1),
+}  # fmt: skip
+SIMULATIONS = 1_000
+# How far the logarithms of candidate / base scatter from launch to launch, in the simulations.
+SPREAD = 0.02
+
+
+def paired(ratios: Sequence[float]) -> Values:
+    return Values([1.0] * len(ratios), list(ratios), paired=True)
+
+
+def asked(ratios: Sequence[float], limit: Limit = CPU) -> Asked:
+    return Asked("lane", None, limit, paired(ratios))
+
+
+def judged(*ratios: Sequence[float], limit: Limit = CPU, looks: int = 1) -> Gate:
+    return gate.judge("a", "b", [asked(one, limit) for one in ratios], looks=looks)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.5, 1.05, "not worse"),
+        (1.0, 1.0500001, "cannot tell"),
+        (1.05, 1.2, "cannot tell"),
+        (1.0500001, 1.2, "worse"),
+    ],
+)
+def test_the_whole_interval_decides(low: float, high: float, answer: Answer) -> None:
+    assert CPU.answer(low, high) == answer
+    # Of what more is better, with everything turned over.
+    assert Limit("goodput", 1 / 1.05).answer(1 / high, 1 / low) == answer
+
+
+@pytest.mark.parametrize(("figure", "ratio"), [("cpu", 0.9), ("goodput", 1.1), ("p99", math.inf)])
+def test_a_limit_leaves_room_for_no_difference(figure: Figure, ratio: float) -> None:
+    with pytest.raises(ValueError, match=f"a limit of {figure} is at_"):
+        Limit(figure, ratio)
+
+
+def test_one_worse_limit_decides_and_all_must_hold() -> None:
+    same, more, unsure = [1.0] * 6, [1.2] * 6, [0.9, 1.2, 1.0, 1.1, 1.0, 1.1]
+    assert judged(same, same).answer == "not worse"
+    assert judged(same, unsure).answer == "cannot tell"
+    assert judged(unsure, more).answer == "worse"
+    assert judged().answer == "cannot tell"
+
+
+@pytest.mark.parametrize(("limits", "launches"), [(1, 6), (2, 6), (3, 6), (4, 7), (10, 8)])
+def test_how_many_launches_so_many_limits_take(limits: int, launches: int) -> None:
+    assert needed(gate.confidence_of(limits)) == launches
+    same = [[1.0] * launches] * limits
+    assert judged(*same).answer == "not worse"
+    [first, *_] = judged(*[one[1:] for one in same]).checks
+    assert first.answer == "cannot tell"
+    assert first.launches == launches
+    assert f"takes {launches}" in first.why
+
+
+def test_each_pooled_run_is_a_look() -> None:
+    three = [[1.0] * 6] * 3
+    assert judged(*three, looks=2).answer == "cannot tell"
+    assert judged(*three, looks=2).launches == 7
+
+
+def test_values_of_nothing_and_of_zero_are_not_judged() -> None:
+    [none] = judged([]).checks
+    assert none.why == "no round has a valid trial of base and of candidate that tells cpu"
+    assert (none.base, none.ratio, none.answer) == (None, None, "cannot tell")
+    zero = gate.check(Asked("x", None, CPU, Values([0.0] * 6, [1.0] * 6, paired=True)), 0.95)
+    assert (zero.answer, zero.why) == ("cannot tell", "cpu of 0 has no ratio")
+
+
+def row(mode: Mode, launch: int, **changes: object) -> Row:
+    whole = measurement()
+    of = dataclasses.replace(whole.record, plan=plan(mode, launch=launch))
+    one = judged_row("run", dataclasses.replace(whole, record=of))
+    known = {"valid": True, "cpu_server_us": 50.0, **changes}
+    return dataclasses.replace(one, **known)  # type: ignore[arg-type]
+
+
+def lane(mode: Mode, arm: str, **changes: object) -> Side:
+    return f"run:a@{arm}", [row(mode, n, arm=arm, **changes) for n in range(1, 7)]
+
+
+def of_loads(base: Side, candidate: Side) -> dict[Figure, Answer]:
+    found = gate.of_loads(base, candidate, LIMITS, lambda row: 1e9)
+    return {check.limit.figure: check.answer for check in gate.judge("a", "b", found).checks}
+
+
+def test_a_closed_load_is_judged_on_goodput_an_open_one_on_p99_and_both_on_cost() -> None:
+    same: Answer = "not worse"
+    assert of_loads(lane("closed", "x"), lane("closed", "y")) == {
+        "goodput": same, "cpu": same, "memory": same,
+    }  # fmt: skip
+    slow, dear = lane("open", "y", p99_ms=300.0), lane("open", "y", cpu_server_us=60.0)
+    assert of_loads(lane("open", "x"), slow) == {"p99": "worse", "cpu": same, "memory": same}
+    assert of_loads(lane("open", "x"), dear) == {"p99": same, "cpu": "worse", "memory": same}
+
+
+def test_quick_errors_are_no_quick_answers() -> None:
+    # 3 of 100 fail, at once.
+    fails = {"window_ok": 970, "window_http_errors": 30, "window_lost": 0, "p99_ms": 150.0}
+    assert of_loads(lane("open", "x"), lane("open", "y", **fails))["p99"] == "worse"
+    # Where the base fails, too, nothing is known of the latencies of its work.
+    of, *_ = gate.of_loads(lane("open", "x", **fails), lane("open", "y", **fails), LIMITS, "p99_ms")
+    assert of.limit == GOODPUT
+    assert of.note == "goodput instead of p99: 3.0% of the base's requests fail"
+
+
+def test_invalid_trials_never_count_and_a_side_that_loses_more_of_them_is_not_judged() -> None:
+    base, (name, rows) = lane("closed", "x"), lane("closed", "y", cpu_server_us=60.0)
+    wrong = [dataclasses.replace(one, cpu_server_us=1.0) for one in rows]
+    rows = [*rows, *(row("closed", n, arm="y", cpu_server_us=60.0) for n in range(7, 10))]
+    base = base[0], [row("closed", n, arm="x") for n in range(1, 10)]
+    rows[0] = dataclasses.replace(wrong[0], valid=False)
+    assert of_loads(base, (name, rows))["cpu"] == "worse"
+    for at in (1, 2):
+        rows[at] = dataclasses.replace(wrong[at], valid=False)
+    found = gate.of_loads(base, (name, rows), LIMITS, "p99_ms")
+    checks = gate.judge("a", "b", found).checks
+    assert {check.answer for check in checks} == {"cannot tell"}
+    assert "which launches were left out may decide" in checks[1].why
+
+
+def test_loads_of_one_side_only_are_not_judged() -> None:
+    assert gate.of_loads(lane("open", "x"), lane("closed", "y"), LIMITS, "p99_ms") == []
+
+
+def test_a_figure_without_a_limit_is_not_judged() -> None:
+    only = {"cpu": CPU}
+    [one] = gate.of_loads(lane("open", "x"), lane("open", "y"), only, "p99_ms")
+    assert (one.limit, one.load) == (CPU, Cell.of(row("open", 1)))
+
+
+def test_capacities_of_one_run_are_paired_and_of_two_are_not() -> None:
+    held = {("r", launch): 1000.0 + launch for launch in range(1, 7)}
+    lower = {of: rate * 0.9 for of, rate in held.items()}
+    limit = Limit("capacity", 0.95)
+    one = gate.of_capacity("a", held, lower, limit)
+    other = gate.of_capacity("a", held, {("s", n): rate for (_, n), rate in lower.items()}, limit)
+    assert [one.values.paired, other.values.paired] == [True, False]
+    assert gate.judge("a", "b", [one, other]).answer == "worse"
+
+
+# --- how often it is right: seeded launches, so each run of a test counts the same ---------------
+
+
+def gates(
+    ratios: Sequence[float], launches: int, spread: float = SPREAD, limit: float = 1.05
+) -> dict[Answer, float]:
+    """The shares of the answers of gates whose limits have these true ratios: of each side a value
+    a launch, lognormal, so that the ratio of a pair scatters by `spread`."""
+    rng = np.random.default_rng([launches, round(1000 * spread), *(round(1e4 * r) for r in ratios)])
+    of = Limit("cpu", limit)
+    answers = [
+        gate.judge(
+            "a",
+            "b",
+            [
+                Asked("x", None, of, Values(*np.exp(sides).tolist(), paired=True))
+                for ratio in ratios
+                for sides in [_launches(rng, launches, spread, ratio)]
+            ],
+        ).answer
+        for _ in range(SIMULATIONS)
+    ]
+    every: tuple[Answer, ...] = ("worse", "cannot tell", "not worse")
+    return {one: answers.count(one) / SIMULATIONS for one in every}
+
+
+def _launches(rng: Generator, count: int, spread: float, ratio: float) -> NDArray[np.float64]:
+    """The logarithms of both sides."""
+    sides = rng.normal(0, spread / math.sqrt(2), (2, count))
+    sides[1] += math.log(ratio)
+    return sides
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.05, 0.1])
+def test_a_server_against_itself_fails_in_at_most_one_gate_of_twenty(spread: float) -> None:
+    assert gates([1.0, 1.0, 1.0], 6, spread)["worse"] <= 0.05
+
+
+def test_at_its_limits_a_gate_fails_in_at_most_one_of_twenty() -> None:
+    # All six ratios of one limit are beyond it: 3 / 64, and three standard errors of it.
+    assert gates([1.05, 1.05, 1.05], 6)["worse"] <= 3 / 64 + 0.02
+    assert gates([1.05, 1.0, 1.0], 6)["not worse"] <= 0.05
+
+
+# As docs/gate.md has it.
+LAUNCHES = {0.02: 6, 0.03: 9, 0.05: 20}
+
+
+@pytest.mark.parametrize("spread", LAUNCHES)
+def test_ten_per_cent_more_cpu_is_caught_in_nine_of_ten(spread: float) -> None:
+    assert gates([1.0, 1.1, 1.0], LAUNCHES[spread], spread)["worse"] >= 0.9
+    if LAUNCHES[spread] > 6:
+        assert gates([1.0, 1.1, 1.0], 6, spread)["worse"] < 0.9
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_the_launches_that_are_asked_for_tell_in_nine_of_ten(is_paired: bool) -> None:
+    # Six launches that scatter by exactly 4 %, and then as many as these ask for.
+    six = np.array([-1.5, -0.9, -0.2, 0.2, 0.9, 1.5])
+    six *= 0.04 / six.std(ddof=1)
+    sides = [0.0 * six, six] if is_paired else [six, six]
+    few = Values(*np.exp(sides).tolist(), paired=is_paired)
+    launches = gate.launches_for(few, 1.1, 1.05, 0.95)
+    assert launches is not None
+    rng = np.random.default_rng(7)
+
+    def told() -> Answer:
+        a, b = rng.normal(0, 0.04, (2, launches))
+        logs = [0.0 * a if is_paired else a, b + math.log(1.1)]
+        values = Values(*np.exp(logs).tolist(), paired=is_paired)
+        return gate.check(Asked("x", None, CPU, values), 0.95).answer
+
+    # Unpaired intervals take long to compute.
+    count = 500 if is_paired else 100
+    assert [told() for _ in range(count)].count("worse") / count >= 0.87
+
+
+def test_a_ratio_at_its_limit_asks_for_no_launches() -> None:
+    few = paired([1.04, 1.06, 1.03, 1.07, 1.05, 1.05])
+    assert gate.launches_for(few, 1.05, 1.05, 0.95) is None
+    assert gate.launches_for(few, 1.0501, 1.05, 0.95) is None
+    [check] = judged([1.0, 1.12, 1.01, 1.1, 1.02, 1.09]).checks
+    assert check.answer == "cannot tell"
+    assert check.why == "the interval reaches across the limit"
