@@ -46,6 +46,7 @@ driver: ready
 	@host/lab.sh step build-loadgen "the driver's image" build loadgen
 
 up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
+	@host/lab.sh room
 	@host/lab.sh step build "the lab's own images" build
 	@host/lab.sh jmx
 	@host/lab.sh idle

@@ -3,6 +3,7 @@
 #
 #   lab.sh ready        an engine, the images, and .lab/<project>/: what Compose is told. LAB_VERB
 #                       names a verb whose wrong words are refused at once
+#   lab.sh room         fail or warn, in one line, where this machine's memory does not hold the servers
 #   lab.sh facts        write host.json: what a run's manifest records of this machine
 #   lab.sh jmx          put the JMX exporter into jmx/, for services of the user's own
 #   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
@@ -18,6 +19,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
 driver_image=concurrency-lab/loadgen:local
+# What a server takes that has just started, in MiB: its heap hardly used.
+idle_mib=200
 cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERVATION_CPUSET)
 
 # read_off NAME: what write_env wrote down of this machine.
@@ -305,6 +308,39 @@ ready() {
   write_env "$planned"
 }
 
+# heap_mib: the largest heap of a server; nothing where SERVER_JVM_FLAGS does not say.
+heap_mib() {
+  local flag='.* -Xmx([0-9]+)([kKmMgG]?) '
+  [[ " $(setting SERVER_JVM_FLAGS) " =~ $flag ]] || return 0
+  case ${BASH_REMATCH[2]} in
+    g | G) printf '%s' $((BASH_REMATCH[1] * 1024)) ;;
+    m | M) printf '%s' "${BASH_REMATCH[1]}" ;;
+    k | K) printf '%s' $((BASH_REMATCH[1] / 1024)) ;;
+    *) printf '%s' $((BASH_REMATCH[1] / 1048576)) ;;
+  esac
+}
+
+# Asked before servers are built or started. A heap is no memory until it is used: so what all of them take
+# idle must be there, and what they may grow to is worth a warning.
+room() {
+  local memory heap profiles profile servers=0 fewer="the engine needs more"
+  memory=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || true
+  if ! [[ $memory =~ ^[1-9][0-9]*$ ]]; then return 0; fi
+  memory=$((memory / 1048576)) heap=$(heap_mib) profiles=$(read_off COMPOSE_PROFILES)
+  for profile in core ${profiles//,/ }; do
+    if [[ ! -f prometheus/servers/$profile.json ]]; then continue; fi
+    servers=$((servers + $(grep -o '"[a-z-]*"' "prometheus/servers/$profile.json" | grep -vc '"targets"')))
+    if [[ $profile != core ]]; then fewer="\`make down\`, then one profile at a time, starts fewer"; fi
+  done
+  if ((servers * idle_mib > memory)); then
+    fail "$servers servers take $((servers * idle_mib)) MiB of memory before any load, and the engine has $memory MiB: $fewer"
+  fi
+  if [[ -n $heap ]] && ((servers * (idle_mib + heap) > memory)); then
+    say "lab: warning: $servers servers with all of their heaps in use take $((servers * (idle_mib + heap))) MiB, and the engine" \
+      "has $memory MiB: measure few of them, or with a smaller -Xmx (SERVER_JVM_FLAGS); $fewer"
+  fi
+}
+
 # copy_jmx IMAGE: its exporter, as jmx/jmx-exporter.jar.part. Leaves no container, whatever happens.
 copy_jmx() (
   container=$(docker create "$1" 2>/dev/null) || return 1
@@ -576,6 +612,7 @@ ended() {
 if [[ ${LAB_VERB-} == gate || ${2-} == gate ]]; then gated; fi
 case ${1-} in
   ready) ready ;;
+  room) room ;;
   facts) write_facts ;;
   jmx) put_jmx ;;
   compose) compose "${@:2}" ;;
@@ -590,5 +627,5 @@ case ${1-} in
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   idle) idle ;;
   doctor) doctor ;;
-  *) fail "host/lab.sh: '${1-}' is not one of ready, facts, jmx, compose, step, drive, stored, where, need-up, idle, doctor" ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, where, need-up, idle, doctor" ;;
 esac

@@ -186,7 +186,7 @@ printf 'docker %s, password %s profiles=%s running=%s own=%s\n' "$*" "${GRAFANA_
 case "$1 ${2-}" in
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
   "info "*)
-    if [[ $* == *.CPUSet*NCPU* ]]; then echo "${FAKE_CPUSET-true} ${FAKE_NCPU-}"; elif [[ $* == *NCPU* ]]; then echo "${FAKE_NCPU-}"; fi ;;
+    if [[ $* == *.CPUSet*NCPU* ]]; then echo "${FAKE_CPUSET-true} ${FAKE_NCPU-}"; elif [[ $* == *NCPU* ]]; then echo "${FAKE_NCPU-}"; elif [[ $* == *MemTotal* ]]; then echo "${FAKE_MEMORY-}"; fi ;;
   "version --format") echo "${FAKE_ENGINE-26.1.5+dfsg1}" ;;
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
   "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;

@@ -69,6 +69,25 @@ check "ready: another lab of this checkout has its own state" \
 readied COMPOSE_PROJECT_NAME=../other
 check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
 
+# --- lab.sh room --------------------------------------------------------------------------
+# room GIB PROFILES: what it says of an engine with so much memory, and heaps of 1 GiB.
+room() {
+  readied FAKE_PROFILES="$2"
+  FAKE_MEMORY=${1:+$(($1 * 1073741824))} SERVER_JVM_FLAGS='-Xms1g -Xmx2g -XX:+UseG1GC -Xmx1g' run "$lab/host/lab.sh" room
+}
+room 8 grafana
+check "room: five fit into 8 GiB" '[[ $status == 0 && -z $out ]]'
+room 24 frameworks,shipped
+check "room: nineteen fit into 24 GiB" '[[ $status == 0 && -z $out ]]'
+room 8 frameworks,shipped
+check "room: what the heaps may grow to is a warning, with what to do" \
+  '[[ $status == 0 && $out == "lab: warning: 19 servers "*" 23256 MiB, and the engine has 8192 MiB: "*"SERVER_JVM_FLAGS"*"make down"* && $out != *$'"'\n'"'* ]]'
+room 2 frameworks,shipped
+check "room: what does not even start is refused, with fewer" \
+  '[[ $status == 1 && $out == "lab: 19 servers take 3800 MiB "*" has 2048 MiB: \`make down\`, then one profile at a time"* ]]'
+room "" frameworks
+check "room: an engine that does not tell is not judged" '[[ $status == 0 && -z $out ]]'
+
 # --- lab.sh facts -------------------------------------------------------------------------
 readied
 printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"

@@ -16,6 +16,7 @@ from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
 from lab.model import Fairness
 from lab.model.density import Kind, Plan, Row
+from lab.model.knobs import DIRECT
 from lab.report import density as report
 from lab.store import manifest
 from support.bench import Ready
@@ -250,6 +251,20 @@ def test_requests_in_flight_on_block_need_no_downstream(ready: Run) -> None:
     assert ready.fakes.asked_for == {("in-flight", "/block?wait_ms=60000")}
     assert ready.lab.toxic_calls == []
     assert "1000, in-flight on /block?wait_ms=60000" in (ready.run_dir / "REPORT.md").read_text()
+
+
+def test_calls_that_no_toxic_can_hold_are_refused_before_anything_is_changed(ready: Run) -> None:
+    ready.lab.settings = {server: {"downstream_url": DIRECT} for server in SERVERS}
+    with pytest.raises(LabError) as refused:
+        ready.run(KIND="in-flight", CONNECTIONS="1000")
+    assert str(refused.value) == (
+        "density: a calls the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL), whose toxic "
+        "holds its calls in flight; ROUTE=/block needs neither"
+    )
+    assert not ready.run_dir.exists()
+    assert ready.lab.restarts == []
+    ready.run(KIND="in-flight", CONNECTIONS="1000", ROUTE="/block")
+    assert set(ready.column("valid")) == {"true"}
 
 
 def test_the_table_and_the_manifest_tell_it_all(ready: Run) -> None:

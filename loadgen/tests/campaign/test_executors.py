@@ -8,7 +8,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from lab.campaign.executors import parse, read_line, run
+from lab.campaign.executors import left_out, parse, read_line, run
 from lab.campaign.tools import Place
 from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.model.executors import Asked
@@ -148,7 +148,6 @@ def test_rounds_before_a_warm_one_take_5_s_at_most_but_there_is_one() -> None:
         ({"SLEEP": "0ms"}, "SLEEP=0ms"),
         ({"SLEEP": "61s"}, "SLEEP=61s"),
         ({"WARMUP": "0"}, "WARMUP=0 is not allowed; allowed: 1..1000"),
-        ({"POOL": "1"}, "one round would take 1000 s at least; allowed: up to 600 s"),
         ({"CONC": "5"}, "unknown word CONC; allowed: LAUNCHES, TASKS, SLEEP, POOL, WARMUP"),
     ],
 )
@@ -187,6 +186,31 @@ def test_executors_and_starts_take_turns_and_every_jvm_has_a_row(
     assert ran.rows[7]["jvm_flags"] == "--enable-preview -Xmx512m"
     raw = (ran.folder / "raw" / "launches.jsonl").read_text().splitlines()
     assert [json.loads(one)["elapsed_us"] for one in raw[:2]] == [5_001_000, 102_000]
+
+
+def test_a_pool_that_is_too_slow_is_left_out_and_said_to_be(
+    fake: FakeLauncher, tmp_path: Path
+) -> None:
+    ran = Ran(parse({"LAUNCHES": "1", "TASKS": "1000000"}), fake, tmp_path)
+    assert ran.failure is None
+    assert fake.trained == ["virtual-threads memory"]
+    assert {row["executor"] for row in ran.rows} == {"virtual-threads"}
+    assert len(ran.rows) == 6
+    said = (
+        "fixed-pool is left out: its 200 platform threads sleep 500 s in a round, and a round may "
+        "take 60 s; POOL=1667 is enough"
+    )
+    # Before the first JVM, and below the tables that lack it.
+    assert " ".join(ran.printed.split()).count(said) == 2
+
+
+def test_how_many_threads_a_pool_that_is_too_slow_would_need() -> None:
+    assert left_out(parse({"TASKS": "1000000", "POOL": "1667"})) is None
+    assert left_out(parse({"TASKS": "100000"})) is None
+    said = left_out(parse({"TASKS": "1000000", "SLEEP": "10s", "POOL": "20000"}))
+    assert said is not None
+    assert "sleep 500 s in a round" in said
+    assert said.endswith("not even POOL=20000 is enough")
 
 
 def test_time_and_memory_are_of_jvms_of_their_own(fake: FakeLauncher, tmp_path: Path) -> None:

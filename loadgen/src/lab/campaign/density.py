@@ -27,7 +27,7 @@ from lab.campaign.derive import write_derived
 from lab.campaign.resume import check_same_lab, check_unfinished
 from lab.campaign.run_record import begin, ending, warn
 from lab.campaign.tools import Lab, Place
-from lab.errors import LabUnreachable
+from lab.errors import LabError, LabUnreachable
 from lab.judge.fairness import compare, reasons
 from lab.model import NOT_BACK, Condition, Identity, Json
 from lab.model.density import Kind, Plan, Row
@@ -99,6 +99,14 @@ def density(plan: Plan, lab: Lab, connect: Connect = Connections) -> int:
     place, console = lab.place, lab.console
     check_space(place.results)
     snapshots = {server: lab.stack.snapshot(server) for server in plan.servers}
+    if "in-flight" in plan.kinds and parse(plan.route).route.calls_downstream:
+        for server, found in snapshots.items():
+            if found.direct:
+                raise LabError(
+                    f"density: {server} calls the downstream without Toxiproxy "
+                    "(SERVER_DOWNSTREAM_URL), whose toxic holds its calls in flight; "
+                    "ROUTE=/block needs neither"
+                )
     common = compare(snapshots)
     for reason in reasons(common):
         console.print(f"warning: no row will be valid: {reason}")

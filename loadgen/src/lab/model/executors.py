@@ -17,6 +17,8 @@ PURPOSES = ("time", "memory")
 PRETOUCH, CACHE = "-XX:+AlwaysPreTouch", "-XX:AOT"
 # The longest that the rounds before a warm one take, by their bound; one round may take longer.
 WARM_UP_MS = 5000
+# An executor whose round takes longer than that, by its bound, is left out.
+LONGEST_ROUND_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,15 @@ class ExecutorsPlan:
     warmup: int = 20
 
     @property
+    def executors(self) -> tuple[str, ...]:
+        """Those that are measured."""
+        return tuple(one for one in EXECUTORS if self.bound_ms(one) <= LONGEST_ROUND_MS)
+
+    @property
     def order(self) -> Iterator[Asked]:
         """All JVMs, those that are compared beside each other."""
         for _, purpose, start, executor in product(
-            range(self.launches), PURPOSES, STARTS, EXECUTORS
+            range(self.launches), PURPOSES, STARTS, self.executors
         ):
             yield Asked(executor, start, purpose)
 

@@ -64,6 +64,16 @@ public final class Knobs {
     fixed.remove(Settings.BLOCK_THE_LOOP);
   }
 
+  /**
+   * Refuses to be as a framework ships where there is none. Asked once the model has started: its
+   * parts have told of their framework by then.
+   */
+  synchronized void requireWhatShips() throws BadValueException {
+    if (settings.shipped() && framework.isEmpty()) {
+      throw new BadValueException("FRAMEWORK=shipped is for a framework's server; this has none");
+    }
+  }
+
   /** Returns every setting as it is in force now; null = this model has no such thing. */
   synchronized Map<String, Object> inForce() {
     Map<String, Object> map = new LinkedHashMap<>(settings.asMap());

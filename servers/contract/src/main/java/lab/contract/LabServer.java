@@ -87,13 +87,14 @@ public final class LabServer implements AutoCloseable {
                   mbeans,
                   registry,
                   exposition));
+      knobs.requireWhatShips();
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new CollectorThreads(Path.of("/proc/self")));
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();
       return new LabServer(traffic, management, mbeans, file);
-    } catch (IOException | RuntimeException e) {
+    } catch (BadValueException | IOException | RuntimeException e) {
       if (traffic != null) {
         traffic.stop(Duration.ZERO);
       }

@@ -31,6 +31,9 @@ record ChildJvm(List<String> flags, String classPath, Path caches) {
   /** The status of a process that SIGKILL ended: 128 and the number of the signal. */
   private static final int KILLED = 137;
 
+  /** The status of {@code -XX:+ExitOnOutOfMemoryError}. */
+  private static final int HEAP_FULL = 3;
+
   /** As this JVM was started; the caches in the system's folder of temporary files. */
   static ChildJvm likeThisOne(List<String> flags) {
     return new ChildJvm(
@@ -67,10 +70,18 @@ record ChildJvm(List<String> flags, String classPath, Path caches) {
                     .formatted(plan.poolSize())
                 + " than the container's memory (SERVER_MEMORY)");
       }
+      if (child.exitValue() == HEAP_FULL) {
+        throw new IOException(
+            "the JVM's heap was full: %d tasks need a larger one (-Xmx in SERVER_JVM_FLAGS)"
+                    .formatted(plan.tasks())
+                + " and room for it (SERVER_MEMORY)");
+      }
       // What the JVM itself says may come after it: that it wrote a cache.
       Optional<String> line = lines(said).filter(one -> one.startsWith("{")).findFirst();
       if (child.exitValue() != 0 || line.isEmpty()) {
-        String why = Stream.concat(lines(said), lines(complained)).reduce("", (_, last) -> last);
+        // Of a stack trace the first line tells, of a JVM's log the last.
+        Optional<String> last = lines(said).reduce((_, next) -> next);
+        String why = lines(complained).findFirst().or(() -> last).orElse("it said nothing");
         throw new IOException("the JVM ended with status %d: %s".formatted(child.exitValue(), why));
       }
       return line.get();

@@ -105,7 +105,21 @@ class LauncherTest {
     try (Launcher launcher = new Launcher(0, broken)) {
       HttpResponse<String> answer = post(launcher, "/measure/cold/time/fixed-pool/1/1/1/0");
       assertThat(answer.statusCode()).isEqualTo(500);
-      assertThat(answer.body()).startsWith("the JVM ended with status 1: ").hasLineCount(1);
+      assertThat(answer.body())
+          .startsWith("the JVM ended with status 1: Unrecognized VM option 'NoSuchFlag'")
+          .hasLineCount(1);
+    }
+  }
+
+  @Test
+  void aHeapThatIsFullIsSaidToBe() throws Exception {
+    ChildJvm small = ChildJvm.likeThisOne(List.of("-Xmx8m", "-XX:+ExitOnOutOfMemoryError"));
+    try (Launcher launcher = new Launcher(0, small)) {
+      HttpResponse<String> answer = post(launcher, "/measure/cold/memory/fixed-pool/1000000/1/3/0");
+      assertThat(answer.statusCode()).isEqualTo(500);
+      assertThat(answer.body())
+          .startsWith("the JVM's heap was full: 1000000 tasks need a larger one (-Xmx in SERVER_")
+          .hasLineCount(1);
     }
   }
 

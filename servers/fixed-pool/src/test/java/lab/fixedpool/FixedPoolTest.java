@@ -13,4 +13,9 @@ class FixedPoolTest extends ContractTest {
   protected String threadName() {
     return "pool-";
   }
+
+  @Override
+  protected boolean hasWorkerPool() {
+    return true;
+  }
 }

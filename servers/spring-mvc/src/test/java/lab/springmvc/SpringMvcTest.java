@@ -16,6 +16,11 @@ class SpringMvcTest extends ContractTest {
   }
 
   @Override
+  protected boolean hasWorkerPool() {
+    return true;
+  }
+
+  @Override
   protected boolean speaksHttp09() {
     return true;
   }

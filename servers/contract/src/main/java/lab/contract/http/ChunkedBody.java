@@ -29,6 +29,7 @@ public final class ChunkedBody {
   private State state = State.SIZE;
   private long left;
   private int lineLength;
+  private boolean afterCr;
 
   /**
    * @param maxKept longest body to keep, in bytes; 0 = keep nothing, of a body of any length
@@ -67,11 +68,16 @@ public final class ChunkedBody {
   }
 
   private void takeLineByte(byte b) throws MalformedException {
-    if (b == '\n') {
-      endLine();
+    if (afterCr && b != '\n') {
+      // Whoever takes it for the line's end sees another chunk (RFC 9112, 2.2).
+      throw new MalformedException("a CR that no LF follows");
+    }
+    afterCr = b == '\r';
+    if (afterCr) {
       return;
     }
-    if (b == '\r') {
+    if (b == '\n') {
+      endLine();
       return;
     }
     if (++lineLength > MAX_LINE) {

@@ -50,6 +50,8 @@ class ChunkedBodyTest {
         ";note\r\n",
         "123456789\r\n",
         "2\r\nabc",
+        "1\r2\r\nab\r\n0\r\n\r\n",
+        "1\r\na\r\n0\r\nTrailer: a\rb\r\n\r\n",
         "5\r\nabcde\r\n6\r\nfghijk\r\n0\r\n\r\n"
       })
   void malformedOrTooLongOnesAreRefused(String text) {
