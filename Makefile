@@ -5,14 +5,20 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # The words of the command line are make's variables: make would run the $(shell …) in one of them as it
-# hands it on. So each is looked at before anything expands it.
-define LINE_BREAK
+# hands it on. So each is looked at before anything expands it. None may take the place of what looks
+# (override), nor of what make, a shell or the loader of programs runs by.
+override word :=
+override sign :=
+override define LINE_BREAK
 
 
 endef
-UNSAFE := $(addsuffix x,$$ " ' ` \)
-unsafe = $(strip $(foreach sign,$(UNSAFE:x=),$(findstring $(sign),$(value $1)))$(if $(findstring $(LINE_BREAK),$(value $1)),x))
-$(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word)))),$(if $(call unsafe,$(word)),\
+override UNSAFE := $(addsuffix x,$$ " ' ` \)
+override NOT_WORDS := SHELL .SHELLFLAGS .% MAKE% GNUMAKEFLAGS MFLAGS DRIVER TOOLS LAB_VERB LAB_WORDS LAB_SETTING_NAMES \
+  PATH ENV IFS PS4 SHELLOPTS BASH% LD_% GIT_%
+override unsafe = $(strip $(foreach sign,$(UNSAFE:x=),$(findstring $(sign),$(value $1)))$(if $(findstring $(LINE_BREAK),$(value $1)),x))
+$(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word)))),\
+  $(if $(filter $(NOT_WORDS),$(word)),$(error $(word): it is neither a word of a verb nor a setting of .env))$(if $(call unsafe,$(word)),\
   $(error $(word): allowed is a word without $$, quotes, backslashes and line breaks (an address: %24, %22, %27, %60, %5C)))))
 
 # The words of a verb (CONC=2000 …) are make's own variables, handed on as they were given:
@@ -26,7 +32,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density executors costs toxics toxic toxics-reset doctor test truth dashboards lock
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report density executors costs toxics toxic toxics-reset doctor test truth dashboards lock clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -56,8 +62,11 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 	@host/grafana-password.sh
 	@host/lab.sh where
 
-down: ## Stop the lab and remove its containers, networks and volumes (results stay)
-	@host/lab.sh compose --profile '*' down --volumes --remove-orphans
+down: ## Stop the lab and remove its containers, networks and volumes (results stay): [FORCE=yes] under a measurement, too
+	@host/lab.sh down
+
+clean: ## Remove the lab's own images, caches and logs, and say what each held: [RUNS=yes] removes stored runs, too
+	@host/clean.sh
 
 bench: ## Measure: CONC=2000 [SERVER= ROUTE= MODE=open|closed|both RATE=auto|n ARRIVALS=constant|poisson DURATION=10s ENGINE= RECORD=cpu|alloc|lock] or TARGET=http://…
 	@LAB_VERB=bench $(MAKE) up
@@ -121,7 +130,7 @@ toxics-reset: ## Remove every toxic
 	@host/lab.sh need-up
 	@$(DRIVER) toxics-reset
 
-doctor: ## Say what this machine and the running lab can and cannot do
+doctor: ## Say what this machine and the running lab can and cannot do, also before anything is built
 	@host/lab.sh doctor
 
 test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 31

@@ -1,15 +1,17 @@
 # shellcheck shell=bash
-# The control page on 127.0.0.1, asked over bash's own sockets. Sourced by smoke.sh.
+# What is published on 127.0.0.1, asked over bash's own sockets. Sourced by smoke.sh.
 
-# page NAME STATUS: what it answers to a browser that knows it under this name.
+# page NAME STATUS: what the control page, Prometheus and Toxiproxy's API answer to who knows them under this name.
 page() {
-  local name=$1 status=$2 line
-  exec 3<>"/dev/tcp/127.0.0.1/$LOADGEN_PORT" || return 1
-  printf 'GET / HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "$name" "$LOADGEN_PORT" >&3
-  read -r -t 30 line <&3
-  exec 3>&-
-  printf '%s: %s\n' "$name" "$line"
-  [[ $line == *" $status "* ]]
+  local name=$1 status=$2 line asked
+  for asked in "$LOADGEN_PORT/" "$PROMETHEUS_PORT/-/ready" "$TOXIPROXY_PORT/version"; do
+    exec 3<>"/dev/tcp/127.0.0.1/${asked%%/*}" || return 1
+    printf 'GET /%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "${asked#*/}" "$name" "${asked%%/*}" >&3
+    read -r -t 30 line <&3
+    exec 3>&-
+    printf '%s: %s: %s\n' "$name" "$asked" "$line"
+    [[ $line == *" $status "* ]] || return 1
+  done
 }
 # ask METHOD PATH [JSON]: the page's API, as its own script asks it; status line, headers and answer.
 ask() {

@@ -64,6 +64,8 @@ interrupted() {
   env --default-signal=INT setsid make bench SERVER=fixed-pool,event-loop CONC=20 DURATION=3s WARMUP=2s ENGINE=pacer NAME=interrupted &
   pid=$! waited_for=$!
   within 300 has_rows interrupted 1 && within 120 exists '*-interrupted/raw/02-*'
+  # For smoke-containers, while there is a driver, too.
+  docker ps -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" | xargs docker inspect >"$logs/containers.json"
   waited_for=""
   kill -INT -- "-$pid"
   within 60 no_driver || { printf 'its load goes on\n'; status=1; }
@@ -167,7 +169,7 @@ more() {
 
 nothing_left() {
   local label=label=com.docker.compose.project=$COMPOSE_PROJECT_NAME left
-  make down && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
+  make down FORCE=yes && left=$(docker ps -aq --filter "$label" && docker network ls -q --filter "$label" && docker volume ls -q --filter "$label")
   printf 'left behind: %s\n' "${left:-nothing}"
   [[ -z $left ]]
 }
@@ -228,6 +230,7 @@ part_core() {
   step smoke-page one page localhost 200
   step smoke-page-foreign one page evil.example 403
   step smoke-interrupted one interrupted
+  step smoke-containers pytest inside test_containers.py
 }
 part_verbs() {
   step smoke-page-bench one page_bench
@@ -313,7 +316,7 @@ smoke_test() {
       part "$one" ${runs[$one]-}
     done
   fi
-  step smoke-stopped one make down
+  step smoke-stopped one make down FORCE=yes
   for one in smoke resumed; do
     if exists "*-$one"; then step "smoke-report-$one" one judged_again "$one"; fi
   done

@@ -53,7 +53,7 @@ fi
 . .ci/steps.sh
 if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
-trap 'kill $(jobs -p) 2>/dev/null; make down >/dev/null 2>&1; exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; exit 130' INT TERM
 
 setting() { sed -n "s/^$1=//p" .env; }
 test_image=concurrency-lab/loadgen-test:local

@@ -3,7 +3,9 @@
 //
 //	downstream           serve, with the DOWNSTREAM_* variables of the environment
 //	downstream -health   exit 0 when the service in this container answers, else 1
-//	downstream -hold     keep this container's network namespace for others; do nothing else
+//	downstream -hold [PORT=HOST:PORT …]
+//	                     keep this container's network namespace for others, and pass on what the host
+//	                     asks at each PORT (service/front.go); do nothing else
 package main
 
 import (
@@ -20,12 +22,15 @@ import (
 
 func main() {
 	health := flag.Bool("health", false, "check the running service instead of starting one")
-	hold := flag.Bool("hold", false, "wait until told to stop, and do nothing")
+	hold := flag.Bool("hold", false, "wait until told to stop, and pass on what is asked at each PORT=HOST:PORT")
 	flag.Parse()
 
 	stopped, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if *hold {
+		for _, route := range flag.Args() {
+			go func() { end(1, service.ServeFront(route)) }()
+		}
 		<-stopped.Done()
 		return
 	}

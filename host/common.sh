@@ -4,6 +4,10 @@
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "lab: $*"; exit 1; }
 
+# Docker 29 counts what a build attests of itself into an image's id: the same layers would be another image
+# after each build, all JVMs would be started anew, and runs would not be comparable.
+export BUILDX_NO_DEFAULT_ATTESTATIONS=1
+
 # setting NAME: the value of a setting. The shell's value wins over .env's.
 setting() {
   if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
@@ -19,6 +23,21 @@ at_least() {
 
 # The image with wrk2 that is made of the package in nixpkgs (images/nixpkgs).
 nixpkgs_image() { printf 'concurrency-lab/wrk2:nixpkgs-%s' "$(setting NIXPKGS_RELEASE)"; }
+
+# core_servers: those that `make up` starts, one a line.
+core_servers() { grep -o '"[a-z-]*"' prometheus/servers/core.json | tr -d '"' | grep -vx targets; }
+
+# memory_needed SERVERS MEASURED: MiB that so many servers and all other containers take, once MEASURED of
+# them have used their whole heaps (-Xmx; 1 GiB where SERVER_JVM_FLAGS does not say it in g or m). Read off stored
+# benches: a JVM without load holds 107 to 135 MiB, all else 584 MiB at 2,000 connections.
+memory_needed() {
+  local heap=1024
+  if [[ $(setting SERVER_JVM_FLAGS) =~ .*-Xmx([0-9]+)([gm]) ]]; then
+    heap=${BASH_REMATCH[1]}
+    if [[ ${BASH_REMATCH[2]} == g ]]; then heap=$((heap * 1024)); fi
+  fi
+  printf '%s' $((600 + $1 * 200 + $2 * heap))
+}
 
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Makes a Docker engine answer that the lab can use, and says nothing when one does.
 #
+#   engine.sh        does it
+#   engine.sh look   only says whether it would start or install one; exit 1 with the reason where neither can be
+#
 # On a root Debian machine without one it installs engine, Compose and buildx from Debian's
 # packages and starts dockerd, and says so in one line; INSTALL_ENGINE=no forbids that.
 # Anywhere else one line says what is missing. Never starts a second dockerd.
@@ -13,12 +16,22 @@ LOG=.lab/logs/engine.log
 : "${START_DEADLINE_S:=60}"
 : "${OS_RELEASE:=/etc/os-release}"
 
+# refuse_podman: its command `docker` looks like one.
+refuse_podman() {
+  if docker --version 2>/dev/null | grep -qi podman; then
+    fail "\`docker\` is Podman here, which the lab does not know: it needs a Docker engine, 20.10 or later"
+  fi
+}
+
 answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 
 check_versions() {
   local engine client compose
   read -r engine client <<<"$(docker version --format '{{.Server.Version}} {{.Client.Version}}')"
-  at_least "$engine" 20 10 || fail "this Docker engine is $engine; the lab needs 20.10 or later"
+  if ! at_least "$engine" 20 10; then
+    refuse_podman
+    fail "this Docker engine is $engine; the lab needs 20.10 or later"
+  fi
   compose=$(docker compose version --short 2>/dev/null) ||
     fail "Docker Compose v2 is missing: install the plugin (docker-compose-plugin, or Debian's docker-compose 2)"
   at_least "$compose" 2 2 || fail "this Docker Compose is $compose; the lab needs 2.2 or later"
@@ -31,6 +44,7 @@ check_versions() {
 why_no_answer() {
   local said
   if ! command -v docker >/dev/null; then return; fi
+  refuse_podman
   if [[ -n ${DOCKER_HOST-} ]]; then fail "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST"; fi
   said=$(docker version 2>&1 || true)
   if [[ $said == *"permission denied"* ]]; then
@@ -54,18 +68,21 @@ mirror() {
     'Created-By: Packages' 'Origin: Debian' 'Label: Debian' "Codename: $1" 2>/dev/null | sed -n 1p
 }
 
-install_engine() {
-  local id codename from=""
+# debian_release: sets $from to what apt needs to be told to take the engine from trixie.
+debian_release() {
+  local id codename
   # shellcheck disable=SC1090
   id=$(. "$OS_RELEASE" 2>/dev/null && printf '%s' "${ID-}") || true
   # shellcheck disable=SC1090
   codename=$(. "$OS_RELEASE" 2>/dev/null && printf '%s' "${VERSION_CODENAME-}") || true
   case $id/$codename in
-    debian/trixie) ;;
+    debian/trixie) from="" ;;
     debian/bookworm) from=/trixie ;;
     *) fail "no Docker engine here, and this is neither Debian 12 nor 13: install Docker 20.10 or later with Compose v2" ;;
   esac
+}
 
+install_engine() {
   apt-get update >>"$LOG" 2>&1 || fail "apt-get update failed; the end of $LOG: $(tail -n 2 "$LOG" | tr '\n' ' ')"
   if [[ -n $from ]]; then
     # Bookworm has no Compose v2. Trixie's packages of the engine run on it; pinned at 100,
@@ -119,20 +136,22 @@ main() {
   esac
   if ! answers; then
     why_no_answer
-    mkdir -p "${LOG%/*}"
-    local began=$SECONDS
+    local began=$SECONDS todo=install from=""
     if command -v dockerd >/dev/null && command -v docker >/dev/null; then
-      if [[ -n $(daemon) ]]; then
-        start_engine
-      else
-        may_install start
-        start_engine
-        printf 'lab: started the Docker engine that was installed but not running (%s s)\n' "$((SECONDS - began))"
-      fi
-    else
-      may_install install
-      install_engine
-      start_engine
+      if [[ -n $(daemon) ]]; then todo="wait for"; else todo=start; fi
+    fi
+    if [[ $todo != wait* ]]; then may_install "$todo"; fi
+    if [[ $todo == install ]]; then debian_release; fi
+    if [[ ${1-} == look ]]; then
+      printf "no Docker engine answers: \`make up\` will %s one\n" "$todo"
+      return
+    fi
+    mkdir -p "${LOG%/*}"
+    if [[ $todo == install ]]; then install_engine; fi
+    start_engine
+    if [[ $todo == start ]]; then
+      printf 'lab: started the Docker engine that was installed but not running (%s s)\n' "$((SECONDS - began))"
+    elif [[ $todo == install ]]; then
       printf "lab: no Docker engine here: installed %s from Debian's packages and started it (%s s; INSTALL_ENGINE=no prevents this)\n" \
         "$(docker version --format '{{.Server.Version}}')" "$((SECONDS - began))"
     fi

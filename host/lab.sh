@@ -13,6 +13,7 @@
 #   lab.sh where        say where the running lab is to be seen
 #   lab.sh need-up      fail with one line unless the lab is up
 #   lab.sh idle         fail with one line while something is being measured
+#   lab.sh down         end the lab; while it measures only with FORCE=yes
 #   lab.sh doctor       one line for each thing that can be right or wrong
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,7 +28,29 @@ cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERV
 # shellcheck source=/dev/null
 read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
 
-results_folder() { mkdir -p "$(setting LAB_RESULTS_DIR)" && (cd "$(setting LAB_RESULTS_DIR)" && pwd -P); }
+# results_folder: where runs are kept, made for the driver where it is not there.
+results_folder() {
+  local folder uid gid
+  folder=$(setting LAB_RESULTS_DIR)
+  if [[ ! -d $folder ]]; then
+    mkdir -p "$folder"
+    if [[ $(id -u) == 0 ]]; then
+      read -r uid gid <<<"$(owner)"
+      chown "$uid:$gid" "$folder"
+    fi
+  fi
+  (cd "$folder" && pwd -P)
+}
+
+# check_results FOLDER UID GID: that root named a folder which the driver may write to. One in this checkout is the
+# lab's own; any other can be one of the system's, which nobody gives away by a word.
+check_results() {
+  if [[ $(id -u) != 0 || -n $(find "$1" -maxdepth 0 -user "$2") ]]; then return 0; fi
+  if [[ $1 != "$(pwd -P)"/* ]]; then
+    fail "LAB_RESULTS_DIR=$1 is there and not of user $2, as whom the driver writes: name one that is not there yet, or \`chown $2\` it"
+  fi
+  chown "$2:$3" "$1"
+}
 
 dockerd_pid() { pidof dockerd 2>/dev/null | tr ' ' '\n' | head -n 1 || true; }
 
@@ -176,8 +199,11 @@ toxiproxy_cpus() {
 
 # driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
 driver() {
+  local memory
+  memory=$(setting PART_MEMORY)
   docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
-    --security-opt no-new-privileges:true -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS "$@"
+    --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
+    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS "$@"
 }
 
 # own_services: the services that only the user's own Compose files have, on one line.
@@ -245,10 +271,10 @@ write_env() {
   local uid gid profiles password results sets cpus health_interval compose_file
   if [[ -s $state/env ]] && measuring; then return 0; fi
   sets=$(auto_cpu_sets)
-  results=$(setting LAB_RESULTS_DIR)
-  mkdir -p "$state" "$results"
+  results=$(results_folder)
+  mkdir -p "$state"
   read -r uid gid <<<"$(owner)"
-  if [[ $(id -u) == 0 ]]; then chown "$uid:$gid" "$results"; fi
+  check_results "$results" "$uid" "$gid"
 
   profiles=$(sed -n 's/^profiles //p' <<<"$1")
   if ! has_image "$(setting GRAFANA_IMAGE)"; then
@@ -280,6 +306,18 @@ write_env() {
   mv "$state/env.part" "$state/env"
 }
 
+# check_project: that no other checkout has a lab of this name: Compose would take its containers over. What
+# somebody runs by hand of the lab's images says nothing of a checkout.
+check_project() {
+  local other
+  while read -r other; do
+    if [[ -n $other && $(cd "$other" 2>/dev/null && pwd -P) != "$(pwd -P)" ]]; then
+      fail "a lab of this name is there, of the checkout $other: \`make down\` ends it, or COMPOSE_PROJECT_NAME and ports of its own (.env) let this one be beside it"
+    fi
+  done < <(docker ps --all --filter "label=com.docker.compose.project=$project" \
+    --format '{{.Label "com.docker.compose.project.working_dir"}}' | sort -u)
+}
+
 # Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
 # the lab's own counts then: an older image may lack what this checkout's code needs.
 ready() {
@@ -296,6 +334,7 @@ ready() {
     status=1
   fi
   host/engine.sh
+  check_project
   images/present.sh
   if ((status != 0)); then
     own=$(own_services)
@@ -517,48 +556,120 @@ stored() {
 
 # What measures, in whatever container, holds a lock (loadgen/src/lab/system/lock.py), and every container
 # with its volume sees that: the agent's, or where no lab is up a driver's own. Without any, nothing
-# is measured. Exits with 0 where something is measured, with 1 where nothing is, and with 2 where no container that
-# runs answers.
+# is measured. Exits with 0 where this lab measures, with `all` where any lab on this machine does ($measured_in),
+# with 1 where not, and with 2 where no container of this lab that runs answers.
 measuring() {
-  local container status answer=1
+  local of container status answer=1 told="" label=com.docker.compose.project
+  if [[ ${1-} != all ]]; then label+="=$project"; fi
   # In reverse, so that loadgen comes before driver, which may be at work.
-  for container in $(docker ps --filter status=running --filter status=paused --filter "label=com.docker.compose.project=$project" \
-    --filter volume=/lab/lock --format '{{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r | cut -d ' ' -f 2); do
+  while read -r of _ container; do
+    # One container of that lab has answered.
+    if [[ $of == "$told" ]]; then continue; fi
     status=0
-    docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 || status=$?
-    if ((status == 75)); then return 0; fi
-    if ((status == 0)); then return 1; fi
+    docker exec "$container" flock --shared --nonblock --conflict-exit-code 75 /lab/lock true >/dev/null 2>&1 </dev/null || status=$?
+    if ((status == 75)); then
+      measured_in=$of
+      return 0
+    elif ((status == 0)); then
+      told=$of
+      if [[ $of == "$project" ]]; then answer=1; fi
     # It may have ended meanwhile.
-    if [[ $(docker inspect --format '{{.State.Running}}' "$container" 2>/dev/null) == true ]]; then answer=2; fi
-  done
+    elif [[ $of == "$project" && $(docker inspect --format '{{.State.Running}}' "$container" 2>/dev/null) == true ]]; then
+      answer=2
+    fi
+  done < <(docker ps --filter status=running --filter status=paused --filter "label=$label" --filter volume=/lab/lock \
+    --format '{{.Label "com.docker.compose.project"}} {{.Label "com.docker.compose.service"}} {{.ID}}' 2>/dev/null | sort -r)
   return "$answer"
 }
 
+# Another lab on this machine counts, too: what is built or started here would be in its figures, and both
+# labs' images have the same names.
 idle() {
-  local status=0
-  measuring || status=$?
-  if ((status == 0)); then fail "another measurement is under way; wait for its end"; fi
+  local status=0 measured_in="" where=""
+  measuring all || status=$?
+  if [[ $measured_in != "$project" ]]; then where=", in the lab $measured_in of this machine"; fi
+  if ((status == 0)); then fail "another measurement is under way$where; wait for its end"; fi
   if ((status == 2)); then fail "the lab's agent does not answer, so nobody knows whether something is measured; \`make down\` stops the lab"; fi
+}
+
+down() {
+  local measured_in
+  if [[ ${FORCE-} != yes ]] && measuring; then
+    fail "a measurement is under way; wait for its end, or \`make down FORCE=yes\`"
+  fi
+  compose --profile '*' down --volumes --remove-orphans
+}
+
+# What the first `make up` and the bench after it took on 2 cores without a registry, in seconds (README, What you
+# need), and the MB that the images of the core (1,339, each layer once) and a cache of builds (1,406) were seen to hold.
+first_up_s=122 first_bench_s=299 first_mb=2800
+
+# free_mb: what is free where the engine keeps its images; nothing where that is no folder of this machine.
+free_mb() {
+  local folder
+  folder=$(docker info --format '{{.DockerRootDir}}' 2>/dev/null) || folder=/var/lib
+  if [[ -d $folder ]]; then df -Pk "$folder" | awk 'NR == 2 {printf "%.0f", $4 * 1.024 / 1000}'; fi
+}
+
+# first_contact: what this machine has for a lab that is not built yet.
+first_contact() {
+  local free
+  free=$(free_mb) || true
+  if [[ -z $free ]]; then
+    warn "disk: the engine's cannot be seen from here; images and their builds take some $first_mb MB"
+  elif ((free < first_mb)); then
+    wrong "disk: $free MB free; images and their builds take some $first_mb MB, more where images are pulled"
+  else
+    ok "disk: $free MB free; images and their builds take some $first_mb MB, more where images are pulled"
+  fi
+  ok "on 2 cores without a registry the first \`make up\` took $first_up_s s, and \`make bench CONC=200\` after it $first_bench_s s"
+}
+
+# memory_for_servers: whether the core's servers fit, and how many can be measured.
+memory_for_servers() {
+  local total servers count some
+  total=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || total=$(awk '/^MemTotal:/ {printf "%.0f", $2 * 1024}' /proc/meminfo 2>/dev/null) || true
+  if ! [[ $total =~ ^[1-9][0-9]*$ ]]; then return 0; fi
+  total=$((total / 1048576))
+  # shellcheck disable=SC2207  # names
+  servers=($(core_servers))
+  count=${#servers[@]} some=${#servers[@]}
+  while ((some > 0 && total < $(memory_needed "$count" "$some"))); do some=$((some - 1)); done
+  if ((some == count)); then
+    ok "memory: $total MiB; $count servers that have each been measured, and all else, take at most some $(memory_needed "$count" "$count") MiB"
+  elif ((some > 0)); then
+    warn "memory: $total MiB is for $some of $count servers with all of their heap in use: measure fewer before a \`make down\`," \
+      "SERVER=$(IFS=, && printf '%s' "${servers[*]:0:some}"), or give them less (SERVER_JVM_FLAGS in .env)"
+  elif ((total < $(memory_needed "$count" 0))); then
+    wrong "memory: $total MiB; the lab takes some $(memory_needed "$count" 0) MiB before any load"
+  else
+    warn "memory: $total MiB is not for one server with all of its heap in use: give them less (SERVER_JVM_FLAGS in .env)"
+  fi
 }
 
 # In bash: it must tell what is missing before the driver's image exists.
 doctor() {
-  local bad=0 nofile sets wrk2
+  local bad=0 nofile sets wrk2 said name
   ok() { printf 'ok    %s\n' "$*"; }
   warn() { printf 'warn  %s\n' "$*"; }
   wrong() { printf 'FAIL  %s\n' "$*"; bad=1; }
 
-  if docker info >/dev/null 2>&1; then
-    ok "Docker $(docker info --format '{{.ServerVersion}}, cgroup v{{.CgroupVersion}}, {{.NCPU}} CPUs, {{.Architecture}}')"
-  else
-    wrong "no Docker engine answers: \`make up\` installs one on a root Debian machine; elsewhere install Docker 20.10 or later"
+  if ! said=$(host/engine.sh look 2>&1); then
+    wrong "${said#lab: }"
     return 1
   fi
-  if docker compose version >/dev/null 2>&1; then
-    ok "Compose $(docker compose version --short)"
-  else
-    wrong "no Docker Compose v2 (the plugin \`docker compose\`)"
+  if ! has_image "$driver_image"; then first_contact; fi
+  memory_for_servers
+  if [[ -n $said ]]; then
+    warn "$said"
+    return "$bad"
   fi
+  ok "Docker $(docker info --format '{{.ServerVersion}}, cgroup v{{.CgroupVersion}}, {{.NCPU}} CPUs, {{.Architecture}}')"
+  ok "Compose $(docker compose version --short)"
+  said=$(docker info --format '{{.SecurityOptions}}')
+  for name in rootless userns selinux; do
+    if [[ $said == *name=$name* ]]; then warn "the engine runs with $name: the lab was never tried with it"; fi
+  done
   nofile=$(max_open_files)
   if ((nofile >= 20000)); then
     ok "open files per container: $nofile, so up to $((nofile / 2 - 500)) connections"
@@ -626,6 +737,7 @@ case ${1-} in
   where) where ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   idle) idle ;;
+  down) down ;;
   doctor) doctor ;;
-  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, where, need-up, idle, doctor" ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, where, need-up, idle, down, doctor" ;;
 esac

@@ -159,7 +159,7 @@ build() {
   if [[ $name == debian ]]; then
     images/debian/build.sh "$image" >>"$log" 2>&1
   else
-    DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" \
+    DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" --label "lab.image=$image" \
       --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
       --build-arg "JAVA=${java%%-*}" --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1

@@ -184,6 +184,7 @@ readied() {
 lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s, password %s profiles=%s running=%s own=%s\n' "$*" "${GRAFANA_ADMIN_PASSWORD-}" "${LAB_PROFILES-}" "${LAB_RUNNING-}" "${LAB_OWN-}" >>"$lab/calls"
 case "$1 ${2-}" in
+  "ps --all") printf '\n%s\n' "${FAKE_ELSEWHERE-}" ;;
   "ps "*) printf '%s\n' ${FAKE_RUNNING-} ;;
   "info "*)
     if [[ $* == *.CPUSet*NCPU* ]]; then echo "${FAKE_CPUSET-true} ${FAKE_NCPU-}"; elif [[ $* == *NCPU* ]]; then echo "${FAKE_NCPU-}"; elif [[ $* == *MemTotal* ]]; then echo "${FAKE_MEMORY-}"; fi ;;

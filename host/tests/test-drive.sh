@@ -34,7 +34,7 @@ check "drive: other verbs cannot" '[[ $status == 7 && $(count LAB_HOST_CHANGES) 
 : >"$calls"
 run "$lab/host/lab.sh" stored report </dev/null
 check "stored: results and nothing else, no lab" \
-  '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
+  '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--pids-limit 2048 --memory .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
 
 # --- the driver's own exit status -----------------------------------------------------------
 # answering STATUS: a driver that ends with it.

@@ -26,6 +26,15 @@ check "another value of INSTALL_ENGINE is refused" '[[ $status == 1 && $out == *
 DOCKER_HOST=tcp://far:2375 run "$lab/host/engine.sh"
 check "an engine elsewhere that does not answer: nothing is installed here" \
   '[[ $status == 1 && $out == "lab: no Docker engine answers at DOCKER_HOST=tcp://far:2375" && $(count apt-get) == 0 ]]'
+printf 'ID=debian\nVERSION_CODENAME=trixie\n' >"$lab/os-release"
+OS_RELEASE=$lab/os-release run "$lab/host/engine.sh" look
+check "look: says that it would install one, and does nothing" \
+  '[[ $status == 0 && $out == "no Docker engine answers: \`make up\` will install one" && $(count apt-get) == 0 && ! -e $lab/.lab ]]'
+for podman in 'exit 125' 'echo 5.4.2'; do
+  fake docker <<<"if [[ \$1 == --version ]]; then echo podman version 5.4.2; else $podman; fi"
+  run "$lab/host/engine.sh"
+  check "Podman in Docker's place: one line ($podman)" '[[ $status == 1 && $out == "lab: \`docker\` is Podman here, "* && $(count apt-get) == 0 ]]'
+done
 
 fresh; debian_host; fake dockerd <<<'exit 1'
 fake id <<<'[[ $1 == -u ]] && echo 1000 || echo user'

@@ -5,14 +5,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
 # --- lab.sh idle -----------------------------------------------------------------------
-# locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each),
-# and what the lock answers each time it is asked, the last from then on.
+# locked LINES STATUS…: docker, with the containers that have the lock's volume (service and id each, another
+# lab's name before them), and what the lock answers each time it is asked, the last from then on.
 locked() {
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case $1 in
-  ps) if [[ $* == *"--filter volume=/lab/lock"* ]]; then printf '%s\n' "$FAKE_SEES"; fi ;;
+  ps) if [[ $* == *"--filter volume=/lab/lock"* ]]; then sed '/^[a-z]* [a-z]*$/s/^/concurrency-lab /' <<<"$FAKE_SEES"; fi ;;
   exec)
     answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
     exit "${answers[asked - 1]:-${answers[-1]}}" ;;
@@ -47,6 +47,30 @@ idle $'driver busy\nloadgen agent' 0
 check "idle: the agent is asked before a driver" '[[ $status == 0 && $(count "exec agent") == 1 && $(count "exec busy") == 0 ]]'
 idle $'driver ended\nloadgen agent\ndriver busy' 1 75
 check "idle: a container that tells nothing is not the last word" '[[ $status == 1 && $out == "$under_way" && $(count exec) == 2 ]]'
+
+idle $'other loadgen theirs\nloadgen agent' 75
+check "idle: another lab on this machine measures: one line, that names it" \
+  '[[ $status == 1 && $out == "lab: another measurement is under way, in the lab other of this machine; wait for its end" && $(count "exec theirs") == 1 ]]'
+idle $'other loadgen theirs\nother driver his\nloadgen agent' 1 0
+check "idle: of other labs one that answers is enough, and one that does not is theirs" \
+  '[[ $status == 0 && -z $out && $(count "exec theirs") == 1 && $(count "exec his") == 1 && $(count "exec agent") == 1 ]]'
+
+# --- lab.sh down ---------------------------------------------------------------------------
+# downed STATUS NAME=VALUE…: a lab that is told to end, whose agent answers so.
+downed() {
+  fresh
+  locked "loadgen agent" "$1"
+  run env "${@:2}" "$lab/host/lab.sh" down
+}
+downed 75 X=1
+check "down: not under a measurement" \
+  '[[ $status == 1 && $out == "lab: a measurement is under way; wait for its end, or \`make down FORCE=yes\`" && $(count "docker compose") == 0 ]]'
+for answer in "75 FORCE=yes" "0 FORCE=" "1 FORCE="; do
+  # shellcheck disable=SC2086  # two words
+  downed $answer
+  check "down: with FORCE=yes, when idle, and when nobody answers: $answer" \
+    '[[ $status == 0 && $(count "docker compose --profile \* down --volumes --remove-orphans") == 1 ]]'
+done
 
 idle "loadgen agent" 75
 mkdir -p "$state" && printf 'NOFILE=300\n' >"$state/env"
@@ -100,6 +124,26 @@ for word in 'NAME=$(shell touch pwned)' 'NAME=${shell touch pwned}' 'NAME=`touch
   making bench CONC=5 "$word"
   check "make: refused: $word" \
     '[[ $status == 2 && $(grep -vc "^make" <<<"$out") == 1 && $out == *"*** ${word%%=*}: allowed is a word without"* && ! -s $calls && ! -e $lab/pwned ]]'
+done
+# Whatever its name: a setting's, a verb's, make's own, that of what looks at it, or none. `help` does nothing itself.
+names=$(sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env && grep -oE '[A-Z]{2,}=' Makefile | tr -d = | sort -u)
+ran="" tried=0
+for name in $names nosuch word sign 1 UNSAFE unsafe LINE_BREAK NOT_WORDS SHELL MAKE LAB_WORDS PATH; do
+  making help "$name=\$(shell touch pwned)"
+  tried=$((tried + 1))
+  if [[ -e $lab/pwned ]]; then ran+=" $name" && rm "$lab/pwned"; fi
+done
+out=$ran
+check "make: no word is run, whatever its name" '[[ -z $ran && $tried -gt 60 ]]'
+for word in UNSAFE= unsafe= NOT_WORDS= LINE_BREAK=x; do
+  making help "$word" 'NAME=$(shell touch pwned)'
+  check "make: $word does not blind what looks" '[[ $status == 2 && $out == *"*** NAME: allowed is a word without"* && ! -e $lab/pwned ]]'
+done
+fake evil <<<'touch pwned'
+for name in SHELL .SHELLFLAGS MAKE DRIVER TOOLS LAB_VERB PATH BASH_ENV LD_PRELOAD GIT_EXTERNAL_DIFF; do
+  making bench CONC=5 "$name=./fake/evil"
+  check "make: refused: $name, by which programs run" \
+    '[[ $status == 2 && $out == *"*** $name: it is neither a word of a verb nor a setting of .env"* && ! -s $calls && ! -e $lab/pwned ]]'
 done
 fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)

@@ -39,6 +39,8 @@ check "no registry: everything that can be is built, bases first" \
   '[[ $status == 0 && $(count "^docker import") == 1 && $(built | wc -w) == 6 && $(grep -c " built from packages, " <<<"$out") == 6 ]] \
     && before golang:1.27.4-trixie ghcr.io/shopify/toxiproxy:2.12.0 && before golang:1.27.4-trixie ghcr.io/google/cadvisor:0.55.1 \
     && [[ $(grep -nE "^docker (import|build)" "$calls" | sed -n 1p) == *import* ]]'
+check "no registry: what is built says under which name" \
+  '[[ $(count "docker build .*--tag \([^ ]*\) --label lab.image=\1 ") == 6 && $(count "docker import .*LABEL .*lab.image=debian:trixie-slim ") == 1 ]]'
 check "no registry: an image that is not what its tag says tells what it is" \
   '[[ $(grep -c " built from packages, " <<<"$out") == 6 && $(grep "built from a" <<<"$out") == *"prom/prometheus:v2.53.3 "*" built from a package of another version, "* ]]'
 check "no registry: the base comes from the mirrors this machine uses" \

@@ -68,6 +68,26 @@ check "ready: another lab of this checkout has its own state" \
   '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'
 readied COMPOSE_PROJECT_NAME=../other
 check "ready: a project is a name" '[[ $status == 1 && $out == "lab: COMPOSE_PROJECT_NAME=../other: "* ]]'
+readied FAKE_ELSEWHERE=/somewhere/else
+check "ready: a lab of the same name in another checkout is not taken over" \
+  '[[ $status == 1 && $out == "lab: a lab of this name is there, of the checkout /somewhere/else: \`make down\` ends it, or COMPOSE_PROJECT_NAME "* && ! -e $state/env ]]'
+readied FAKE_ELSEWHERE="$lab"
+check "ready: this checkout's own is" '[[ $status == 0 && -s $state/env ]]'
+
+# --- who owns results ---------------------------------------------------------------------
+readied
+fake id <<<'[[ $1 == -u ]] && echo 0 || echo root'
+fake chown <<<'printf "chown %s\n" "$*" >>"$(dirname "$0")/../calls"'
+rm -rf "$lab/results" && mkdir "$root/theirs" && : >"$calls"
+LAB_RESULTS_DIR=$root/theirs run "$lab/host/lab.sh" ready
+check "ready: root gives away no folder that was there" \
+  '[[ $status == 1 && $out == "lab: LAB_RESULTS_DIR=$root/theirs is there and not of user 10001, "* && $(count "^chown") == 0 ]]'
+run "$lab/host/lab.sh" ready
+check "ready: but one that it makes" '[[ $status == 0 && $(count "^chown 10001:10001 ./results$") == 1 ]]'
+
+fake docker <<<'if [[ $1 == compose ]]; then printf %s "${BUILDX_NO_DEFAULT_ATTESTATIONS-}"; fi'
+run "$lab/host/lab.sh" compose build
+check "build: an image is its layers, without what a build attests of itself" '[[ $out == 1 ]]'
 
 # --- lab.sh room --------------------------------------------------------------------------
 # room GIB PROFILES: what it says of an engine with so much memory, and heaps of 1 GiB.

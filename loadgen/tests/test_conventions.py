@@ -148,10 +148,23 @@ def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"] not in ("", "0"), name
+        assert service["pids_limit"] > 0, name
         for volume in service.get("volumes", ()):
             if name != "cadvisor":
                 assert "docker.sock" not in volume, name
                 assert not volume.startswith("/"), name
+
+
+def test_a_pool_of_any_size_has_its_threads(compose: dict[str, Any]) -> None:
+    source = (REPO / "servers/contract/src/main/java/lab/contract/Settings.java").read_text()
+    largest = re.search(r'IntOption\("pool_size", \d+, \d+, ([\d_]+)\)', source)
+    assert compose["services"]["fixed-pool"]["pids_limit"] > int(largest[1])
+
+
+def test_a_driver_that_is_told_to_end_has_time_to_put_things_back(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert [services[name]["stop_grace_period"] for name in ("driver", "loadgen")] == ["25s"] * 2
 
 
 def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[str, Any]) -> None:
@@ -169,7 +182,6 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
         f"{containerd}:{containerd}:ro",
         "/var/lib/docker/image:/rootfs/var/lib/docker/image:ro",
     ]
-    assert "--web.enable-lifecycle" not in services["prometheus"]["command"]
 
 
 def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
@@ -182,7 +194,16 @@ def test_proxy_and_downstream_share_a_network_namespace_that_neither_owns(
     for name in joined:
         assert services[name]["network_mode"] == f"service:{holder}"
         assert not {"networks", "ports", "sysctls"} & set(services[name]), name
-    assert services[holder]["command"] == ["-hold"]
+    # What the host asks comes past its front: no other container publishes what it passes on.
+    ports = {
+        re.fullmatch(r"127\.0\.0\.1:\$\{(\w+):-\d+\}:(\d+)", published).groups()
+        for published in services[holder]["ports"]
+    }
+    assert ports == {("TOXIPROXY_PORT", "8475"), ("PROMETHEUS_PORT", "9090")}
+    routes = ["8475=127.0.0.1:8474", "9090=prometheus:9090"]
+    assert services[holder]["command"] == ["-hold", *routes]
+    publishing = [name for name, of in services.items() if "ports" in of]
+    assert publishing == [holder, "loadgen", "grafana"]
     # `up --wait` of Compose 2.26 fails where the image has a health check and the service none.
     assert not services[holder]["healthcheck"].get("disable")
     assert services[holder]["networks"] == {"lab": {"aliases": ["toxiproxy", "downstream"]}}
@@ -234,6 +255,14 @@ def test_the_verbs_of_the_readme_are_those_of_make_help() -> None:
     assert page.split("```")[1].strip("\n").splitlines() == [
         f"  make {name:<13} {text}" for name, text in verbs
     ]
+
+
+def test_doctor_says_of_the_first_run_what_the_readme_says() -> None:
+    page = (REPO / "README.md").read_text().partition("## What you need")[2]
+    said = (REPO / "host/lab.sh").read_text()
+    for verb, name in (("make up", "first_up_s"), ("make bench CONC=200", "first_bench_s")):
+        took = re.search(rf"^\| `{verb}`.*\| (\d+) s \|$", page, re.MULTILINE)
+        assert f"{name}={took[1]} " in said
 
 
 def test_every_column_is_documented_in_its_order() -> None:

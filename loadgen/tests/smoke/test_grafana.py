@@ -20,6 +20,8 @@ from support.repo import REPO
 from support.stored import Eventually
 
 GRAFANA = "http://grafana:3000"
+# To those whom it answers it is this.
+LOCAL = "http://localhost:3000"
 DASHBOARDS = REPO / "grafana" / "dashboards"
 SHOWN_S = 60.0
 # Lab refreshes every 2 s. Three answers of one panel are more than opening it takes.
@@ -30,8 +32,16 @@ WIDE, HIGH = 1600, 9000
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as browser:
+    there = "--host-resolver-rules=MAP localhost grafana"
+    with chromium(tmp_path_factory.mktemp("profile"), there) as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[httpx.Client]:
+    """It asks as the host does."""
+    with httpx.Client(timeout=10, headers={"Host": "localhost:3000"}) as client:
+        yield client
 
 
 def boards() -> dict[str, dict[str, Any]]:
@@ -56,6 +66,12 @@ def test_every_dashboard_is_provisioned_and_seen_without_a_login(client: httpx.C
         assert answer["meta"]["provisionedExternalId"] == f"{uid}.json"
         titles = [panel["title"] for panel in answer["dashboard"]["panels"]]
         assert titles == [panel["title"] for panel in board["panels"]], uid
+
+
+def test_who_knows_it_under_another_name_is_sent_to_localhost(client: httpx.Client) -> None:
+    answer = client.get(f"{GRAFANA}/api/search", headers={"Host": "evil.example:3000"})
+    assert answer.status_code == 301
+    assert answer.headers["location"].startswith("http://localhost:")
 
 
 def test_nothing_is_changed_without_the_password(client: httpx.Client) -> None:
@@ -89,7 +105,7 @@ def test_every_panel_of_a_page_has_lines(
     board = boards()[uid]
     # Compare has times of its own, and opens with trials of the newest run.
     times = f"?from={window.start_s:.0f}000&to={window.end_s:.0f}000"
-    page.look(f"{GRAFANA}/d/{uid}{'' if uid == 'lab-compare' else times}", WIDE)
+    page.look(f"{LOCAL}/d/{uid}{'' if uid == 'lab-compare' else times}", WIDE)
     size = {"width": WIDE, "height": HIGH, "deviceScaleFactor": 1, "mobile": False}
     page.told("Emulation.setDeviceMetricsOverride", **size)
     # A service or a server of the run is in some line's name on every dashboard.
@@ -110,7 +126,7 @@ def test_every_panel_of_a_page_has_lines(
 
 def test_a_live_page_refreshes_by_itself(page: Browser) -> None:
     page.driver.get_log("performance")
-    page.look(f"{GRAFANA}/d/lab")
+    page.look(f"{LOCAL}/d/lab")
     asked: Counter[tuple[str, ...]] = Counter()
     until = time.monotonic() + SHOWN_S
     while time.monotonic() < until and max(asked.values(), default=0) < REFRESHES:

@@ -126,11 +126,11 @@ class Browser:
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Browser]:
-    """A browser with an empty profile folder; it ends with the context."""
+def chromium(profile: Path, *flags: str) -> Iterator[Browser]:
+    """A browser with an empty profile folder, and these flags besides; it ends with the context."""
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for flag in FLAGS:
+    for flag in (*FLAGS, *flags):
         options.add_argument(flag)
     options.add_argument(f"--user-data-dir={profile}")
     # What the page asked for from elsewhere would be in this log.

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# host/clean.sh: what it removes, and what it leaves alone.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
+
+# cleaned NAME=VALUE…: `make clean` with two runs stored. The lab built Debian; somebody built the JRE from it;
+# Prometheus was pulled; a container uses the agent's image.
+cleaned() {
+  fresh
+  printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
+  mkdir -p "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa,notes,20261122-mine} "$lab"/.lab/{test,logs}
+  ln -s 20261122T231947Z-aa "$lab/results/latest"
+  ln -s ../results/notes "$lab/results/20261122T000000Z-link"
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+case "$*" in
+  "ps --all --quiet --filter label=com.docker.compose.project=concurrency-lab") printf '%s' "${FAKE_UP-}" ;;
+  "images --filter reference=concurrency-lab/"*) printf 'concurrency-lab/%s:local\n' netty loadgen ;;
+  "images --quiet --filter dangling=true --filter label=com.docker.compose.project=concurrency-lab") echo 0123abcd ;;
+  "images "*) echo somebody/elses:1 ;;
+  "image inspect "*"lab.image"*" debian:trixie-slim" | "image inspect "*"lab.image"*" eclipse-temurin:25-jre") echo debian:trixie-slim ;;
+  "image inspect "*"lab.image"*) ;;
+  "image inspect "*" "*golang* | "image inspect "*" "*maven*) exit 1 ;;
+  "image inspect "*) echo 84000000 ;;
+  "image rm "*loadgen*) exit 1 ;;
+  "image rm "*) printf 'rm %s\n' "${*:3}" >>"$lab/calls" ;;
+esac
+FAKE
+  run env "$@" "$lab/host/clean.sh"
+}
+# shellcheck disable=SC2034 # used by checks, as text
+removed=$'rm concurrency-lab/netty:local\nrm debian:trixie-slim\nrm 0123abcd'
+cleaned X=1
+check "clean: the lab's own images, the base it built, and what newer builds left; nothing else" '[[ $status == 0 && $(<"$calls") == "$removed" ]]'
+check "clean: each is named, with what it held" \
+  '[[ $(grep -cE "^removed  (concurrency-lab/netty:local|debian:trixie-slim|0123abcd, without a name) +84 MB$" <<<"$out") == 3 ]]'
+check "clean: what stays says why" \
+  '[[ $out == *"kept     concurrency-lab/loadgen:local "*"(in use)"* && $out == *"kept     eclipse-temurin:25-jre "*"(others may use it: docker image rm eclipse-temurin:25-jre)"* && $out == *"kept     prom/prometheus:"* ]]'
+check "clean: runs stay, and are counted; logs of builds and tests go" \
+  '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
+cleaned RUNS=yes
+check "clean: RUNS=yes removes runs, and what is no run stays" \
+  '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,notes ]]'
+cleaned RUNS=all
+check "clean: RUNS is yes, or nothing is done" '[[ $status == 1 && $out == "lab: RUNS=all: allowed is yes" && ! -s $calls && -d $lab/.lab/test ]]'
+cleaned FAKE_UP=0123
+check "clean: a lab that is up is left alone" '[[ $status == 1 && $out == "lab: the lab is up: \`make down\` first" && ! -s $calls && -d $lab/.lab/test ]]'
+
+finish

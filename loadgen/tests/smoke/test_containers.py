@@ -1,0 +1,42 @@
+"""Every container of the running lab, a driver's too, against the checklist of containers.
+
+`.ci/smoke.sh` has asked the engine while a bench ran.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.containers import ALLOWED, findings, service_of
+from support.stored import results
+
+
+@pytest.fixture(scope="module")
+def containers() -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads((results().parent / "containers.json").read_text())
+    return loaded
+
+
+def test_every_container_keeps_the_checklist(containers: list[dict[str, Any]]) -> None:
+    services = {service_of(container) for container in containers}
+    assert services >= {"cadvisor", "driver", "fixed-pool", "loadgen", "prometheus", "toxiproxy"}
+    found = {finding for container in containers for finding in findings(container)}
+    # What is allowed and not there is allowed no longer.
+    assert found == {finding for finding in ALLOWED if finding.service in services}
+
+
+def test_only_prometheus_is_beside_the_engines_socket(containers: list[dict[str, Any]]) -> None:
+    beside = {
+        service_of(container)
+        for container in containers
+        for network in container["NetworkSettings"]["Networks"]
+        if network.endswith("_cadvisor")
+    }
+    assert beside == {"cadvisor", "prometheus"}
+
+
+def test_what_a_page_could_stop_or_read_is_off(containers: list[dict[str, Any]]) -> None:
+    (arguments,) = (one["Args"] for one in containers if service_of(one) == "prometheus")
+    assert "--web.cors.origin=none" in arguments
+    assert not [one for one in arguments if "enable-lifecycle" in one or "admin-api" in one]

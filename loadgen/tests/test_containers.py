@@ -1,0 +1,143 @@
+"""The checklist of containers notices each fault, and docs/security.md says what it allows."""
+
+import copy
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from support.containers import ALLOWED, RULES, Finding, findings
+from support.repo import REPO
+
+# Of `docker inspect`, what the checklist reads: a server's container, without fault.
+GOOD: dict[str, Any] = {
+    "Config": {
+        "User": "10001:10001",
+        "Healthcheck": {"Test": ["CMD", "true"]},
+        "Labels": {
+            "com.docker.compose.service": "fixed-pool",
+            "com.docker.compose.project.working_dir": "/checkout",
+        },
+    },
+    "HostConfig": {
+        "CapDrop": ["ALL"],
+        "CapAdd": None,
+        "Privileged": False,
+        "ReadonlyRootfs": True,
+        "SecurityOpt": ["no-new-privileges:true"],
+        "Memory": 2**31,
+        "PidsLimit": 32768,
+        "NetworkMode": "lab_lab",
+        "PidMode": "",
+        "IpcMode": "private",
+        "UTSMode": "",
+        "UsernsMode": "",
+        "Devices": None,
+        "PortBindings": {},
+        "LogConfig": {"Type": "json-file", "Config": {"max-size": "10m"}},
+        "Ulimits": [{"Name": "nofile", "Hard": 20000, "Soft": 20000}],
+    },
+    "Mounts": [
+        {"Type": "bind", "Source": "/checkout/a", "Destination": "/a", "RW": False},
+        {"Type": "volume", "Source": "/var/lib/x", "Destination": "/lock", "RW": False},
+    ],
+    "NetworkSettings": {"Networks": {"lab_lab": {}}},
+}
+
+
+def mount(source: str, *, writable: bool = False, propagation: str = "rprivate") -> dict[str, Any]:
+    return {
+        "Type": "bind",
+        "Source": source,
+        "Destination": "/inside",
+        "RW": writable,
+        "Propagation": propagation,
+    }
+
+
+FAULTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("user", "root", {"Config": {"User": ""}}),
+    ("user", "root", {"Config": {"User": "0:10001"}}),
+    ("capabilities", "not all dropped", {"HostConfig": {"CapDrop": None}}),
+    ("capabilities", "NET_ADMIN", {"HostConfig": {"CapAdd": ["NET_ADMIN"]}}),
+    ("capabilities", "privileged", {"HostConfig": {"Privileged": True}}),
+    ("root filesystem", "writable", {"HostConfig": {"ReadonlyRootfs": False}}),
+    ("privileges", "can grow", {"HostConfig": {"SecurityOpt": None}}),
+    (
+        "privileges",
+        "seccomp=unconfined",
+        {"HostConfig": {"SecurityOpt": ["no-new-privileges:true", "seccomp=unconfined"]}},
+    ),
+    ("memory", "no limit", {"HostConfig": {"Memory": 0}}),
+    ("processes", "no limit", {"HostConfig": {"PidsLimit": None}}),
+    ("processes", "no limit", {"HostConfig": {"PidsLimit": -1}}),
+    ("namespaces", "PidMode host", {"HostConfig": {"PidMode": "host"}}),
+    ("namespaces", "the engine's default network", {"HostConfig": {"NetworkMode": "bridge"}}),
+    ("devices", "/dev/kmsg", {"HostConfig": {"Devices": [{"PathOnHost": "/dev/kmsg"}]}}),
+    ("host path", "/etc", {"Mounts": [mount("/etc")]}),
+    ("host path", "/checkout-of-another", {"Mounts": [mount("/checkout-of-another")]}),
+    ("writes", "/inside", {"Mounts": [mount("/checkout/a", writable=True)]}),
+    ("mount propagation", "/inside", {"Mounts": [mount("/checkout/a", propagation="rshared")]}),
+    ("socket in reach", "lab_lab", {"Mounts": [mount("/checkout/a.sock")]}),
+    (
+        "address",
+        "8080 on every address",
+        {"HostConfig": {"PortBindings": {"8080/tcp": [{"HostIp": "", "HostPort": "80"}]}}},
+    ),
+    ("health", "not checked", {"Config": {"Healthcheck": None}}),
+    ("health", "not checked", {"Config": {"Healthcheck": {"Test": ["NONE"]}}}),
+    ("logs", "without end", {"HostConfig": {"LogConfig": {"Type": "json-file", "Config": {}}}}),
+    ("open files", "no limit", {"HostConfig": {"Ulimits": None}}),
+]
+
+
+def test_a_container_without_fault_keeps_every_rule() -> None:
+    assert list(findings(GOOD)) == []
+
+
+@pytest.mark.parametrize(("rule", "what", "changes"), FAULTS)
+def test_each_fault_is_found(rule: str, what: str, changes: dict[str, Any]) -> None:
+    faulty = copy.deepcopy(GOOD)
+    for part, change in changes.items():
+        faulty[part] = {**faulty[part], **change} if isinstance(change, dict) else change
+    found = [one for one in findings(faulty) if one.rule != "published"]
+    assert found == [Finding("fixed-pool", rule, what)]
+    assert found[0] not in ALLOWED
+
+
+def test_every_rule_is_tried() -> None:
+    assert {rule for rule, _, _ in FAULTS} == RULES.keys() - {"published"}
+
+
+PAGE = (REPO / "docs" / "security.md").read_text()
+
+
+def rows(section: str) -> list[list[str]]:
+    """The cells of a section's table, without marks of code."""
+    table = PAGE.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    cells = [line.replace("`", "").strip("|").split("|") for line in lines]
+    return [[cell.strip() for cell in line] for line in cells]
+
+
+def test_the_page_lists_what_is_allowed_and_why() -> None:
+    allowed = [
+        [one.service, one.rule, one.what, why.replace("`", "")]
+        for one, why in ALLOWED.items()
+        if one.rule != "published"
+    ]
+    assert rows("What is allowed") == allowed
+
+
+def test_the_page_lists_what_is_published() -> None:
+    services = yaml.safe_load((REPO / "compose.yaml").read_text())["services"]
+    published = {
+        (name, *re.fullmatch(r"127\.0\.0\.1:\$\{(\w+):-(\d+)\}:(\d+)", port).groups())
+        for name, service in services.items()
+        for port in service.get("ports", ())
+    }
+    listed = {(name, setting, port) for _, name, setting, port, _ in rows("What is published")}
+    assert listed == {(name, setting, port) for name, setting, port, _ in published}
+    inside = {(name, port) for name, _, _, port in published}
+    assert inside == {(one.service, one.what) for one in ALLOWED if one.rule == "published"}
