@@ -92,8 +92,8 @@ compare: ## Faster, slower or no difference: A=<run>[:server] B=<run>[:server] [
 	@host/lab.sh stored compare
 
 gate: ## Worse or not: BASE=<run>[:server] CANDIDATE=<run>[:server], or two images of a server with CONC=2000 [RATE=n SERVER= LAUNCHES=6 DURATION=10s]; [LIMITS=gate.toml ACROSS=limits]
-	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(BASE)$(CANDIDATE)),up,driver)
-	@host/lab.sh $(if $(findstring /,$(BASE)$(CANDIDATE)),drive,stored) gate
+	@LAB_VERB=gate $(MAKE) $(if $(findstring /,$(value BASE)$(value CANDIDATE)),up,driver)
+	@host/lab.sh $(if $(findstring /,$(value BASE)$(value CANDIDATE)),drive,stored) gate
 
 report: ## Judge a run again from its stored raw data: RUN=<run>
 	@LAB_VERB=report $(MAKE) driver

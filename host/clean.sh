@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Removes what the lab has made on this machine, and says what each held: its own images, upstream images that
-# it built itself, images that a newer build left without a name, logs of builds and tests.
+# Removes what the lab has made on this machine, and says what each held: its own images (those that you have given
+# another tag than `local` stay), upstream images that it built itself, images that a newer build left without a name, logs of builds and tests.
 #
 #   clean.sh            stored runs are kept, and counted
 #   RUNS=yes clean.sh   stored runs, too
@@ -44,20 +44,25 @@ docker version >/dev/null 2>&1 || fail "no Docker engine answers, so nobody know
 if [[ -n $(docker ps --all --quiet --filter "label=com.docker.compose.project=$project") ]]; then
   fail "the lab is up: \`make down\` first"
 fi
+# Results and logs are of all labs of this checkout.
+if [[ -n $(docker ps --quiet --filter volume=/lab/lock) ]]; then
+  fail "another lab of this machine is up, and what is removed here may be its own: stop that one first"
+fi
 
-for name in $(docker images --filter 'reference=concurrency-lab/*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
+for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
 for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\(..*\)/\1/p' .env | sort -u); do upstream "$name"; done
 for id in $(docker images --quiet --filter dangling=true --filter "label=com.docker.compose.project=$project" | sort -u); do
   image "$id" "$id, without a name"
 done
-folder .lab/test
+# What SUITE=long has passed is hours of work.
+if [[ ! -e .lab/test/long ]]; then folder .lab/test; fi
 folder .lab/logs
 
 runs=()
 for run in "$(setting LAB_RESULTS_DIR)"/*Z-*; do
-  if [[ -d $run && ! -L $run && ${run##*/} =~ ^[0-9]{8}T[0-9]{6}Z- ]]; then runs+=("$run"); fi
+  if [[ -d $run && ! -L $run && ${run##*/} =~ ^[0-9]{8}T[0-9]{6}Z- && -f $run/manifest.json ]]; then runs+=("$run"); fi
 done
 if ((${#runs[@]} == 0)); then exit; fi
 if [[ ${RUNS-} == yes ]]; then

@@ -27,17 +27,22 @@ nixpkgs_image() { printf 'concurrency-lab/wrk2:nixpkgs-%s' "$(setting NIXPKGS_RE
 # core_servers: those that `make up` starts, one a line.
 core_servers() { grep -o '"[a-z-]*"' prometheus/servers/core.json | tr -d '"' | grep -vx targets; }
 
-# memory_needed SERVERS MEASURED: MiB that so many servers and all other containers take, once MEASURED of
-# them have used their whole heaps (-Xmx; 1 GiB where SERVER_JVM_FLAGS does not say it in g or m). Read off stored
-# benches: a JVM without load holds 107 to 135 MiB, all else 584 MiB at 2,000 connections.
-memory_needed() {
-  local heap=1024
-  if [[ $(setting SERVER_JVM_FLAGS) =~ .*-Xmx([0-9]+)([gm]) ]]; then
-    heap=${BASH_REMATCH[1]}
-    if [[ ${BASH_REMATCH[2]} == g ]]; then heap=$((heap * 1024)); fi
-  fi
-  printf '%s' $((600 + $1 * 200 + $2 * heap))
+# heap_mib: the largest heap of a server: 1 GiB where SERVER_JVM_FLAGS does not say.
+heap_mib() {
+  local flag='.* -Xmx([0-9]+)([kKmMgG]?) '
+  [[ " $(setting SERVER_JVM_FLAGS) " =~ $flag ]] || { printf 1024; return 0; }
+  case ${BASH_REMATCH[2]} in
+    g | G) printf '%s' $((BASH_REMATCH[1] * 1024)) ;;
+    m | M) printf '%s' "${BASH_REMATCH[1]}" ;;
+    k | K) printf '%s' $((BASH_REMATCH[1] / 1024)) ;;
+    *) printf '%s' $((BASH_REMATCH[1] / 1048576)) ;;
+  esac
 }
+
+# memory_needed SERVERS MEASURED: MiB that so many servers and all other containers take, once MEASURED of
+# them have used their whole heaps. Read off stored benches: a JVM without load holds 83 to 230 MiB (150 is
+# counted), all else 584 MiB at 2,000 connections.
+memory_needed() { printf '%s' $((600 + $1 * 150 + $2 * $(heap_mib))); }
 
 has_image() { docker image inspect "$1" >/dev/null 2>&1; }
 

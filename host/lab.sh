@@ -20,8 +20,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
 driver_image=concurrency-lab/loadgen:local
-# What a server takes that has just started, in MiB, its heap hardly used: 83 to 230, without the JMX exporter.
-idle_mib=150
 cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERVATION_CPUSET)
 
 # read_off NAME: what write_env wrote down of this machine.
@@ -347,35 +345,24 @@ ready() {
   write_env "$planned"
 }
 
-# heap_mib: the largest heap of a server; nothing where SERVER_JVM_FLAGS does not say.
-heap_mib() {
-  local flag='.* -Xmx([0-9]+)([kKmMgG]?) '
-  [[ " $(setting SERVER_JVM_FLAGS) " =~ $flag ]] || return 0
-  case ${BASH_REMATCH[2]} in
-    g | G) printf '%s' $((BASH_REMATCH[1] * 1024)) ;;
-    m | M) printf '%s' "${BASH_REMATCH[1]}" ;;
-    k | K) printf '%s' $((BASH_REMATCH[1] / 1024)) ;;
-    *) printf '%s' $((BASH_REMATCH[1] / 1048576)) ;;
-  esac
-}
-
 # Asked before servers are built or started. A heap is no memory until it is used: so what all of them take
 # idle must be there, and what they may grow to is worth a warning.
 room() {
-  local memory heap profiles profile servers=0 fewer="the engine needs more"
+  local memory idle full profiles profile servers=0 fewer="the engine needs more"
   memory=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || true
   if ! [[ $memory =~ ^[1-9][0-9]*$ ]]; then return 0; fi
-  memory=$((memory / 1048576)) heap=$(heap_mib) profiles=$(read_off COMPOSE_PROFILES)
+  memory=$((memory / 1048576)) profiles=$(read_off COMPOSE_PROFILES)
   for profile in core ${profiles//,/ }; do
     if [[ ! -f prometheus/servers/$profile.json ]]; then continue; fi
     servers=$((servers + $(grep -o '"[a-z-]*"' "prometheus/servers/$profile.json" | grep -vc '"targets"')))
     if [[ $profile != core ]]; then fewer="\`make down\`, then one profile at a time, starts fewer"; fi
   done
-  if ((servers * idle_mib > memory)); then
-    fail "$servers servers take $((servers * idle_mib)) MiB of memory before any load, and the engine has $memory MiB: $fewer"
+  idle=$(memory_needed "$servers" 0) full=$(memory_needed "$servers" "$servers")
+  if ((idle > memory)); then
+    fail "$servers servers and the rest of the lab take $idle MiB of memory before any load, and the engine has $memory MiB: $fewer"
   fi
-  if [[ -n $heap ]] && ((servers * (idle_mib + heap) > memory)); then
-    say "lab: warning: $servers servers with all of their heaps in use take $((servers * (idle_mib + heap))) MiB, and the engine" \
+  if ((full > memory)); then
+    say "lab: warning: $servers servers with all of their heaps in use, and the rest of the lab, take $full MiB, and the engine" \
       "has $memory MiB: measure few of them, or with a smaller -Xmx (SERVER_JVM_FLAGS); $fewer"
   fi
 }

@@ -10,13 +10,16 @@ cleaned() {
   fresh
   printf 'LAB_RESULTS_DIR=./results\n' >>"$lab/.env"
   mkdir -p "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa,notes,20261122-mine} "$lab"/.lab/{test,logs}
+  touch "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa}/manifest.json
+  mkdir "$lab/results/20261122T000001Z-backup"
   ln -s 20261122T231947Z-aa "$lab/results/latest"
   ln -s ../results/notes "$lab/results/20261122T000000Z-link"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
 case "$*" in
   "ps --all --quiet --filter label=com.docker.compose.project=concurrency-lab") printf '%s' "${FAKE_UP-}" ;;
-  "images --filter reference=concurrency-lab/"*) printf 'concurrency-lab/%s:local\n' netty loadgen ;;
+  "ps --quiet --filter volume=/lab/lock") printf '%s' "${FAKE_OTHER-}" ;;
+  "images --filter reference=concurrency-lab/"*:local*) printf 'concurrency-lab/%s:local\n' netty loadgen ;;
   "images --quiet --filter dangling=true --filter label=com.docker.compose.project=concurrency-lab") echo 0123abcd ;;
   "images "*) echo somebody/elses:1 ;;
   "image inspect "*"lab.image"*" debian:trixie-slim" | "image inspect "*"lab.image"*" eclipse-temurin:25-jre") echo debian:trixie-slim ;;
@@ -41,10 +44,13 @@ check "clean: runs stay, and are counted; logs of builds and tests go" \
   '[[ $out == *"kept     2 runs in ./results "*" MB  (RUNS=yes removes them)" && -d $lab/results/20261122T231332Z-bench && -L $lab/results/latest && ! -e $lab/.lab/test && ! -e $lab/.lab/logs ]]'
 cleaned RUNS=yes
 check "clean: RUNS=yes removes runs, and what is no run stays" \
-  '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,notes ]]'
+  '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,20261122T000001Z-backup,notes ]]'
 cleaned RUNS=all
 check "clean: RUNS is yes, or nothing is done" '[[ $status == 1 && $out == "lab: RUNS=all: allowed is yes" && ! -s $calls && -d $lab/.lab/test ]]'
 cleaned FAKE_UP=0123
 check "clean: a lab that is up is left alone" '[[ $status == 1 && $out == "lab: the lab is up: \`make down\` first" && ! -s $calls && -d $lab/.lab/test ]]'
+cleaned FAKE_OTHER=0123
+check "clean: so is another one, which shares results and logs" \
+  '[[ $status == 1 && $out == "lab: another lab of this machine is up, "* && ! -s $calls && -d $lab/.lab/test ]]'
 
 finish

@@ -235,7 +235,11 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     environ = {**environ, "LAB_PROFILES": profiles}
     _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
-    for name, pattern in host_changes.allowed((*_servers(environ), *_own(environ))).items():
+    servers, images = (*_servers(environ), *_own(environ)), ()
+    if verb == "gate" and gate.is_of_images(words):
+        # An image is for a server of the lab, never for a service of the user's own.
+        servers, images = _servers(environ), (words[gate.SIDES.a], words[gate.SIDES.b])
+    for name, pattern in host_changes.allowed(servers, images).items():
         print(name, pattern)
     return 0
 

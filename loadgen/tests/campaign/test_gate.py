@@ -249,7 +249,43 @@ def searched(objective: Objective) -> dict[str, object]:
     return {"kind": "capacity", "own": to_json(own), "modes": ("open",), "launches": 6}
 
 
+def test_what_no_rate_broke_may_hold_more(ready: Bench) -> None:
+    ready.run(**searched(Objective(p99_ms=500.0)))
+    sides, text = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}, io.StringIO()
+    limits, console = Limits("[capacity]\nat_least = 0.95\n"), Console(file=text, width=120)
+    engines = [ready.lab.engine]
+    assert gate_verb(sides, ready.place.results, limits, console, START, engines) == UNTOLD
+    assert "no rate broke the base in each launch" in " ".join(text.getvalue().split())
+
+
+def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
+    ready.run(launches=6)
+    ready.run(launches=6, servers=("a",))
+    [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
+    sides = {"BASE": RUN, "CANDIDATE": other}
+    with pytest.raises(LabError, match="gate: the candidate has no b, which the base has"):
+        gate_verb(
+            sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine]
+        )
+
+
+def test_an_image_that_is_built_before_it_is_measured_is_no_base() -> None:
+    built = {**IMAGES, "BASE": "concurrency-lab/a:local"}
+    with pytest.raises(WordError, match="docker tag concurrency-lab/a:local concurrency-lab/a:base"):
+        of_images(built, HERE)
+    with pytest.raises(WordError, match="gate: RECORD is not allowed"):
+        of_images({**IMAGES, "RECORD": "cpu"}, HERE)
+
+
 def test_searches_are_judged_on_what_they_held_and_nothing_else(ready: Bench) -> None:
+    # Above 150 req/s every answer takes too long.
+    quick, plain = latency(200.0), ready.lab.engine.read
+
+    def read(of: TrialPlan, raw: Path) -> Reading:
+        slow = (of.offered_rps or 0) > 150
+        return dataclasses.replace(plain(of, raw), corrected=latency(900.0) if slow else quick)
+
+    ready.lab.engine.read = read  # type: ignore[method-assign]
     ready.run(**searched(Objective(p99_ms=500.0)))
     sides = {"BASE": f"{RUN}:a", "CANDIDATE": f"{RUN}:b"}
     limits, text = Limits(f"{ALL}[capacity]\nat_least = 0.95\n"), io.StringIO()

@@ -7,7 +7,7 @@ from lab.campaign.derive import derive
 from lab.experiments.loads import Loads
 from lab.model import RECORDED
 from lab.store.records import to_json
-from support.bench import Bench
+from support.bench import WARM, Bench
 
 CPU: dict[str, Any] = {"own": to_json(Loads("cpu"))}
 TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
@@ -127,6 +127,30 @@ def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> 
     assert ready.column("trial") == TRIALS
     assert recorded(ready) == [f"{trial}{RECORDED}" for trial in LAST.values()]
     assert (ready.run_dir / "abandoned" / f"{LAST['a']}{RECORDED}-1").is_dir()
+
+
+def test_one_that_was_not_read_back_is_made_again_too(ready: Bench) -> None:
+    ready.interrupt(75.0, **CPU)
+    (trial,) = recorded(ready)
+    (ready.run_dir / "recorded" / trial / "recording.json").unlink()
+    assert ready.resume() == 0
+    assert (ready.run_dir / "recorded" / trial / "recording.json").exists()
+    assert (ready.run_dir / "abandoned" / f"{trial}-1" / "trial.json").exists()
+
+
+def test_the_jvm_after_it_has_the_users_knobs(ready: Bench) -> None:
+    ready.without_knobs()
+    restart = ready.lab.new_jvm
+
+    def new_jvm(server: str) -> None:
+        restart(server)
+        ready.lab.pool_sizes[server] = 200
+
+    ready.lab.new_jvm = new_jvm  # type: ignore[method-assign]
+    ready.lab.pool_sizes["a"] = 20
+    ready.warm = lambda plan, *_: WARM  # type: ignore[method-assign]
+    ready.run(**CPU, servers=("a",))
+    assert ready.lab.patches == [("a", {"pool_size": 20})]
 
 
 def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:

@@ -121,8 +121,10 @@ def _writes(container: Container) -> Iterator[str]:
 
 
 def _propagation(container: Container) -> Iterator[str]:
+    """What a container mounts must not reach the host. The other way is the engine's own choice:
+    a folder of its own is mounted `rslave`."""
     for mount in container["Mounts"]:
-        if mount.get("Propagation") not in (None, "", "rprivate"):
+        if mount.get("Propagation") in ("shared", "rshared"):
             yield mount["Destination"]
 
 

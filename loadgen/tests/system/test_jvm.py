@@ -57,6 +57,14 @@ def test_a_fresh_container_is_one_that_answers(lab: FakeLab, scraped: bool) -> N
     assert lab.system.elapsed_s == pytest.approx(9, abs=0.5)
 
 
+def test_a_container_that_answers_errors_is_still_starting(lab: FakeLab) -> None:
+    lab.foreign, lab.route_status = {"my-service"}, 503
+    lab.stack.adopt("my-service", URL, "/health")
+    lab.system.at(12.0, lambda: setattr(lab, "route_status", 200))
+    fresh_container("my-service", Host(lab, 3.0), lab.stack, lab.system)
+    assert lab.system.elapsed_s == pytest.approx(12, abs=0.5)
+
+
 def test_a_container_that_never_answers_is_refused(lab: FakeLab) -> None:
     lab.foreign = {"my-service"}
     lab.stack.adopt("my-service", URL, "/x")

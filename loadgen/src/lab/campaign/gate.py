@@ -26,10 +26,10 @@ from lab.experiments.order import counted
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.experiments.searches import Capacity, searches
+from lab.experiments.searches import LIFTED, Capacity, searches
 from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
-from lab.judge.grouping import Cell, without_shorter
+from lab.judge.grouping import Cell, lane_of, without_shorter
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
 from lab.model import Experiment, Row
@@ -115,6 +115,14 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
             f"gate: {server} is no server of the lab that is up; SERVER= says of which server the "
             f"images are: {', '.join(here.servers)}"
         )
+    if re.fullmatch(r"concurrency-lab/[^:]+:local", images["base"]):
+        raise WordError(
+            f"gate: {SIDES.a}={images['base']} is built anew from this checkout before it is "
+            f"measured; give it a name of its own, as `docker tag {images['base']} "
+            f"{images['base'].removesuffix('local')}base`"
+        )
+    if "RECORD" in words:
+        raise WordError("gate: RECORD is not allowed: what is judged is not recorded")
     usual = {
         "SERVER": server,
         "MODE": "open" if "RATE" in words else "closed",
@@ -186,6 +194,7 @@ def _asked(
     base: Pool, candidate: Pool, paired: Paired, limits: Mapping[Figure, Limit]
 ) -> list[gate.Asked]:
     """Every limit that these runs tell something about. Raises LabError."""
+    _refuse_missing_lanes(base, candidate)
     runs = (*base.runs, *candidate.runs)
     searched = [run.record.experiment for run in runs]
     kinds = {one.kind for one in searched}
@@ -200,10 +209,34 @@ def _asked(
     if len({one.routes for one in searched}) > 1:
         raise LabError("gate: BASE and CANDIDATE were searched on different routes")
     return [
-        gate.of_capacity(b[0].server, _held(base, a), _held(candidate, b), limits[CAPACITY])
+        gate.of_capacity(
+            b[0].server,
+            _held(base, a),
+            _held(candidate, b),
+            limits[CAPACITY],
+            _open_ended({"base": (base, a), "candidate": (candidate, b)}),
+        )
         for (_, a), (_, b) in paired.lanes
         if CAPACITY in limits and any(row.arm is None for row in a)
     ]
+
+
+def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
+    """A candidate without a server that its base had would pass by leaving it out. Raises
+    LabError."""
+    if base.lane is not None:
+        return
+    has = set(map(lane_of, candidate.rows))
+    missing = [
+        lane
+        for lane in dict.fromkeys(lane_of(row) for row in base.rows if row.arm != LIFTED)
+        if lane not in has
+    ]
+    if missing:
+        raise LabError(
+            f"gate: the candidate has no {', '.join(missing)}, which the base has; name what is to "
+            f"be judged, as {SIDES.a}=<run>:<server>"
+        )
 
 
 def _refuse_missing(paired: Paired) -> None:
@@ -218,6 +251,20 @@ def _refuse_missing(paired: Paired) -> None:
                 f"gate: {lane} has no load {missing[0]}, which the base has; it has "
                 f"{'; '.join(names[cell] for cell in has)}"
             )
+
+
+def _open_ended(sides: Mapping[str, tuple[Pool, Sequence[Row]]]) -> str:
+    """Why what was held is not what is held at most: the first side with a search that no rate
+    broke, or that holds nothing; empty where there is none."""
+    for name, (side, rows) in sides.items():
+        for run in side.runs:
+            own = counted([row for row in rows if row.run == run.name])
+            found = searches(run.record.experiment, own).values()
+            if any(one.broken is None for one in found):
+                return f"no rate broke the {name} in each launch: how much more it holds is unknown"
+            if any(one.low is None for one in found):
+                return f"the {name} held no rate in one of its launches"
+    return ""
 
 
 def _held(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], float]:

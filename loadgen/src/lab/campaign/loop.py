@@ -21,6 +21,7 @@ from lab.campaign.run_record import ending, warn
 from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
+from lab.experiments.loads import images
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
@@ -252,7 +253,7 @@ class Loop:
             raise
         files = f"{csv.NAME}, {page.NAME}, {markdown.NAME}"
         console.print(f"results/{self.run_dir.name}/{{{files}}}", highlight=False)
-        if record.status != "complete":
+        if record.status != "complete" and not images(record.experiment):
             console.print(
                 f"{record.status}: make run RESUME={self.run_dir.name} goes on", highlight=False
             )

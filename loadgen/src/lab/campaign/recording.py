@@ -22,7 +22,8 @@ from lab.experiments.loads import KIND, Loads
 from lab.experiments.order import Design
 from lab.load.measure import PLAN, RECORD
 from lab.load.trial import OVERTIME_S
-from lab.model import AGAIN, RECORDED, Experiment, Row, TrialPlan, TrialRecord
+from lab.model import AGAIN, RECORDED, Experiment, Row, Snapshot, TrialPlan, TrialRecord
+from lab.model.knobs import KNOBS
 from lab.report.progress import Trials
 from lab.store import recording
 from lab.store.records import read_json
@@ -69,7 +70,7 @@ class Recorder:
         last = {row.server: row.trial for row in rows}
         for server, trial in last.items():
             raw = self.run_dir / recording.FOLDER / f"{trial}{RECORDED}"
-            if server not in left | self._tried and not (raw / RECORD).exists():
+            if server not in left | self._tried and not (raw / recording.NAME).exists():
                 yield server, trial
 
     def _record(self, trial: str) -> None:
@@ -90,3 +91,17 @@ class Recorder:
             self.observe(raw)
         finally:
             tools.stages.fresh(plan.server, tools.stack, tools.system)
+            self._turn_knobs_back(plan.server, prepared.before)
+
+    def _turn_knobs_back(self, server: str, before: Snapshot) -> None:
+        """A fresh JVM has what it starts with, not what the user has set since."""
+        management = self.tools.stack.management
+        now = management.settings(server)
+        known = {knob.name: before.settings.get(knob.name) for knob in KNOBS}
+        changed = {
+            name: value
+            for name, value in known.items()
+            if type(value) is int and now.get(name) != value
+        }
+        if changed:
+            management.change_knobs(server, changed)

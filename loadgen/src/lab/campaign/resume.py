@@ -152,7 +152,8 @@ def put_away(run_dir: Path) -> list[str]:
     CannotWrite."""
     moved = []
     for raw in sorted((*run_dir.glob("raw/*"), *run_dir.glob(f"{recording.FOLDER}/*"))):
-        if not raw.is_dir() or ((raw / RECORD).exists() and _known(raw)):
+        whole = raw.parent.name != recording.FOLDER or (raw / recording.NAME).exists()
+        if not raw.is_dir() or (whole and (raw / RECORD).exists() and _known(raw)):
             continue
         target = next(
             folder

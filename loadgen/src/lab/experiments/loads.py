@@ -57,7 +57,9 @@ def read(asked: Asked) -> ToMeasure:
     given = asked.settings.get("repeat.arms")
     if given is not None and not load.launches:
         raise given.refuse(f"{given.text} needs fresh JVMs; allowed: with launches of 1 or more")
-    notes = load.notes
+    notes, recorded = load.notes, asked.settings.get("loads.record")
+    if own.record and load.target and recorded:
+        raise recorded.refuse(f"{own.record} with {target.WORD} is not allowed: not the lab's JVM")
     if own.record:
         notes += (
             f"RECORD={own.record}: each server's last load once more with a recording, beside the "

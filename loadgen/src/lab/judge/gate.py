@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, get_args
 
@@ -37,7 +37,8 @@ from lab.judge.compare import (
     shared_cells,
     uneven_tries,
 )
-from lab.judge.grouping import Cell, Measure, Tries, most_errors, without_shorter
+from lab.judge.gates import GAVE_WAY
+from lab.judge.grouping import Cell, Measure, Tries, without_shorter
 from lab.judge.intervals import CONFIDENCE, RatioOf, needed
 from lab.model import Row, error_share
 
@@ -90,7 +91,8 @@ class Limit:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One limit to be judged, and the values for it. `load` None: of all loads of the lane. `wrong`
-    says why the values, whatever they are, tell nothing."""
+    says why the values, whatever they are, tell nothing, and `broken` why the candidate is worse
+    whatever they are."""
 
     lane: str
     load: Cell | None
@@ -98,6 +100,7 @@ class Asked:
     values: Values
     wrong: str = ""
     note: str = ""
+    broken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,7 @@ def of_loads(
     asked = []
     for cell in shared_cells(rows_a, rows_b):
         wrong = uneven_tries(Tries.of(every_a, cell), Tries.of(every_b, cell))
+        broken = gave_way_only(every_a, every_b, cell)
         a, b = ([row for row in rows if Cell.of(row) == cell] for rows in (rows_a, rows_b))
         figure, measure, note = _of_requests(cell, a)
         measures: dict[Figure, Measure] = {
@@ -183,6 +187,7 @@ def of_loads(
                 Values.of(a, b, of),
                 wrong,
                 note if name == figure else "",
+                broken if name == figure else "",
             )
             for name, of in measures.items()
             if name in limits
@@ -190,12 +195,37 @@ def of_loads(
     return asked
 
 
+def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> str:
+    """How the candidate itself gave way (it ended, or answered nothing or errors only) in at least
+    half of its launches at a load, of which the base did in none; else empty."""
+    length = replace(cell, duration_s=None)
+
+    def broken(rows: Sequence[Row]) -> tuple[dict[tuple[str, str | None, int], str], int]:
+        here = [row for row in rows if replace(Cell.of(row), duration_s=None) == length]
+        launches = {(row.run, row.arm, row.launch) for row in here}
+        found = {
+            (row.run, row.arm, row.launch): reason
+            for row in here
+            for reason in GAVE_WAY
+            if not row.valid and reason in row.invalid_reasons
+        }
+        return found, len(launches)
+
+    (of_base, _), (found, count) = broken(base), broken(candidate)
+    if of_base or not found or 2 * len(found) < count:
+        return ""
+    reason = next(iter(found.values()))
+    return f"{reason}: {len(found)} of {count} launches of the candidate, none of the base"
+
+
 def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]:
     """What the requests of a load are judged by, and why that is not the usual one."""
     if cell.mode == "closed":
         return "goodput", "goodput_rps", ""
-    if most_errors(base) > MOST_ERRORS:
-        share = f"{most_errors(base):.1%} of the base's requests fail"
+    shares = [error_share(row, row.offered_rps) for row in base if row.valid]
+    usual = statistics.median(shares) if shares else 0.0
+    if usual > MOST_ERRORS:
+        share = f"{usual:.1%} of the base's requests fail"
         return "goodput", "goodput_rps", f"goodput instead of p99: {share}"
     return "p99", p99_ms, ""
 
@@ -203,19 +233,24 @@ def _of_requests(cell: Cell, base: Sequence[Row]) -> tuple[Figure, Measure, str]
 def p99_ms(row: Row) -> float | None:
     """The p99 of an open trial, in ms from when a request was due; a request that failed counts
     with FAILED_MS at least."""
-    if row.p99_ms is None or error_share(row, row.offered_rps) <= MOST_ERRORS:
+    if error_share(row, row.offered_rps) <= MOST_ERRORS:
         return row.p99_ms
-    return max(row.p99_ms, FAILED_MS)
+    return max(row.p99_ms or 0.0, FAILED_MS)
 
 
 def of_capacity(
-    lane: str, base: Mapping[Round, float], candidate: Mapping[Round, float], limit: Limit
+    lane: str,
+    base: Mapping[Round, float],
+    candidate: Mapping[Round, float],
+    limit: Limit,
+    wrong: str = "",
 ) -> Asked:
     """The capacity of a lane, from the rate that each round of both sides held. Rounds of one run
-    are paired."""
+    are paired. `wrong` as of Asked."""
     if {run for run, _ in base} & {run for run, _ in candidate}:
-        return Asked(lane, None, limit, Values.of_rounds(base, candidate))
-    return Asked(lane, None, limit, Values([*base.values()], [*candidate.values()], paired=False))
+        return Asked(lane, None, limit, Values.of_rounds(base, candidate), wrong)
+    values = Values([*base.values()], [*candidate.values()], paired=False)
+    return Asked(lane, None, limit, values, wrong)
 
 
 def judge(
@@ -241,6 +276,8 @@ def check(asked: Asked, confidence: float) -> Check:
         ratio = values.ratio(confidence)
         if not why:
             answer, why, launches = _told(limit, values, ratio, confidence)
+    if asked.broken:
+        answer, why, launches = "worse", asked.broken, None
     return Check(
         asked.lane, asked.load, limit, base, candidate, ratio, answer, why, launches, asked.note
     )

@@ -21,7 +21,8 @@ LEGEND = (
     "(12.3s: seconds), medians over launches of valid trials, with the interval of order "
     "statistics (at least 95 %) from 6 launches on. errors: HTTP errors, socket errors and "
     "timeouts of whole runs, warm-up included, with their largest share in a valid trial where "
-    f"that is above {MOST_ERRORS:.0%}. {NOTHING}: cannot be told."
+    f"that is above {MOST_ERRORS:.0%}. {NOTHING}: cannot be told; as a "
+    "bound: only computing limits, or no such bound is known."
 )
 GLANCE = ("server", "highest closed req/s", "at connections", "of its bound there",
           "raw p95 there", "highest rate kept/s", "p95 there")  # fmt: skip

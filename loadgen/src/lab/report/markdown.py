@@ -13,7 +13,8 @@ from lab.report.sections import first, sections
 from lab.report.words import Content
 
 NAME = "REPORT.md"
-_CODE_OR_TAG = re.compile(r"(`[^`]+`)|<(?=[a-zA-Z/])")
+# Code between single backticks, or what may begin a tag or a comment.
+_CODE_OR_TAG = re.compile(r"(?<![`\\])(`[^`\n]+`)(?!`)|<(?=[a-zA-Z/!?])")
 
 
 def text(of: Content) -> str:
@@ -23,7 +24,7 @@ def text(of: Content) -> str:
 
 def document(title: str, above: Iterable[blocks.Block], sections: Iterable[blocks.Section]) -> str:
     """A report: what stands above all, and the sections that say anything."""
-    parts = (f"# {title}", markdown(above), *map(section, sections))
+    parts = (f"# {_plain(title)}", markdown(above), *map(section, sections))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError, LabUnreachable
-from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE, IMAGE_NAME
+from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE
 from lab.store.records import write_text
 from lab.system.host import Clock
 
@@ -29,10 +29,13 @@ POLL_S = 0.1
 FRESH = "FRESH"
 
 
-def allowed(servers: Sequence[str]) -> dict[str, str]:
+def allowed(servers: Sequence[str], images: Sequence[str] = ()) -> dict[str, str]:
     """The names that a line of a request may have, each with what its value may be, as a POSIX
-    extended regular expression. The host's only list: it is written down before a driver starts."""
-    every = {**HOST, IMAGE: IMAGE_NAME, GENERATOR_CPUS: CPUS, FRESH: "yes"}
+    extended regular expression. The host's only list: it is written down before a driver starts.
+    `images` are those that the user has named for a server: none, and no other, may be started."""
+    every = {**HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
+    if images:
+        every[IMAGE] = "|".join(image.replace(".", r"\.") for image in images)
     return {"SERVER": "|".join((*servers, GENERATOR)), **every}
 
 

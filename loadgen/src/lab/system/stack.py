@@ -6,6 +6,7 @@ thread.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -83,10 +84,12 @@ class Stack:
         self._foreign[server] = Foreign(url, route, exporter, scraped)
 
     def check_foreign(self, server: str) -> None:
-        """Raises LabUnreachable unless an adopted service answers, and its JMX exporter where it
-        has one."""
+        """Raises LabUnreachable unless an adopted service answers with no error of its own, and its
+        JMX exporter where it has one."""
         foreign = self._foreign[server]
-        self.traffic.check_route(server, foreign.route)
+        said = self.traffic.check_route(server, foreign.route)
+        if said is not None and re.search(r"answers 5\d\d$", said):
+            raise LabUnreachable(f"{server}: {said}")
         if foreign.exporter:
             self.exporter.started_s(server)
 

@@ -155,6 +155,14 @@ def test_a_file_without_a_rate_needs_one_where_its_load_is_open(tmp_path: Path) 
     assert found.rate_rps == 50
 
 
+def test_a_file_that_records_is_refused_with_a_target(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'question = "?"\nhypothesis = "!"\n[load]\nconcurrency = [5]\n[loads]\nrecord = "cpu"\n'
+    )
+    with pytest.raises(WordError, match=r"mine.toml: loads.record=cpu with TARGET is not allowed"):
+        of_file({"EXP": "mine", "TARGET": f"{URL}/x"}, OWN, tmp_path)
+
+
 def test_an_inquiry_needs_a_server_whose_settings_can_change() -> None:
     words = {"TARGET": f"{URL}/", "CONC": "5"}
     with pytest.raises(WordError, match="explain: TARGET is not allowed; allowed: make bench"):

@@ -106,6 +106,8 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
     waiting = seen.waiting_beside(at_a_time)
     if waiting is None or waiting.value < QUEUED * at_a_time.value:
         return None
+    here = seen.observation.series("container_cpu_usage_seconds_total", service=seen.server)
+    elsewhere = "" if here else "; or its own CPUs, which the lab does not see"
     return Standing(
         "worker pool",
         saturation=waiting.value,
@@ -114,8 +116,8 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
         sentence=(
             f"it behaves like a pool: about {float(f'{at_a_time.value:.2g}'):.0f} at a time, "
             f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
-            f"and CPUs {usage.host_busy:.0%} busy; of threads, of connections to what it calls, or "
-            "of what that does at a time"
+            f"and CPUs of this machine {usage.host_busy:.0%} busy; of threads, of connections to what it "
+            f"calls, or of what that does at a time{elsewhere}"
         ),
         evidence=(at_a_time, waiting),
     )
