@@ -204,7 +204,10 @@ def test_a_plan_takes_the_images_of_a_gate(
     limits = {**home, "LAB_LIMITS": "[cpu]\nat_most = 1.05"}
     words = ["BASE=lab/fixed-pool:1", "CANDIDATE=lab/fixed-pool:2", "CONC=5"]
     assert do(["plan", "gate", *words], limits) == 0
-    assert "SERVER_IMAGE [a-z0-9]" in capsys.readouterr().out
+    assert "\nSERVER_IMAGE lab/fixed-pool:1|lab/fixed-pool:2\n" in capsys.readouterr().out
+    # No other verb may start an image.
+    assert do(["plan", "bench", "CONC=5"], home) == 0
+    assert "SERVER_IMAGE" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -264,14 +264,12 @@ def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
     [other] = {path.name for path in ready.place.results.glob("*-bench")} - {RUN}
     sides = {"BASE": RUN, "CANDIDATE": other}
     with pytest.raises(LabError, match="gate: the candidate has no b, which the base has"):
-        gate_verb(
-            sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine]
-        )
+        gate_verb(sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine])
 
 
 def test_an_image_that_is_built_before_it_is_measured_is_no_base() -> None:
     built = {**IMAGES, "BASE": "concurrency-lab/a:local"}
-    with pytest.raises(WordError, match="docker tag concurrency-lab/a:local concurrency-lab/a:base"):
+    with pytest.raises(WordError, match=r"docker tag concurrency-lab/a:local .*/a:base"):
         of_images(built, HERE)
     with pytest.raises(WordError, match="gate: RECORD is not allowed"):
         of_images({**IMAGES, "RECORD": "cpu"}, HERE)

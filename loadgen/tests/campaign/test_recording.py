@@ -130,7 +130,8 @@ def test_an_interrupted_one_is_made_again_when_the_run_goes_on(ready: Bench) -> 
 
 
 def test_one_that_was_not_read_back_is_made_again_too(ready: Bench) -> None:
-    ready.interrupt(75.0, **CPU)
+    # In the fourth trial, after the recorded one of server a.
+    ready.interrupt(110.0, **CPU)
     (trial,) = recorded(ready)
     (ready.run_dir / "recorded" / trial / "recording.json").unlink()
     assert ready.resume() == 0

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, IMAGE, IMAGE_NAME, PROXIED, check_host
+from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, IMAGE_NAME, PROXIED, check_host
 from lab.system.host_changes import FRESH, allowed
 
 

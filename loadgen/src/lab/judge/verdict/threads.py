@@ -116,8 +116,8 @@ def _inferred_pool(seen: SeenTrial) -> Standing | None:
         sentence=(
             f"it behaves like a pool: about {float(f'{at_a_time.value:.2g}'):.0f} at a time, "
             f"{seen.rps:,.0f} req/s × {r0_s:g} s of R0, with {waiting.value:,.0f} more in flight "
-            f"and CPUs of this machine {usage.host_busy:.0%} busy; of threads, of connections to what it "
-            f"calls, or of what that does at a time{elsewhere}"
+            f"and CPUs of this machine {usage.host_busy:.0%} busy; of threads, of connections to "
+            f"what it calls, or of what that does at a time{elsewhere}"
         ),
         evidence=(at_a_time, waiting),
     )
