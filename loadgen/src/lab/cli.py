@@ -235,7 +235,7 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     environ = {**environ, "LAB_PROFILES": profiles}
     _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
-    servers, images = (*_servers(environ), *_own(environ)), ()
+    servers, images = (*_servers(environ), *_own(environ)), tuple[str, ...]()
     if verb == "gate" and gate.is_of_images(words):
         # An image is for a server of the lab, never for a service of the user's own.
         servers, images = _servers(environ), (words[gate.SIDES.a], words[gate.SIDES.b])
