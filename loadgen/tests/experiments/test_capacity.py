@@ -623,6 +623,16 @@ def test_servers_are_ordered_only_where_intervals_separate() -> None:
     )
 
 
+def test_launches_that_were_not_measured_give_no_interval_over_launches() -> None:
+    of = searched(servers=("a", "b"), launches=6)
+    rows = run(of, {"a": server(1650), "b": server(900)})
+    told = found(of, [one for one in rows if one.launch == 1])
+    assert [one.server for one in told[:2]] == ["a", "b"]
+    (note,) = (cells[0] for cells in answers(of, told) if len(cells) == 1)
+    assert note == "[from, to]: where trials of one JVM agree, held to broke, and ranks nothing."
+    assert ("[from, to]: at least 95 %, over launches.",) in answers(of, found(of, rows))
+
+
 def test_servers_take_turns_until_each_is_done() -> None:
     of = searched(servers=("a", "b"))
     rows = run(of, {"a": server(100), "b": server(50_000)})

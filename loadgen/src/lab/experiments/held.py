@@ -65,8 +65,15 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         beside += _grown(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
-    ranked = _in_order(answers, ranked=experiment.launches >= LEAST_VALUES)
+    ranked = _in_order(answers, ranked=_launches(answers, details) >= LEAST_VALUES)
     return (*ranked, *details, *beside)
+
+
+def _launches(answers: Sequence[Finding], details: Sequence[Finding]) -> int:
+    """How many launches of each server were searched, at least: fewer than the experiment has where
+    the run was ended before."""
+    searched = [one.server for one in details if one.name == SEARCH]
+    return min((searched.count(one.server) for one in answers), default=0)
 
 
 def _begun(of: Mapping[int, Search]) -> dict[int, Search]:
@@ -294,7 +301,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
         more = [it.text for it in found if (it.server, it.name) in _beside(one.server)]
         cells = [f"then: {then}" if then else "", *more]
         lines.append((one.server, text, *(cells if any(cells) else [])))
-    notes = [*_disagree(of, found), *_notes(experiment, of)] if of else []
+    notes = [*_disagree(of, found), *_notes(experiment, of, _launches(of, found))] if of else []
     return (*lines, *((note,) for note in notes))
 
 
@@ -312,10 +319,12 @@ def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:
             yield f"{server}: its launches disagree. They held {rates} req/s."
 
 
-def _notes(experiment: Experiment, of: Sequence[Finding]) -> Iterator[str]:
-    if experiment.launches < LEAST_VALUES:
-        jvms = "one JVM" if experiment.launches < 2 else f"{experiment.launches} JVMs"
-        more = "" if experiment.target else f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
+def _notes(experiment: Experiment, of: Sequence[Finding], launches: int) -> Iterator[str]:
+    if launches < LEAST_VALUES:
+        jvms = "one JVM" if launches < 2 else f"{launches} JVMs"
+        more = f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
+        if experiment.target or experiment.launches >= LEAST_VALUES:
+            more = ""
         rank = ", and ranks nothing" if len(of) > 1 else ""
         yield f"[from, to]: where trials of {jvms} agree, held to broke{rank}{more}."
         return
