@@ -101,19 +101,20 @@ compose_with() {
   )
 }
 
+# recreate SERVER LINES: a new container with these settings; where that fails, $problem.
+recreate() {
+  compose_with "$2" up --detach --no-deps --no-build --force-recreate --wait "$1" && return 0
+  problem=$(<"$changed/problem")
+  return 1
+}
+
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
 # as it is, of which nothing is to be put back.
 have() {
   local had="" id cpus
   # Not remembered: that limit ends with its container.
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
-  if [[ $2 == FRESH=* ]]; then
-    if ! compose_with "" up --detach --no-deps --no-build --force-recreate --wait "$1"; then
-      problem=$(<"$changed/problem")
-      return 1
-    fi
-    return 0
-  fi
+  if [[ $2 == FRESH=* ]]; then recreate "$1" ""; return; fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"
@@ -121,8 +122,7 @@ have() {
     cpus=$(value SERVER_CPUS "$2")
     id=$(compose_id "$1")
     if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
-  elif ! compose_with "$2" up --detach --no-deps --no-build --force-recreate --wait "$1"; then
-    problem=$(<"$changed/problem")
+  elif ! recreate "$1" "$2"; then
     # Whatever is asked for next, it takes a new container.
     printf 'BROKEN=yes\n' >"$changed/of.$1"
     return 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Removes what the lab has made on this machine, and says what each held: its own images (those that you have given
-# another tag than `local` stay), upstream images that it built itself, images that a newer build left without a name, logs of builds and tests.
+# Removes what the lab has made on this machine, and says what each held: its own images, upstream images that
+# it built itself, images that a newer build left without a name, logs of builds and tests. An image of the
+# lab to which you gave another tag than `local` stays.
 #
 #   clean.sh            stored runs are kept, and counted
 #   RUNS=yes clean.sh   stored runs, too

@@ -155,18 +155,7 @@ def test_what_cannot_be_put_back_is_one_warning(ready: Bench) -> None:
 def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
     ready: Bench, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "host-changes"
-    folder.mkdir()
-    ready.place = dataclasses.replace(ready.place, host_changes=folder)
-    asked: list[str] = []
-
-    def host() -> None:
-        for request in folder.glob("*.request"):
-            asked.append(request.read_text())
-            request.unlink()
-            (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
-            ready.lab.new_jvm("a")
-        ready.lab.system.at(ready.lab.system.elapsed_s + 0.05, host)
+    asked = ready.hosted(tmp_path)
 
     seen: list[object] = []
 
@@ -175,7 +164,6 @@ def test_the_host_is_asked_and_another_jvm_is_warmed_up_with_few(
         return WARM
 
     ready.warm = warm  # type: ignore[method-assign]
-    host()
     # In the end nobody is there to answer: what is asked then is for test_conditions.
     condition = Condition(host={"SERVER_BACKLOG": "1"})
     ready.run(**planted(condition, condition, AS_IT_IS))

@@ -346,18 +346,7 @@ def test_wrong_words_of_images_are_refused(words: Mapping[str, str], said: str) 
 def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
     ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "host-changes"
-    folder.mkdir()
-    ready.place = dataclasses.replace(ready.place, host_changes=folder)
-    asked: list[str] = []
-
-    def host() -> None:
-        for request in folder.glob("*.request"):
-            asked.append(request.read_text())
-            request.unlink()
-            (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
-            ready.lab.new_jvm("a")
-        ready.lab.system.at(ready.lab.system.elapsed_s + 0.05, host)
+    asked = ready.hosted(tmp_path)
 
     def warm(plan: TrialPlan, *_: object) -> Warmth:
         # The last image that was asked for is that of the trial.
@@ -367,7 +356,6 @@ def test_each_arm_has_its_image_and_in_the_end_the_server_its_own(
     ready.warm = warm  # type: ignore[method-assign]
     # What is put back in the end has a clock of its own.
     monkeypatch.setattr("lab.system.conditions.Clock", lambda: ready.lab.system)
-    host()
     experiment, notes = of_images({**IMAGES, "LAUNCHES": "2", "DURATION": "15s"}, HERE)
     text = io.StringIO()
 

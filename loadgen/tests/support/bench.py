@@ -128,6 +128,25 @@ class Bench(Ready):
         self.lab.system.interrupt_at = None
         return self.csv
 
+    def hosted(self, parent: Path) -> list[str]:
+        """A host that does what it is asked for from now on, after which server a has another JVM.
+        Its requests."""
+        folder = parent / "host-changes"
+        folder.mkdir()
+        self.place = dataclasses.replace(self.place, host_changes=folder)
+        asked: list[str] = []
+
+        def host() -> None:
+            for request in folder.glob("*.request"):
+                asked.append(request.read_text())
+                request.unlink()
+                (folder / f"{request.name.split('.')[0]}.answer").write_text("ok\n")
+                self.lab.new_jvm("a")
+            self.lab.system.at(self.lab.system.elapsed_s + 0.05, host)
+
+        host()
+        return asked
+
     def without_knobs(self) -> None:
         """A knob turned before the run is gone with the first fresh JVM."""
 

@@ -26,7 +26,7 @@ from lab.experiments.order import counted
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.experiments.searches import LIFTED, Capacity, searches
+from lab.experiments.searches import LIFTED, Capacity, Search, searches
 from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, lane_of, without_shorter
@@ -208,17 +208,14 @@ def _asked(
         raise LabError("gate: BASE and CANDIDATE were searched at different objectives")
     if len({one.routes for one in searched}) > 1:
         raise LabError("gate: BASE and CANDIDATE were searched on different routes")
-    return [
-        gate.of_capacity(
-            b[0].server,
-            _held(base, a),
-            _held(candidate, b),
-            limits[CAPACITY],
-            _open_ended({"base": (base, a), "candidate": (candidate, b)}),
-        )
-        for (_, a), (_, b) in paired.lanes
-        if CAPACITY in limits and any(row.arm is None for row in a)
-    ]
+    judged = []
+    for (_, a), (_, b) in paired.lanes:
+        if CAPACITY in limits and any(row.arm is None for row in a):
+            of_base, of_candidate = _searched(base, a), _searched(candidate, b)
+            wrong = _open_ended({"base": of_base, "candidate": of_candidate})
+            held = _held(of_base), _held(of_candidate)
+            judged.append(gate.of_capacity(b[0].server, *held, limits[CAPACITY], wrong))
+    return judged
 
 
 def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
@@ -253,28 +250,33 @@ def _refuse_missing(paired: Paired) -> None:
             )
 
 
-def _open_ended(sides: Mapping[str, tuple[Pool, Sequence[Row]]]) -> str:
-    """Why what was held is not what is held at most: the first side with a search that no rate
-    broke, or that holds nothing; empty where there is none."""
-    for name, (side, rows) in sides.items():
-        for run in side.runs:
-            own = counted([row for row in rows if row.run == run.name])
-            found = searches(run.record.experiment, own).values()
-            if any(one.broken is None for one in found):
-                return f"no rate broke the {name} in each launch: how much more it holds is unknown"
-            if any(one.low is None for one in found):
-                return f"the {name} held no rate in one of its launches"
-    return ""
-
-
-def _held(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], float]:
-    """The rate that each launch of a server held, of those whose search is over."""
+def _searched(side: Pool, rows: Sequence[Row]) -> dict[tuple[str, int], Search]:
+    """How each launch of a server was searched, by run and launch."""
     return {
-        (run.name, launch): float(one.low.rate)
+        (run.name, launch): one
         for run in side.runs
         for launch, one in searches(
             run.record.experiment, counted([row for row in rows if row.run == run.name])
         ).items()
+    }
+
+
+def _open_ended(sides: Mapping[str, Mapping[tuple[str, int], Search]]) -> str:
+    """Why what was held is not what is held at most: the first side with a search that no rate
+    broke, or that holds nothing; empty where there is none."""
+    for name, found in sides.items():
+        if any(one.broken is None for one in found.values()):
+            return f"no rate broke the {name} in each launch: how much more it holds is unknown"
+        if any(one.low is None for one in found.values()):
+            return f"the {name} held no rate in one of its launches"
+    return ""
+
+
+def _held(found: Mapping[tuple[str, int], Search]) -> dict[tuple[str, int], float]:
+    """The rate that each launch held, of those whose search is over."""
+    return {
+        launch: float(one.low.rate)
+        for launch, one in found.items()
         if one.low is not None and one.rate is None and not one.strayed
     }
 

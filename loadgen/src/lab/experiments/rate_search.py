@@ -17,7 +17,8 @@ TRIES = 2
 # What both are worth is simulated in test_capacity.py.
 AGREE, AGREE_LATER = 3, 1
 # A search that has not ended after so many trials disagrees with itself, and what it disagrees on
-# lies in its interval: more of the same tells little more. Of a search that only confirms another.
+# lies in its interval: more of the same tells little more. A search that only confirms another one
+# has the smaller number.
 MOST_TRIALS, MOST_LATER = 36, 12
 # So many rates above one that nobody can tell are tried for one that breaks.
 BEYOND = 2

@@ -138,6 +138,11 @@ class Search:
         return next((rung for rung in above if not rung.tried.is_unknown), None)
 
     @property
+    def over(self) -> Rung | None:
+        """The rate above what is held by which another search begins: `broken`, else `top`."""
+        return self.broken or self.top
+
+    @property
     def interval(self) -> tuple[int, int | None]:
         """The rates between which the capacity is, as far as trials agree; None where no end was
         found."""
@@ -210,9 +215,9 @@ def lifted(
     without. They begin at the rate that broke first. Where that is no longer held either, the rate
     that was held is the lowest that they try."""
     first = found[launches(experiment)[0]]
-    if first.low is None or first.top is None:
+    if first.low is None or first.over is None:
         return {}
-    begun = _first_rate(rows, LIFTED) or (first.broken or first.top).rate
+    begun = _first_rate(rows, LIFTED) or first.over.rate
     way = settings_of(Capacity, experiment).way(begun, min(begun, first.low.rate))
     return _by_launch(experiment, rows, LIFTED, way)
 
@@ -234,7 +239,7 @@ def _by_launch(
         return search(way, capacity.objective, own, curve=after, lenient=lenient)
 
     found = {first: one(first, way)}
-    low, top = found[first].low, found[first].broken or found[first].top
+    low, top = found[first].low, found[first].over
     if found[first].rate is None and low is not None and not found[first].strayed:
         way = capacity.confirming(low.rate, top.rate if top else None, way.least)
         found |= {launch: one(launch, way) for launch in later}

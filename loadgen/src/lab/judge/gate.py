@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, get_args
 
@@ -38,7 +38,7 @@ from lab.judge.compare import (
     uneven_tries,
 )
 from lab.judge.gates import GAVE_WAY
-from lab.judge.grouping import Cell, Measure, Tries, without_shorter
+from lab.judge.grouping import Cell, Measure, Tries, of_load, without_shorter
 from lab.judge.intervals import CONFIDENCE, RatioOf, needed
 from lab.model import Row, error_share
 
@@ -198,23 +198,21 @@ def of_loads(
 def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> str:
     """How the candidate itself gave way (it ended, or answered nothing or errors only) in at least
     half of its launches at a load, of which the base did in none; else empty."""
-    length = replace(cell, duration_s=None)
 
-    def broken(rows: Sequence[Row]) -> tuple[dict[tuple[str, str | None, int], str], int]:
-        here = [row for row in rows if replace(Cell.of(row), duration_s=None) == length]
-        launches = {(row.run, row.arm, row.launch) for row in here}
-        found = {
-            (row.run, row.arm, row.launch): reason
-            for row in here
-            for reason in GAVE_WAY
-            if not row.valid and reason in row.invalid_reasons
-        }
-        return found, len(launches)
+    def broken(rows: Sequence[Row]) -> dict[tuple[str, str | None, int], str | None]:
+        """How each launch gave way; None for one that did not."""
+        launches: dict[tuple[str, str | None, int], str | None] = {}
+        for row in of_load(rows, cell):
+            why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+            launch = row.run, row.arm, row.launch
+            launches[launch] = launches.get(launch) or why
+        return launches
 
-    (of_base, _), (found, count) = broken(base), broken(candidate)
-    if of_base or not found or 2 * len(found) < count:
+    launches = broken(candidate)
+    found, count = [why for why in launches.values() if why], len(launches)
+    if any(broken(base).values()) or not found or 2 * len(found) < count:
         return ""
-    reason = next(iter(found.values()))
+    reason = found[0]
     return f"{reason}: {len(found)} of {count} launches of the candidate, none of the base"
 
 

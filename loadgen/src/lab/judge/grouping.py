@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -95,6 +95,12 @@ def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
     return median_of(values) if values else None
 
 
+def of_load(rows: Iterable[Row], cell: Cell) -> Iterator[Row]:
+    """The rows of a cell's load, of whatever length their windows are."""
+    load = replace(cell, duration_s=None)
+    return (row for row in rows if replace(Cell.of(row), duration_s=None) == load)
+
+
 @dataclass(frozen=True, slots=True)
 class Tries:
     """The launches of one side at one load, of whatever length its windows are: `lost` have no
@@ -108,11 +114,8 @@ class Tries:
     def of(cls, rows: Sequence[Row], cell: Cell) -> Tries:
         """Those of one side's rows at a cell's load. A trial that was repeated already is not
         measured again in a longer window: its launch is in the shorter cell only."""
-        load = replace(cell, duration_s=None)
         at_first: dict[tuple[str, str | None, int], list[bool]] = {}
-        for row in rows:
-            if replace(Cell.of(row), duration_s=None) != load:
-                continue
+        for row in of_load(rows, cell):
             tries = at_first.setdefault((row.run, row.arm, row.launch), [])
             if row.valid:
                 tries.append(not row.trial.endswith(AGAIN))

@@ -19,6 +19,8 @@ ROUTE_DEADLINE_S = 30.0
 BODY_DEADLINE_S = 10.0
 BODY_BYTES = 1 << 20
 MODEL_HEADER = "Lab-Model"
+# The statuses by which a foreign service says that it has no such route for GET.
+NOT_SERVED = (404, 405)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,18 @@ class Traffic:
             return True
         return True
 
+    def ready(self, server: str) -> None:
+        """Raises LabUnreachable unless a foreign service serves its route, with no error of its
+        own: an answer of 5xx is that of one that still starts."""
+        url = self.url(server, self._foreign[server].route)
+        try:
+            with self._http.raw.stream("GET", url, timeout=ROUTE_DEADLINE_S) as answer:
+                status = answer.status_code
+        except httpx.HTTPError as failure:
+            raise LabUnreachable(f"{url} does not answer: {reason(failure)}") from None
+        if status in NOT_SERVED or status >= 500:
+            raise LabUnreachable(f"{url} answers {status}")
+
     def check_route(self, server: str, route: str) -> str | None:
         """Send one request: the route must be served, and by the right model.
 
@@ -103,7 +117,7 @@ class Traffic:
                     "(0.0.0.0, or that of docker0), not only on 127.0.0.1"
                 )
             raise LabUnreachable(f"{url} does not answer: {reason(failure)}{hint}") from None
-        if answer.status_code in (404, 405):
+        if answer.status_code in NOT_SERVED:
             raise LabUnreachable(f"{url} answers {answer.status_code}: not served")
         if answer.is_redirect:
             return f"{route} answers {answer.status_code}: redirects are measured, not followed"

@@ -111,10 +111,11 @@ def read_load(
     concurrencies, notes = _concurrencies(settings, most, held)
     if with_connections and not concurrencies:
         raise settings.missing("load.concurrency")
+    named = () if target else settings.each("load.servers", rules.server(servers))
     duration_s = settings.one("load.duration", rules.seconds(1), DEFAULT_DURATION_S)
     load = Load(
         asked=asked,
-        servers=(not target and settings.each("load.servers", rules.server(servers))) or servers,
+        servers=named or servers,
         calls=calls,
         routes=routes,
         concurrencies=concurrencies,
