@@ -214,6 +214,28 @@ def test_what_befell_one_side_more_often_may_have_decided(
         assert said == [f"inconclusive: closed 100: {cell.why}"]
 
 
+@pytest.mark.parametrize(
+    ("late_a_ms", "late_b_ms", "ratio", "answer"),
+    [
+        (0.0, 70.0, 0.93, "inconclusive"),  # without the generator's 6.5 % of a cycle B is as fast
+        (0.0, 70.0, 0.80, "slower"),  # still slower
+        (70.0, 70.0, 0.93, "slower"),  # the same for both: of no account
+        (0.0, 8.0, 0.95, "slower"),  # less than a hundredth of a cycle
+        (None, 70.0, 0.93, "slower"),  # nobody tells
+    ],
+)
+def test_the_generators_own_time_does_not_decide_who_is_faster(
+    late_a_ms: float | None, late_b_ms: float, ratio: float, answer: str
+) -> None:
+    a, b = (
+        [dataclasses.replace(one, time_generator_ms=late) for one in side(values)]
+        for values, late in ((STEADY, late_a_ms), ([ratio * v for v in STEADY], late_b_ms))
+    )
+    [cell] = compare(a, b, "a", "b").cells
+    assert cell.answer == answer
+    assert ("the generator took" in cell.why) == (answer == "inconclusive")
+
+
 def test_it_is_said_what_each_side_lost_and_measured_again() -> None:
     steady = (*STEADY, 101.0)
     comparison = compare(tried(steady, [2], [4]), tried(steady, [3], []), "a", "b")

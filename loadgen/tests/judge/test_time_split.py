@@ -73,10 +73,15 @@ def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None
     assert split.whole_ms == pytest.approx(247.0)
 
 
-def test_a_closed_load_sends_when_it_is_due() -> None:
-    split = time_split(trial("closed"), seen(*SERVED, *CALLED, *ANSWERS))
-    assert rounded(split) == [0.0, *WHOLE[1:]]
-    assert split.whole_ms == pytest.approx(240.0)
+@pytest.mark.parametrize("late_ms", [None, 3.0])
+def test_a_closed_load_is_late_by_what_its_engine_tells(late_ms: float | None) -> None:
+    of = trial("closed")
+    assert of.reading is not None
+    late = late_ms if late_ms is None else Latency(*[late_ms] * 5)
+    of = dataclasses.replace(of, reading=dataclasses.replace(of.reading, late=late))
+    split = time_split(of, seen(*SERVED, *CALLED, *ANSWERS))
+    assert rounded(split) == [late_ms or 0.0, *WHOLE[1:]]
+    assert split.whole_ms == pytest.approx(240.0 + (late_ms or 0.0))
 
 
 def test_a_route_without_a_call_has_its_service_for_its_own() -> None:

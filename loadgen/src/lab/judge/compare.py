@@ -29,6 +29,10 @@ procedure (S. Holm, Scand. J. Statist. 6 (1979) 65) would need as many launches 
 answer, and its answers would not be those of the intervals beside them. With too few launches for
 that confidence there is no answer, and `why` says how many it takes.
 
+In a closed load the generator's own time between an answer and the next request is in the rate of
+both sides. Where it takes a larger share of one side (GENERATOR_SHARE), the ratio of the sides
+without it must have the same answer. Otherwise there is none.
+
 A launch whose trial is invalid is lost, or measured again. Where that befell the one side clearly
 more often than the other (UNEVEN), what was selected may decide the answer: there is none.
 """
@@ -36,7 +40,7 @@ more often than the other (UNEVEN), what was selected may decide the answer: the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lab.judge.grouping import (
@@ -72,6 +76,9 @@ MOST_ERRORS = 0.01
 UNEVEN = 0.2
 # A backlog that grew by more than this share of the p95 makes the p95 one of the window's length.
 GROWN = 0.25
+# By so much of a closed load's cycle the generator may take more from one side than from the other
+# before it is asked whether that decides the answer: a fifth of MARGIN.
+GENERATOR_SHARE = 0.01
 Answer = Literal[
     "faster", "slower", "differs, by less than 5 %", "differs", "no difference", "inconclusive"
 ]
@@ -254,10 +261,52 @@ def compare_cell(
             paired=values.paired,
             family=family,
         )
+        if other := _without_generator(
+            rows_a, rows_b, ratio, answer, paired=values.paired, family=family
+        ):
+            answer, why = "inconclusive", other
     if answer != "inconclusive" and (uneven := uneven_tries(tries_a, tries_b)):
         answer, why = "inconclusive", uneven
     return CellComparison(
         cell, metric, a, b, values.paired, ratio, answer, why, no_p95, tries_a, tries_b
+    )
+
+
+def generator_share(row: Row) -> float | None:
+    """The share of a closed load's cycle (answer, next request, next answer) that the generator
+    took: X · L / N (Little), with L its mean lateness. None in an open load, or where nobody tells."""
+    if row.mode != "closed" or row.time_generator_ms is None or row.achieved_rps is None:
+        return None
+    return row.achieved_rps * row.time_generator_ms / 1000 / row.concurrency
+
+
+def _without_generator(
+    rows_a: Sequence[Row],
+    rows_b: Sequence[Row],
+    ratio: RatioOf,
+    answer: Answer,
+    *,
+    paired: bool,
+    family: Family,
+) -> str:
+    """Why the generator, and not the servers, may decide the answer about goodput of a closed load;
+    empty where it does not. Without its share s of the cycle a side had X / (1 - s)."""
+    a, b = (median_per_launch(rows, generator_share) for rows in (rows_a, rows_b))
+    if a is None or b is None or ratio.interval is None or answer == "inconclusive":
+        return ""
+    if abs(a.median - b.median) <= GENERATOR_SHARE:
+        return ""
+    by = (1 - a.median) / (1 - b.median)
+    low, high = ratio.interval.low * by, ratio.interval.high * by
+    without = replace(
+        ratio, ratio=ratio.ratio * by, interval=replace(ratio.interval, low=low, high=high)
+    )
+    other, _ = answer_of(without, higher_is_better=True, paired=paired, family=family)
+    if other == answer:
+        return ""
+    return (
+        f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%} of B's, which may "
+        f"decide the answer: without it the interval is [{low:.3f}, {high:.3f}]"
     )
 
 

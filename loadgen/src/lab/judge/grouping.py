@@ -89,7 +89,7 @@ def _of_jvms(rows: Sequence[Row], metric: Measure) -> dict[tuple[str, str | None
     return {jvm: statistics.median(of_one) for jvm, of_one in values.items()}
 
 
-def median_per_launch(rows: Sequence[Row], metric: Metric) -> MedianOf | None:
+def median_per_launch(rows: Sequence[Row], metric: Measure) -> MedianOf | None:
     """The median over launches; None where no valid row has a value."""
     values = per_launch(rows, metric)
     return median_of(values) if values else None

@@ -121,10 +121,10 @@ def _told(record: TrialRecord, reading: Reading) -> bool:
 
 
 def _generator_ms(record: TrialRecord, reading: Reading) -> float | None:
-    """From when a request was due to when it was sent. In a closed load it is due when it is
-    sent."""
+    """From when a request was due to when it was sent. In a closed load it is due when its
+    connection is free: 0 for an engine that does not tell how much later it sends."""
     if record.plan.mode == "closed":
-        return 0.0
+        return reading.late.mean_ms if reading.late else 0.0
     if reading.corrected is None or reading.raw is None:
         return None
     return reading.corrected.mean_ms - reading.raw.mean_ms
