@@ -47,17 +47,17 @@ import org.jspecify.annotations.Nullable;
  *   |                                        v      v
  *   |                             timers due, tasks handed in by other threads
  *   |                                        |
- *   '------ 1 ms over, or queue empty ---- begin requests from the queue
+ *   '------ slice over, or queue empty --- begin requests from the queue
  * </pre>
  *
  * <p>Requests wait in a queue of the loop's own, and not unread in their sockets, so that their
- * wait can be measured and bounded: after at most {@link #SLICE_NANOS} of work, or one request that
- * takes longer, the loop looks again who has come.
+ * wait can be measured and bounded: after at most {@link #SLICE_NANOS} of work, or as long as the
+ * selection took to hand out, or one request that takes longer, the loop looks again who has come.
  */
 final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private static final Logger LOG = System.getLogger(Loop.class.getName());
 
-  /** How long the loop works off its queue before it looks for new input. */
+  /** How long the loop at least works off its queue before it looks for new input. */
   private static final long SLICE_NANOS = 1_000_000;
 
   private static final long SWEEP_NANOS = 1_000_000_000;
@@ -232,9 +232,10 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   }
 
   private void workOffQueue() {
-    // From here on: what the selection took to hand out is no reason to begin with less.
+    // As long as the selection took to hand out: or else requests wait while many clients are read,
+    // and their calls of the downstream begin late.
     long now = System.nanoTime();
-    long end = now + SLICE_NANOS;
+    long end = now + Math.max(SLICE_NANOS, now - selectedNanos);
     while (now - end < 0 && !queue.isEmpty()) {
       Connection next = queue.remove();
       depth.setOpaque(queue.size());
