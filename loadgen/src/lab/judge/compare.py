@@ -274,7 +274,8 @@ def compare_cell(
 
 def generator_share(row: Row) -> float | None:
     """The share of a closed load's cycle (answer, next request, next answer) that the generator
-    took: X · L / N (Little), with L its mean lateness. None in an open load, or where nobody tells."""
+    took: X · L / N (Little), with L its mean lateness. None in an open load, or where nobody tells
+    it."""
     if row.mode != "closed" or row.time_generator_ms is None or row.achieved_rps is None:
         return None
     return row.achieved_rps * row.time_generator_ms / 1000 / row.concurrency
@@ -305,8 +306,8 @@ def _without_generator(
     if other == answer:
         return ""
     return (
-        f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%} of B's, which may "
-        f"decide the answer: without it the interval is [{low:.3f}, {high:.3f}]"
+        f"the generator took {a.median:.1%} of each cycle of A and {b.median:.1%} of B's, which "
+        f"may decide the answer: without it the interval is [{low:.3f}, {high:.3f}]"
     )
 
 

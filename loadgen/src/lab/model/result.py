@@ -161,8 +161,9 @@ class TimeSplit:
     client saw, from when a request was due. None where nobody can tell; the last three also where
     a request makes no call.
 
-    `time_generator_ms` is from due (closed: its connection is free) to sent. `time_outside_ms` is between the generator and the
-    server: in neither's own time. `time_queue_ms` is from handed over to begun in the server.
+    `time_generator_ms` is from due to sent; a closed load's request is due when its connection is
+    free. `time_outside_ms` is between the generator and the server: in neither's own time.
+    `time_queue_ms` is from handed over to begun in the server.
     `time_own_ms` is the server's own: its work, and waits that the route is made of.
     `time_pending_ms` is the wait for a downstream connection. `time_path_ms` is between the server
     and the downstream: Toxiproxy with its toxics, and the network. `time_downstream_ms` is the
