@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,12 @@ def test_no_jvm_is_given_a_flag_that_it_does_not_know(
     assert ("-XX:+UseCompactObjectHeaders" in given) == newer
     assert ("--sun-misc-unsafe-memory-access=allow" in given) == newer
     assert "-Xmx1g" in given
+
+
+def test_every_planted_fault_finds_its_text() -> None:
+    """As .ci/mutations/apply.py asks it, but in every run of the unit tests: code moves on."""
+    for one in tomllib.loads((REPO / ".ci/mutations/mutations.toml").read_text())["mutation"]:
+        root = REPO / one["in"]
+        files = [root] if root.is_file() else [path for path in root.rglob("*") if path.is_file()]
+        places = sum(path.read_bytes().count(one["find"].encode()) for path in files)
+        assert places == 1, f"{one['name']}: its text is in {one['in']} {places} times"
