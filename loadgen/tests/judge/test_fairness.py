@@ -37,6 +37,16 @@ def test_models_that_differ_in_what_they_are_make_a_fair_comparison() -> None:
     assert {"jdk", "cpus", "max_heap_bytes", "gc", "jvm_flags", "version"} <= set(fair.equal)
 
 
+def test_a_model_may_have_no_limit_where_others_have_one() -> None:
+    """Helidon keeps any number of idle clients: it read 20,000 back, which held for nothing."""
+    limits = {"keep_alive_max_idle": 20_000, "downstream_keep_idle_s": 60}
+    none = dict.fromkeys(limits)
+    servers = {"lab": server("lab", **limits), "helidon": server("helidon", **none)}
+    assert reasons(compare(servers)) == ()
+    servers["other"] = server("other", **{**limits, "keep_alive_max_idle": 200})
+    assert len(reasons(compare(servers))) == 1
+
+
 def test_models_may_have_another_number_of_loops_and_what_a_framework_brings() -> None:
     servers = {
         "a": server("a", loops=1, framework={"transport": "nio", "http2": False}),

@@ -12,7 +12,17 @@ from lab.judge.same_lab import MISSING, Difference, between_ways, facts, kind_of
 from lab.model import Fairness, Json, Snapshot
 
 # Settings that not every model has. Those that have one must agree on it …
-OWN = ("pool_size", "queue_bound", "loops", "block_the_loop", "lock_ms", "framework", "transport")
+OWN = (
+    "pool_size",
+    "queue_bound",
+    "loops",
+    "block_the_loop",
+    "lock_ms",
+    "keep_alive_max_idle",
+    "downstream_keep_idle_s",
+    "framework",
+    "transport",
+)
 # … but not on these: a model's number of loops, and what a framework brings, are part of it. Runs
 # of 22 November 2026 and before have a framework's `transport` by itself.
 FREE = ("loops", "framework", "transport")

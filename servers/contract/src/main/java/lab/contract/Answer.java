@@ -8,7 +8,8 @@ import java.util.Map;
 
 /**
  * A complete answer: status and body. Whoever sends it adds {@code Content-Type}, {@code
- * Content-Length}, {@code Lab-Model}, and {@code Allow: GET} to a 405.
+ * Content-Length}, {@code Lab-Model}, {@code Date} if its server does, and {@code Allow: GET} to a
+ * 405.
  *
  * @param body never changed after construction, so that constant answers can be shared
  */

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.IntConsumer;
 import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Settings that can be changed while the server runs. Each part adds its own knobs before the
@@ -18,7 +19,10 @@ public final class Knobs {
 
   private final Settings settings;
   private final Map<String, Knob> knobs = new TreeMap<>();
-  private final Map<String, Object> fixed = new HashMap<>();
+
+  /** What is not as the settings say: another value, or null where there is no such thing. */
+  private final Map<String, @Nullable Object> fixed = new HashMap<>();
+
   private final Map<String, Object> framework = new TreeMap<>();
 
   Knobs(Settings settings) {
@@ -57,6 +61,16 @@ public final class Knobs {
    */
   public synchronized void ofFramework(String name, Object value) {
     framework.put(name, value);
+  }
+
+  /** Tells that this model keeps as many idle client connections as there are. */
+  public synchronized void keepsAllIdleClients() {
+    fixed.put(Settings.KEEP_ALIVE_MAX_IDLE.name(), null);
+  }
+
+  /** Tells that it is this model's client that decides how long it keeps an idle connection. */
+  public synchronized void keepsIdleDownstreamByItself() {
+    fixed.put(Settings.DOWNSTREAM_KEEP_IDLE_S.name(), null);
   }
 
   /** Tells that requests are worked on beside this model's loops: no wait can block one. */

@@ -17,7 +17,8 @@ import java.util.stream.Stream;
  * @param managementPort management port; 0 takes a free one
  * @param backlog length of the accept queue asked of the kernel (it caps it at somaxconn)
  * @param tcpNodelay whether answers are sent without waiting for the client's ACK
- * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer
+ * @param keepAliveMaxIdle idle client connections kept open; one more is closed after its answer,
+ *     but for a framework's server, which has no such limit: {@link Knobs#keepsAllIdleClients}
  * @param keepAliveTimeout how long a client connection may idle
  * @param poolSize worker threads, for models with a worker pool
  * @param queueBound requests that may wait for a worker, 0 = unbounded; beyond it the answer is 503
@@ -27,6 +28,8 @@ import java.util.stream.Stream;
  * @param downstreamUrl where {@code /downstream} calls
  * @param downstreamConnections most downstream calls at a time; further ones wait
  * @param downstreamTimeout deadline of a downstream call, waiting for a connection included
+ * @param downstreamKeepIdle how long a connection to the downstream may idle before it is closed;
+ *     less than the downstream keeps it
  * @param shipped whether a framework keeps what it brings, where its other lane is levelled with
  *     the models that have no framework
  */
@@ -44,6 +47,7 @@ public record Settings(
     URI downstreamUrl,
     int downstreamConnections,
     Duration downstreamTimeout,
+    Duration downstreamKeepIdle,
     boolean shipped) {
 
   static final IntOption HTTP_PORT = new IntOption("http_port", 8080, 0, 65_535);
@@ -59,6 +63,8 @@ public record Settings(
       new IntOption("downstream_connections", 20_000, 1, 60_000);
   public static final IntOption DOWNSTREAM_TIMEOUT_MS =
       new IntOption("downstream_timeout_ms", 10_000, 1, 600_000);
+  static final IntOption DOWNSTREAM_KEEP_IDLE_S =
+      new IntOption("downstream_keep_idle_s", 60, 1, 3600);
 
   /** No variable sets it: a fault to be found, which a server never starts with. */
   public static final IntOption LOCK_MS = new IntOption("lock_ms", 0, 0, 60_000);
@@ -82,7 +88,8 @@ public record Settings(
                       QUEUE_BOUND,
                       LOOPS,
                       DOWNSTREAM_CONNECTIONS,
-                      DOWNSTREAM_TIMEOUT_MS)
+                      DOWNSTREAM_TIMEOUT_MS,
+                      DOWNSTREAM_KEEP_IDLE_S)
                   .map(IntOption::name),
               Stream.of(TCP_NODELAY, BLOCK_THE_LOOP, DOWNSTREAM_URL))
           .map(Settings::variable)
@@ -123,6 +130,7 @@ public record Settings(
         httpUrl(environment, DOWNSTREAM_URL, DEFAULT_DOWNSTREAM_URL),
         number(environment, DOWNSTREAM_CONNECTIONS),
         Duration.ofMillis(number(environment, DOWNSTREAM_TIMEOUT_MS)),
+        Duration.ofSeconds(number(environment, DOWNSTREAM_KEEP_IDLE_S)),
         shipped(environment.getOrDefault(FRAMEWORK, LEVELLED)));
   }
 
@@ -156,6 +164,7 @@ public record Settings(
     map.put(DOWNSTREAM_URL, downstreamUrl.toString());
     map.put(DOWNSTREAM_CONNECTIONS.name(), downstreamConnections);
     map.put(DOWNSTREAM_TIMEOUT_MS.name(), downstreamTimeout.toMillis());
+    map.put(DOWNSTREAM_KEEP_IDLE_S.name(), downstreamKeepIdle.toSeconds());
     return map;
   }
 

@@ -34,6 +34,18 @@ class KnobsTest {
   }
 
   @Test
+  void aLimitOfTheSettingsThatHoldsForNothingIsNull() {
+    assertThat(knobs.inForce())
+        .containsEntry("keep_alive_max_idle", 20_000)
+        .containsEntry("downstream_keep_idle_s", 60L);
+    knobs.keepsAllIdleClients();
+    knobs.keepsIdleDownstreamByItself();
+    assertThat(knobs.inForce())
+        .containsEntry("keep_alive_max_idle", null)
+        .containsEntry("downstream_keep_idle_s", null);
+  }
+
+  @Test
   void onlyLoopsThatWorkOnRequestsCanBeBlocked() {
     knobs.hasLoops(2);
     assertThat(knobs.inForce()).containsEntry("loops", 2).containsEntry("block_the_loop", false);

@@ -23,6 +23,7 @@ class SettingsTest {
     assertThat(settings.downstreamUrl()).isEqualTo(URI.create("http://toxiproxy:8666/"));
     assertThat(settings.downstreamConnections()).isEqualTo(20_000);
     assertThat(settings.downstreamTimeout()).isEqualTo(Duration.ofSeconds(10));
+    assertThat(settings.downstreamKeepIdle()).isEqualTo(Duration.ofSeconds(60));
   }
 
   @Test

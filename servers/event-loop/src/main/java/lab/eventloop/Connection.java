@@ -338,7 +338,7 @@ final class Connection implements Ready {
             loop.selectedNanos());
     bodyLeft = Math.max(0, request.fields().contentLength());
     chunks = request.fields().chunked() ? new ChunkedBody(0) : null;
-    if (request.fields().expectsContinue() && (bodyLeft > 0 || chunks != null)) {
+    if (request.expectsContinue() && (bodyLeft > 0 || chunks != null)) {
       promise();
     }
     return passBody();
@@ -450,7 +450,7 @@ final class Connection implements Ready {
     }
     if (state != State.CLOSED
         && !inputEnded
-        && to - from < RequestHead.MAX_BYTES
+        && to - from <= RequestHead.MAX_BYTES
         && (key.interestOps() & SelectionKey.OP_READ) == 0) {
       var _ = key.interestOpsOr(SelectionKey.OP_READ);
     }
@@ -462,16 +462,18 @@ final class Connection implements Ready {
     keepUnused();
     bodyLeft = LINGER_BYTES;
     var _ = channel.shutdownOutput();
+    // It is off when there was more than could be kept.
+    var _ = key.interestOps(SelectionKey.OP_READ);
     beQuiet();
   }
 
   private void end(Outcome how) {
-    requireNonNull(exchange).end(loop.requests(), how, System.nanoTime());
-    exchange = null;
     if (isAdmitted) {
       isAdmitted = false;
       loop.admission().leave();
     }
+    requireNonNull(exchange).end(loop.requests(), how, System.nanoTime());
+    exchange = null;
   }
 
   private void become(State next) {

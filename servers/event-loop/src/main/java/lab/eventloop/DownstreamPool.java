@@ -24,7 +24,6 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 final class DownstreamPool {
-  private static final long KEEP_IDLE_NANOS = DownstreamLimits.KEEP_IDLE.toNanos();
   private static final byte[] NOTHING = new byte[0];
 
   private final Loop loop;
@@ -69,9 +68,9 @@ final class DownstreamPool {
 
   /** Closes what nobody has used for long. */
   void closeIdle(long nowNanos) {
+    long most = limits.keepIdle().toNanos();
     DownstreamConnection oldest = idle.peekFirst();
-    while (oldest != null
-        && (oldest.isClosed() || nowNanos - oldest.idleSinceNanos() > KEEP_IDLE_NANOS)) {
+    while (oldest != null && (oldest.isClosed() || nowNanos - oldest.idleSinceNanos() > most)) {
       idle.removeFirst();
       oldest.close();
       oldest = idle.peekFirst();
@@ -207,15 +206,20 @@ final class DownstreamPool {
       ended = true;
       loop.timers().cancel(this);
       long now = System.nanoTime();
-      if (begun) {
-        metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos);
-        cap.leave();
-      } else {
+      if (!begun) {
         // If its place has just been granted, beginGranted is under way and leaves it.
         var _ = cap.giveUp(requireNonNull(waiter));
         metrics.ended(outcome, now - askedNanos, 0);
+        callback.ended(outcome, body);
+        return;
       }
-      callback.ended(outcome, body);
+      metrics.ended(outcome, begunNanos - askedNanos, now - begunNanos);
+      // The next call begins on this thread: not before this one is answered.
+      try {
+        callback.ended(outcome, body);
+      } finally {
+        cap.leave();
+      }
     }
   }
 }

@@ -31,6 +31,7 @@ import lab.contract.downstream.DownstreamLimits;
 import lab.contract.http.HeaderFields;
 import lab.contract.nonblocking.LoopServices;
 import lab.contract.nonblocking.NonBlockingRoutes;
+import lab.contract.serving.Admission;
 import lab.contract.serving.AnswerHead;
 import lab.contract.serving.KnownTargets;
 import lab.contract.serving.RequestHead;
@@ -425,13 +426,13 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   }
 
   @Override
-  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
     helpers.execute(
         () -> {
           T result;
           try {
             result = work.call();
-          } catch (Exception e) {
+          } catch (Throwable e) {
             execute(() -> then.accept(null, e));
             return;
           }

@@ -17,6 +17,7 @@ import lab.contract.TrafficServer;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.downstream.DownstreamRequest;
+import lab.contract.serving.Admission;
 
 /** The loops, their threads, and what they share. */
 final class LoopServer implements TrafficServer {
@@ -108,7 +109,7 @@ final class LoopServer implements TrafficServer {
   }
 
   /** On a thread of its own: the broken loop is what the end of the process waits for. */
-  private static void endProcess() {
+  static void endProcess() {
     Thread.ofPlatform()
         .daemon()
         .name("end-process")

@@ -11,12 +11,18 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import lab.contract.DownstreamOutcome;
 import lab.contract.LabServer;
 import lab.contract.ModelContext;
 import lab.contract.ServerModel;
@@ -24,12 +30,12 @@ import lab.contract.Settings;
 import lab.contract.TrafficServer;
 import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
+import lab.contract.serving.Admission;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A loop whose turns the test takes itself. */
+/** A loop by itself, whose turns a test takes, or its own thread. */
 @Timeout(120)
 class LoopTest {
   private static final ByteBuffer REQUEST =
@@ -39,51 +45,20 @@ class LoopTest {
   /** What a slow selection takes, far more than a slice. */
   private static final int SLOW_MS = 5;
 
-  private final List<AutoCloseable> opened = new ArrayList<>();
-  private Loop loop;
-
-  @BeforeEach
-  void makeLoop() throws Exception {
-    ModelContext[] made = new ModelContext[1];
-    opened.add(
-        LabServer.start(
-            new ServerModel() {
-              @Override
-              public String name() {
-                return "test";
-              }
-
-              @Override
-              public TrafficServer start(ModelContext context) {
-                made[0] = context;
-                return new NoServer();
-              }
-            },
-            Settings.fromEnvironment(Map.of("LAB_MANAGEMENT_PORT", "0")),
-            () -> {}));
-    loop =
-        new Loop(
-            "loop-1",
-            made[0],
-            1_000,
-            new Admission(0),
-            DownstreamLimits.publish(made[0]),
-            new DownstreamAddress("127.0.0.1", 9, Runnable::run),
-            new byte[0],
-            Runnable::run,
-            () -> {});
-  }
+  private static final List<AutoCloseable> OPENED = new ArrayList<>();
 
   @AfterEach
   void close() throws Exception {
-    for (AutoCloseable each : opened.reversed()) {
+    for (AutoCloseable each : OPENED.reversed()) {
       each.close();
     }
+    OPENED.clear();
   }
 
   /** It measured from the selection on, so after a slow one only one request was begun. */
   @Test
   void aSlowSelectionLeavesTheQueueItsSlice() throws Exception {
+    Loop loop = loop(9, () -> {});
     ServerSocketChannel listener = open(ServerSocketChannel.open());
     listener.configureBlocking(false);
     listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -118,6 +93,7 @@ class LoopTest {
 
   @Test
   void aConnectionThatCannotBeAdoptedIsClosed() throws Exception {
+    Loop loop = loop(9, () -> {});
     SocketChannel channel = open(SocketChannel.open());
     loop.selector().close();
     assertThatThrownBy(() -> loop.adopt(channel)).isInstanceOf(ClosedSelectorException.class);
@@ -125,8 +101,161 @@ class LoopTest {
     assertThat(loop.openConnections()).isZero();
   }
 
-  private <T extends AutoCloseable> T open(T closeable) {
-    opened.add(closeable);
+  /** Its place is given back after that: what becomes of the next one is not its own fault. */
+  @Test
+  void aCallIsAnsweredWhateverBecomesOfTheNext() throws Exception {
+    ServerSocketChannel silent = open(ServerSocketChannel.open());
+    silent.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    Loop loop =
+        loop(
+            silent.socket().getLocalPort(),
+            () -> {},
+            "LAB_DOWNSTREAM_CONNECTIONS",
+            "1",
+            "LAB_DOWNSTREAM_TIMEOUT_MS",
+            "100");
+    CompletableFuture<DownstreamOutcome> first = new CompletableFuture<>();
+    loop.execute(
+        () -> {
+          // All that follows is due at once then: nobody can connect any more, and the first is
+          // late, which gives its place to the second.
+          var _ = loop.after(10, () -> sleep(300));
+          var _ = loop.after(50, () -> close(loop.selector()));
+          loop.callDownstream((outcome, body) -> first.complete(outcome));
+          loop.callDownstream((outcome, body) -> {});
+        });
+    loop.run();
+    assertThat(first).isCompletedWithValue(DownstreamOutcome.TIMEOUT);
+  }
+
+  /** What it could not keep while it worked is read and dropped then, up to its client's end. */
+  @Test
+  void aClientThatHasSaidTooMuchIsSeenToLeave() throws Exception {
+    Loop loop = loop(9, () -> {});
+    ServerSocketChannel listener = open(ServerSocketChannel.open());
+    listener.configureBlocking(false);
+    listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    loop.listen(listener, List.of(loop));
+    SocketChannel client = open(SocketChannel.open(listener.getLocalAddress()));
+    ByteBuffer last =
+        ByteBuffer.wrap(
+            "GET /?wait_ms=100 HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n"
+                .getBytes(US_ASCII));
+    int _ = client.write(last);
+    while (loop.openConnections() == 0) {
+      loop.turn();
+    }
+    int _ = client.write(ByteBuffer.allocate(100_000));
+    client.shutdownOutput();
+    // Nothing else ends it: the loop that looks for clients that linger does not run here.
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (loop.openConnections() > 0 && System.nanoTime() < end) {
+      loop.execute(() -> {});
+      loop.turn();
+      sleep(1);
+    }
+    assertThat(loop.openConnections()).isZero();
+  }
+
+  @Test
+  void whatIsNoConnectionsFaultBreaksTheLoop() throws Exception {
+    List<String> told = new ArrayList<>();
+    Loop loop = loop(9, () -> told.add("broken"));
+    loop.execute(LoopTest::fail);
+    loop.run();
+    assertThat(told).containsExactly("broken");
+  }
+
+  /** A server without its loop must not look alive. */
+  @Test
+  void aBrokenLoopEndsItsProcess() throws Exception {
+    Process process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-preview",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                BrokenServer.class.getName())
+            .redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+            .start();
+    try {
+      assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(process.exitValue()).isEqualTo(70);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /** A process that a loop breaks in, and that has other threads. */
+  static final class BrokenServer {
+    private BrokenServer() {}
+
+    public static void main(String[] args) throws Exception {
+      Loop loop = loop(9, LoopServer::endProcess);
+      loop.execute(LoopTest::fail);
+      loop.run();
+      Thread.sleep(Duration.ofMinutes(10));
+    }
+  }
+
+  private static void sleep(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static void close(Selector selector) {
+    try {
+      selector.close();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static void fail() {
+    throw new AssertionError("planted by a test");
+  }
+
+  /** A loop with all that a server gives it. */
+  private static Loop loop(int downstreamPort, Runnable broken, String... namesAndValues)
+      throws Exception {
+    Map<String, String> environment = new HashMap<>(Map.of("LAB_MANAGEMENT_PORT", "0"));
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      environment.put(namesAndValues[i], namesAndValues[i + 1]);
+    }
+    ModelContext[] made = new ModelContext[1];
+    ServerModel model =
+        new ServerModel() {
+          @Override
+          public String name() {
+            return "test";
+          }
+
+          @Override
+          public TrafficServer start(ModelContext context) {
+            made[0] = context;
+            return new NoServer();
+          }
+        };
+    open(LabServer.start(model, Settings.fromEnvironment(environment), () -> {}));
+    return new Loop(
+        "loop-1",
+        made[0],
+        1_000,
+        new Admission(0),
+        DownstreamLimits.publish(made[0]),
+        new DownstreamAddress("127.0.0.1", downstreamPort, Runnable::run),
+        new byte[1],
+        Runnable::run,
+        broken);
+  }
+
+  private static <T extends AutoCloseable> T open(T closeable) {
+    OPENED.add(closeable);
     return closeable;
   }
 
@@ -135,11 +264,7 @@ class LoopTest {
     @Override
     public void ready(SelectionKey key) throws IOException {
       int _ = ((Pipe.SourceChannel) key.channel()).read(ByteBuffer.allocate(8));
-      try {
-        Thread.sleep(SLOW_MS);
-      } catch (InterruptedException e) {
-        throw new IOException(e);
-      }
+      sleep(SLOW_MS);
     }
 
     @Override

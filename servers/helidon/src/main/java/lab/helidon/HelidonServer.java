@@ -57,6 +57,7 @@ final class HelidonServer implements TrafficServer {
     Settings settings = context.settings();
     Duration idle = settings.keepAliveTimeout();
     Http1Config http1 = http1(settings.shipped());
+    context.knobs().keepsAllIdleClients();
     context.knobs().ofFramework("longest_request_line", http1.maxPrologueLength());
     context.knobs().ofFramework("longest_head", http1.maxHeadersSize());
     return WebServer.builder()

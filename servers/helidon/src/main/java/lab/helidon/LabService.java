@@ -38,7 +38,7 @@ final class LabService implements HttpService {
   private Answer answer(RouteCall call) throws InterruptedException {
     try {
       return routes.answer(call);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       return Answer.INTERNAL_ERROR;
     }

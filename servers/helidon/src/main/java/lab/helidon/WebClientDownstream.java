@@ -40,6 +40,7 @@ final class WebClientDownstream implements DownstreamClient {
     }
     client = builder.build();
     WebClientConfig told = client.prototype();
+    context.knobs().keepsIdleDownstreamByItself();
     context.knobs().ofFramework("client_connections_kept", told.connectionCacheSize());
     context.knobs().ofFramework("client_redirects", told.followRedirects());
     context.knobs().ofFramework("client_tcp_nodelay", told.socketOptions().tcpNoDelay());

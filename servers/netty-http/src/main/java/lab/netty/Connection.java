@@ -3,6 +3,7 @@ package lab.netty;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.util.Objects.requireNonNull;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
@@ -60,15 +61,16 @@ import org.jspecify.annotations.Nullable;
  *  closed <--------------'      malformed or oversized: 400 or 431 in its turn, then closed
  * </pre>
  *
+ * A client that has sent more than its last request is listened to for a while before it is closed.
  * The loop's thread only, except {@link #answer}.
  */
 final class Connection extends ChannelInboundHandlerAdapter {
   private static final Logger LOG = System.getLogger(Connection.class.getName());
 
-  /** For how long, and how often, input after an error is still read and dropped. */
+  /** For how long, and how much, input after the last answer is still read and dropped. */
   private static final int LINGER_MS = 1000;
 
-  private static final int LINGER_READS = 4;
+  private static final int LINGER_BYTES = 1 << 20;
 
   private static final AsciiString MODEL_HEADER = AsciiString.cached(ModelContext.MODEL_HEADER);
   private static final byte[] NO_BODY = {};
@@ -80,6 +82,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   private final NettyHttp server;
   private final Loop loop;
+  private final RequestDecoder decoder;
   private @Nullable ChannelHandlerContext context;
 
   /** The request whose body, which means nothing to the lab, is still coming. */
@@ -96,18 +99,22 @@ final class Connection extends ChannelInboundHandlerAdapter {
   /** Whether the client of {@link #incoming} waits to be told to go on. */
   private boolean owesContinue;
 
-  private int readsDropped;
+  /** Whether a part of a request is there, and none before it is in flight. */
+  private boolean isReceiving;
 
   /** Whether an answer waits for a client that does not read. */
   private boolean isWriting;
 
+  /** Whether the client has ended its half, or nothing more of it is wanted. */
   private boolean inputEnded;
+
   private boolean countedIdle;
   private long idleSinceNanos = System.nanoTime();
 
-  Connection(NettyHttp server, Loop loop) {
+  Connection(NettyHttp server, Loop loop, RequestDecoder decoder) {
     this.server = server;
     this.loop = loop;
+    this.decoder = decoder;
   }
 
   EventLoop loop() {
@@ -146,12 +153,12 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelReadComplete(ChannelHandlerContext ctx) {
-    if (protocolError == null) {
-      // Half a request is a sign of life too.
+    boolean receives = inFlight == null && decoder.hasInput();
+    if (receives && !isReceiving) {
+      // From its first byte on a request has its time anew: once, however slowly it comes.
       idleSinceNanos = loop.selectedNanos();
-    } else if (inFlight == null && ++readsDropped > LINGER_READS) {
-      close(ctx);
     }
+    isReceiving = receives;
   }
 
   @Override
@@ -311,7 +318,9 @@ final class Connection extends ChannelInboundHandlerAdapter {
   }
 
   /** To close with input unread would reset the connection, and the client lose the answer. */
-  private static void linger(ChannelHandlerContext ctx) {
+  private void linger(ChannelHandlerContext ctx) {
+    inputEnded = true;
+    var _ = ctx.pipeline().addFirst(new Lingering());
     var _ = ((SocketChannel) ctx.channel()).shutdownOutput();
     var _ = ctx.channel().config().setAutoRead(true);
     var _ = ctx.executor().schedule(() -> close(ctx), LINGER_MS, TimeUnit.MILLISECONDS);
@@ -323,10 +332,13 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   private void write(Exchange exchange, Answer answer) {
     boolean last = protocolError == null && (pipelined == null || pipelined.isEmpty());
+    // With more requests at hand it would not be idle.
+    boolean idles = last && !decoder.hasInput();
     boolean close =
         !exchange.keepAlive()
             || loop.isDraining()
-            || (last && (inputEnded || !server.mayIdleOneMore()));
+            || (last && inputEnded)
+            || (idles && !server.mayIdleOneMore());
     FullHttpResponse response = response(answer, exchange.isHead());
     if (answer.status() == 405) {
       response.headers().set(HttpHeaderNames.ALLOW, "GET");
@@ -356,9 +368,14 @@ final class Connection extends ChannelInboundHandlerAdapter {
     ChannelHandlerContext ctx = context();
     Exchange waiting = pipelined == null ? null : pipelined.poll();
     if (close || !ctx.channel().isActive()) {
+      boolean hasMore = pipelined != null || protocolError != null || decoder.hasInput();
       inFlight = null;
       pipelined = null;
-      var _ = ctx.close();
+      if (hasMore && !inputEnded && ctx.channel().isActive()) {
+        linger(ctx);
+      } else {
+        var _ = ctx.close();
+      }
     } else if (waiting != null) {
       // As a task: a read may bring a thousand requests, too many for one stack.
       inFlight = waiting;
@@ -401,6 +418,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         answer.contentType().equals(Answer.JSON) ? JSON : answer.contentType());
     headers.set(HttpHeaderNames.CONTENT_LENGTH, Integer.toString(answer.body().length));
     headers.set(MODEL_HEADER, server.modelHeader());
+    headers.set(HttpHeaderNames.DATE, server.date());
     return response;
   }
 
@@ -415,5 +433,19 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
   private ChannelHandlerContext context() {
     return requireNonNull(context);
+  }
+
+  /** Drops what is read after the last answer, and ends that when it is too much. */
+  private static final class Lingering extends ChannelInboundHandlerAdapter {
+    private int left = LINGER_BYTES;
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+      left -= ((ByteBuf) message).readableBytes();
+      var _ = ReferenceCountUtil.release(message);
+      if (left < 0) {
+        close(ctx);
+      }
+    }
   }
 }

@@ -16,6 +16,7 @@ public final class Exchange {
   private final boolean http10;
   private final boolean head;
   private final long receivedNanos;
+  private boolean admitted;
   private long begunNanos;
 
   /**
@@ -59,6 +60,15 @@ public final class Exchange {
   /** Gives up without an answer, as the server is being stopped. Any thread, instead of it. */
   public void abort() {
     connection.abort(this);
+  }
+
+  /** It counts as one that the server has taken on. Before the model has it. */
+  void admitted() {
+    admitted = true;
+  }
+
+  boolean isAdmitted() {
+    return admitted;
   }
 
   /** Says that the work went wrong, begun or not. */

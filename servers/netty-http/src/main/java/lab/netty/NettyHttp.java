@@ -17,7 +17,6 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import lab.contract.Answer;
 import lab.contract.LoopMetrics;
 import lab.contract.ModelContext;
@@ -26,6 +25,8 @@ import lab.contract.RequestMetrics;
 import lab.contract.ServerModel;
 import lab.contract.Settings;
 import lab.contract.TrafficServer;
+import lab.contract.serving.Admission;
+import lab.contract.serving.HttpDate;
 
 /**
  * HTTP on Netty's event loops, the first of which also accepts. The transport is NIO, as in every
@@ -52,14 +53,11 @@ public final class NettyHttp implements TrafficServer {
   private final Loops loops;
   private final RequestMetrics metrics;
   private final AsciiString modelHeader;
+  private final HttpDate date = new HttpDate();
   private final int maxIdle;
+  private final Admission admission;
   private final RequestHandler handler;
   private final Channel listener;
-
-  /** Requests with the model: being worked on, or waiting to be. */
-  private final AtomicInteger accepted = new AtomicInteger();
-
-  private volatile int queueBound;
 
   private NettyHttp(ModelContext context, HandlerFactory handlers, int loopCount)
       throws IOException {
@@ -67,10 +65,10 @@ public final class NettyHttp implements TrafficServer {
     metrics = context.requests();
     modelHeader = new AsciiString(context.model());
     maxIdle = settings.keepAliveMaxIdle();
-    queueBound = settings.queueBound();
+    admission = new Admission(settings.queueBound());
     loops = new Loops(loopCount);
     context.knobs().hasLoops(loopCount);
-    context.knobs().add(Settings.QUEUE_BOUND, () -> queueBound, bound -> queueBound = bound);
+    context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     LoopMetrics.register(context.registry(), loops::all, loops::openConnections);
     handler = handlers.create(context, loops.all().stream().map(Loop::executor).toList());
     boolean bound = false;
@@ -125,23 +123,25 @@ public final class NettyHttp implements TrafficServer {
 
   /** Gives a request to the model, or refuses it. The connection's loop. */
   void handle(Exchange exchange) {
-    int limit = queueBound;
-    if (accepted.incrementAndGet() > limit && limit != 0) {
+    if (!admission.tryEnter()) {
       exchange.begin();
       exchange.answer(Answer.QUEUE_FULL);
       return;
     }
+    exchange.admitted();
     try {
       handler.handle(exchange);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
       exchange.fail();
     }
   }
 
-  /** A request that was given to the model is over. Any thread. */
+  /** A request is over, given to the model or not. Any thread. */
   void ended(Exchange exchange, Outcome outcome) {
-    var _ = accepted.decrementAndGet();
+    if (exchange.isAdmitted()) {
+      admission.leave();
+    }
     exchange.ended(metrics, outcome);
   }
 
@@ -151,6 +151,11 @@ public final class NettyHttp implements TrafficServer {
 
   AsciiString modelHeader() {
     return modelHeader;
+  }
+
+  /** What a header {@code Date} says now. */
+  String date() {
+    return date.now();
   }
 
   /** Whether a connection may be kept open after its answer. */
@@ -175,11 +180,13 @@ public final class NettyHttp implements TrafficServer {
                 new ChannelInitializer<SocketChannel>() {
                   @Override
                   protected void initChannel(SocketChannel channel) {
+                    RequestDecoder decoder = new RequestDecoder(limits);
+                    Loop loop = loops.of(channel.eventLoop());
                     channel
                         .pipeline()
-                        .addLast(new RequestDecoder(limits))
+                        .addLast(decoder)
                         .addLast(new HttpResponseEncoder())
-                        .addLast(new Connection(NettyHttp.this, loops.of(channel.eventLoop())));
+                        .addLast(new Connection(NettyHttp.this, loop, decoder));
                   }
                 })
             .bind(settings.httpPort())

@@ -1,13 +1,34 @@
 package lab.netty;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.util.List;
 
-/** Netty's decoder, which takes {@code http/1.1} and {@code HTTP/1.10} for versions: not here. */
+/**
+ * Netty's decoder, which takes {@code http/1.1} and {@code HTTP/1.10} for versions: not here. And
+ * it tells whether a request has begun. The loop's thread only.
+ */
 final class RequestDecoder extends HttpRequestDecoder {
+  private boolean betweenRequests = true;
+
   RequestDecoder(HttpDecoderConfig limits) {
     super(limits);
+  }
+
+  /** Whether there is input that has not become a whole request. */
+  boolean hasInput() {
+    return !betweenRequests || actualReadableBytes() > 0;
+  }
+
+  @Override
+  protected void decode(ChannelHandlerContext ctx, ByteBuf input, List<Object> out)
+      throws Exception {
+    super.decode(ctx, input, out);
+    betweenRequests = !out.isEmpty() && out.getLast() instanceof LastHttpContent;
   }
 
   /** What is thrown here makes a message of which {@code decoderResult} tells the failure. */

@@ -44,7 +44,7 @@ final class VirtualThreadHandler implements RequestHandler {
       Thread.currentThread().interrupt();
       exchange.abort();
       return;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + exchange.call().route().path() + " failed", e);
       answer = Answer.INTERNAL_ERROR;
     }

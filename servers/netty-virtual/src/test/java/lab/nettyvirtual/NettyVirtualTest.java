@@ -13,4 +13,9 @@ class NettyVirtualTest extends ContractTest {
   protected String threadName() {
     return "vt-request-";
   }
+
+  @Override
+  protected boolean limitsClients() {
+    return true;
+  }
 }

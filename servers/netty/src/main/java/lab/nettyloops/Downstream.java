@@ -2,6 +2,7 @@ package lab.nettyloops;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.time.Duration;
 import java.util.concurrent.Executor;
 import lab.contract.DownstreamMetrics;
 import lab.contract.ModelContext;
@@ -51,5 +52,10 @@ final class Downstream {
   /** The time that a call that begins now may take. */
   long timeoutNanos() {
     return limits.timeoutNanos();
+  }
+
+  /** How long a connection may idle. */
+  Duration keepIdle() {
+    return limits.keepIdle();
   }
 }

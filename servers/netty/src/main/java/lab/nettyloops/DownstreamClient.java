@@ -22,8 +22,6 @@ import org.jspecify.annotations.Nullable;
  * recently used first. The loop's thread only.
  */
 final class DownstreamClient {
-  private static final int PRUNE_INTERVAL_S = 5;
-
   private final EventLoop loop;
   private final Downstream downstream;
   private final Bootstrap bootstrap;
@@ -53,8 +51,8 @@ final class DownstreamClient {
                         .addLast(new DownstreamConnection(DownstreamClient.this, channel));
                   }
                 });
-    var _ =
-        loop.scheduleAtFixedRate(this::prune, PRUNE_INTERVAL_S, PRUNE_INTERVAL_S, TimeUnit.SECONDS);
+    long pruneNanos = DownstreamLimits.betweenLooks(downstream.keepIdle()).toNanos();
+    var _ = loop.scheduleAtFixedRate(this::prune, pruneNanos, pruneNanos, TimeUnit.NANOSECONDS);
   }
 
   /** Begins a call; the callback comes later, or at once. */
@@ -90,7 +88,7 @@ final class DownstreamClient {
   private void prune() {
     long now = System.nanoTime();
     DownstreamConnection oldest = idle.peekLast();
-    long most = DownstreamLimits.KEEP_IDLE.toNanos();
+    long most = downstream.keepIdle().toNanos();
     while (oldest != null && (!oldest.isOpen() || now - oldest.idleSince() > most)) {
       idle.removeLast();
       oldest.close();

@@ -45,18 +45,18 @@ final class NettyServices implements LoopServices {
   }
 
   @Override
-  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
     helpers.execute(
         () -> {
           T result = null;
-          Exception failure = null;
+          Throwable failure = null;
           try {
             result = work.call();
-          } catch (Exception e) {
+          } catch (Throwable e) {
             failure = e;
           }
           T value = result;
-          Exception reason = failure;
+          Throwable reason = failure;
           loop.execute(() -> then.accept(value, reason));
         });
   }

@@ -53,6 +53,9 @@ public final class LabConfig implements ConfigSource {
       map.put("quarkus.vertx.prefer-native-transport", "true");
     } else {
       map.put("quarkus.http.http2", "false");
+      map.put(
+          "quarkus.rest-client.downstream.connection-ttl",
+          Long.toString(settings.downstreamKeepIdle().toMillis()));
     }
     // Levelled: as in the other models, one per CPU unless set.
     int loops = settings.loops(settings.shipped() ? 0 : Runtime.getRuntime().availableProcessors());

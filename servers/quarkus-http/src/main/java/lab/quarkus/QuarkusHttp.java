@@ -42,6 +42,10 @@ public final class QuarkusHttp implements TrafficServer {
 
       @Override
       public TrafficServer start(ModelContext context) throws IOException {
+        context.knobs().keepsAllIdleClients();
+        if (context.settings().shipped()) {
+          context.knobs().keepsIdleDownstreamByItself();
+        }
         QuarkusHttp http = new QuarkusHttp(context);
         current = http;
         http.main.start();

@@ -40,7 +40,8 @@ final class DeadlineRequestFactory implements ClientHttpRequestFactory {
       throw new SocketTimeoutException("deadline");
     }
     JdkClientHttpRequestFactory once = new JdkClientHttpRequestFactory(client, NO_BODIES);
-    once.setReadTimeout(remaining);
+    // Rounded up: it counts whole milliseconds, and what ends before its deadline is no timeout.
+    once.setReadTimeout(Duration.ofMillis(remaining.toMillis() + 1));
     once.enableCompression(compression);
     return once.createRequest(uri, method);
   }

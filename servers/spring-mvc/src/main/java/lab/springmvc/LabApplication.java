@@ -35,6 +35,8 @@ class LabApplication {
       builder = builder.withExecutor(new VirtualThreadTaskExecutor("httpclient-"));
     }
     HttpClient client = builder.build(HttpClientSettings.defaults());
+    // A property of the whole JVM's, jdk.httpclient.keepalive.timeout.
+    context.knobs().keepsIdleDownstreamByItself();
     context.knobs().ofFramework("client_version", client.version().name());
     context.knobs().ofFramework("client_redirects", client.followRedirects().name());
     return client;

@@ -34,6 +34,7 @@ public final class SpringServer implements TrafficServer {
    */
   public static SpringServer start(
       Class<?> application, ModelContext context, Map<String, Object> own) throws IOException {
+    context.knobs().keepsAllIdleClients();
     Map<String, Object> properties = new HashMap<>(own);
     properties.put("server.port", context.settings().httpPort());
     properties.put("server.shutdown", "graceful");

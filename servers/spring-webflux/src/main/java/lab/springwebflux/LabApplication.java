@@ -32,8 +32,6 @@ class LabApplication {
   /** Start of the loops' names, as Reactor Netty calls them. */
   private static final String LOOPS = "reactor-http";
 
-  private static final Duration EVICT_EVERY = Duration.ofSeconds(5);
-
   /** Event loops and connections of this server alone, for its clients and for the downstream. */
   @Bean
   ReactorResourceFactory resources(ModelContext context) {
@@ -41,7 +39,7 @@ class LabApplication {
     ReactorResourceFactory resources = new ReactorResourceFactory();
     resources.setUseGlobalResources(false);
     resources.setLoopResourcesSupplier(() -> LoopResources.create(LOOPS, loops, true));
-    resources.setConnectionProviderSupplier(() -> connections(context.settings().shipped()));
+    resources.setConnectionProviderSupplier(() -> connections(context));
     // Nothing comes any more: the application stops its server first.
     resources.setShutdownQuietPeriod(Duration.ZERO);
     return resources;
@@ -106,15 +104,18 @@ class LabApplication {
   }
 
   /** Bounded by nothing of its own: the lab's cap comes first. */
-  private static ConnectionProvider connections(boolean shipped) {
+  private static ConnectionProvider connections(ModelContext context) {
+    Settings settings = context.settings();
     ConnectionProvider.Builder pool =
         ConnectionProvider.builder("downstream")
             .maxConnections(Settings.DOWNSTREAM_CONNECTIONS.max());
-    if (!shipped) {
+    if (settings.shipped()) {
+      context.knobs().keepsIdleDownstreamByItself();
+    } else {
       pool.pendingAcquireMaxCount(-1)
-          .maxIdleTime(DownstreamLimits.KEEP_IDLE)
+          .maxIdleTime(settings.downstreamKeepIdle())
           // Without this only a call looks for connections that have been idle too long.
-          .evictInBackground(EVICT_EVERY)
+          .evictInBackground(DownstreamLimits.betweenLooks(settings.downstreamKeepIdle()))
           .lifo();
     }
     return pool.build();

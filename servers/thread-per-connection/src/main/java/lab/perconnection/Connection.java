@@ -161,7 +161,7 @@ final class Connection implements Runnable {
   private boolean receiveBody() throws IOException, MalformedException {
     long left = Math.max(0, head.fields().contentLength());
     ChunkedBody chunks = head.fields().chunked() ? new ChunkedBody(0) : null;
-    if (head.fields().expectsContinue() && (left > 0 || chunks != null)) {
+    if (head.expectsContinue() && (left > 0 || chunks != null)) {
       out.write(AnswerHead.CONTINUE);
     }
     while (true) {
@@ -192,7 +192,9 @@ final class Connection implements Runnable {
     Outcome outcome = Outcome.ABORTED;
     try {
       Answer answer = answer(call);
-      boolean stays = head.keepAlive() && !server.isStopping() && !server.hasEnoughIdle();
+      // With more requests at hand it would not be idle.
+      boolean mayStay = from < to || !server.hasEnoughIdle();
+      boolean stays = head.keepAlive() && !server.isStopping() && mayStay;
       String usual = head.isHttp11() ? "" : "keep-alive";
       write(answer, head.answerHasBody(), stays ? usual : "close");
       outcome = answer.outcome();
@@ -210,7 +212,7 @@ final class Connection implements Runnable {
   private Answer answer(RouteCall call) throws InterruptedException {
     try {
       return server.routes().answer(call);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       return Answer.INTERNAL_ERROR;
     }

@@ -15,8 +15,6 @@ import lab.contract.ServerModel;
 import lab.contract.test.ContractTest;
 import lab.contract.test.FakeDownstream.Behaviour;
 import lab.contract.test.RunningServer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,12 +37,9 @@ class ThreadPerConnectionTest extends ContractTest {
     return "vt-connection-";
   }
 
-  /** They are the management port's, fixed for the JVM; here other values are to be tried. */
-  @BeforeEach
-  @AfterEach
-  void forgetFlagsOfTheJdksServer() {
-    System.clearProperty("sun.net.httpserver.maxIdleConnections");
-    System.clearProperty("sun.net.httpserver.idleInterval");
+  @Override
+  protected boolean limitsClients() {
+    return true;
   }
 
   /** Each row's input ends with its half of the connection; {@code ~} is a line's end. */
@@ -104,52 +99,6 @@ class ThreadPerConnectionTest extends ContractTest {
   }
 
   @Test
-  void theLastAnswerReachesAClientThatHasSentMore() throws Exception {
-    try (Peer peer = new Peer(start())) {
-      peer.send(
-          "GET /health HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n" + "more".repeat(10_000));
-      assertThat(statuses(peer.readToEnd())).containsExactly("200");
-    }
-  }
-
-  @Test
-  void aClientThatKeepsTheServerWaitingIsClosed() throws Exception {
-    downstream().behave(Behaviour.HOLD);
-    RunningServer server = startHolding("LAB_KEEP_ALIVE_TIMEOUT_S", "5");
-    try (Peer working = new Peer(server)) {
-      working.send("GET /downstream HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
-      awaitInFlight(server, 1);
-      try (Peer idle = new Peer(server);
-          Peer slow = new Peer(server)) {
-        idle.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n");
-        slow.send("GET /health HTTP/1.1\r\nHost: lab\r\nContent-Length: 9\r\n\r\n");
-        assertThat(statuses(idle.readToEnd())).containsExactly("200");
-        assertThat(slow.readToEnd()).isEmpty();
-      }
-      try (Peer deaf = new Peer(server)) {
-        // More answers than the sockets hold, of which none is read: in the end the server blocks.
-        deaf.sendUntilClosed();
-      }
-      downstream().answerHeld(1);
-      assertThat(statuses(working.readToEnd())).containsExactly("200");
-    }
-  }
-
-  @Test
-  void beyondTheMostIdleAConnectionIsClosedAfterItsAnswer() throws Exception {
-    RunningServer server = start("LAB_KEEP_ALIVE_MAX_IDLE", "1");
-    try (Peer first = new Peer(server);
-        Peer second = new Peer(server)) {
-      // Both are idle before they ask: so there is one idle when the other is answered.
-      second.send("GET /?wait_ms=50 HTTP/1.1\r\nHost: lab\r\n\r\n");
-      assertThat(second.readToEnd()).contains("Connection: close");
-      first.send("GET /?wait_ms=50 HTTP/1.1\r\nHost: lab\r\n\r\n");
-      first.endOutput();
-      assertThat(first.readToEnd()).startsWith("HTTP/1.1 200 ").doesNotContain("Connection:");
-    }
-  }
-
-  @Test
   void aClientThatLeavesInTheMiddleLeavesNothingBehind() throws Exception {
     downstream().behave(Behaviour.HOLD);
     RunningServer server = startHolding();
@@ -180,16 +129,6 @@ class ThreadPerConnectionTest extends ContractTest {
 
     void send(String text) throws IOException {
       socket.getOutputStream().write(text.getBytes(US_ASCII));
-    }
-
-    void sendUntilClosed() {
-      try {
-        while (true) {
-          send("GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n");
-        }
-      } catch (IOException e) {
-        // Closed by the server.
-      }
     }
 
     void endOutput() throws IOException {

@@ -86,6 +86,7 @@ final class HttpClientDownstream {
         .with(
             new HttpClientOptions()
                 .setKeepAlive(keepAlive)
+                .setKeepAliveTimeout((int) settings.downstreamKeepIdle().toSeconds())
                 .setConnectTimeout((int) settings.downstreamTimeout().toMillis()))
         .with(
             new PoolOptions()

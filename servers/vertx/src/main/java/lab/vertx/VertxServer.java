@@ -49,6 +49,7 @@ final class VertxServer implements TrafficServer {
         context.settings().loops(shipped ? VertxOptions.DEFAULT_EVENT_LOOP_POOL_SIZE : cpus);
     AtomicInteger openConnections = new AtomicInteger();
     LoopThreads.register(context, LOOP_THREADS, loops, openConnections::get);
+    context.knobs().keepsAllIdleClients();
     Vertx vertx = Vertx.vertx(options(loops, shipped));
     if (shipped && !vertx.isNativeTransportEnabled()) {
       // Vert.x would go on with NIO and say nothing.

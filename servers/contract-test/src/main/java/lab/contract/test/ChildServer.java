@@ -1,11 +1,20 @@
 package lab.contract.test;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import javax.management.MBeanServerConnection;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
@@ -16,6 +25,18 @@ import org.jspecify.annotations.Nullable;
 final class ChildServer implements RunningServer {
   /** What only a broken server exceeds: it is killed after this, and the test fails. */
   private static final Duration STOP_AT_MOST = Duration.ofSeconds(60);
+
+  /** Short-lived and seldom busy: what starts soonest. */
+  private static final List<String> FLAGS =
+      List.of(
+          "--enable-preview",
+          "-XX:TieredStopAtLevel=1",
+          "-XX:+UseSerialGC",
+          "-Xshare:auto",
+          "-Xmx256m");
+
+  private static final Pattern PORTS =
+      Pattern.compile(".*: traffic on (\\d+), management on (\\d+)");
 
   private final Process process;
   private final int httpPort;
@@ -28,13 +49,42 @@ final class ChildServer implements RunningServer {
    * @param log read to its end from now on, or the process would wait for its reader
    * @param said what has been read of it
    */
-  ChildServer(
+  private ChildServer(
       Process process, BufferedReader log, StringBuilder said, int httpPort, int managementPort) {
     this.process = process;
     this.said = said;
     this.httpPort = httpPort;
     this.managementPort = managementPort;
     this.reader = Thread.ofVirtual().name("child-log").start(() -> read(log));
+  }
+
+  /**
+   * Starts a server's process and returns when it takes requests.
+   *
+   * @param environment the {@code LAB_*} settings, all that it has
+   * @param arguments of {@code java}
+   */
+  static ChildServer start(Map<String, String> environment, List<String> arguments)
+      throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(FLAGS);
+    command.addAll(arguments);
+    ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+    builder.environment().keySet().removeIf(name -> name.startsWith("LAB_"));
+    builder.environment().putAll(environment);
+    Process process = builder.start();
+    BufferedReader log = new BufferedReader(new InputStreamReader(process.getInputStream(), UTF_8));
+    StringBuilder said = new StringBuilder();
+    for (String line = log.readLine(); line != null; line = log.readLine()) {
+      said.append(line).append('\n');
+      Matcher ports = PORTS.matcher(line);
+      if (ports.matches()) {
+        return new ChildServer(
+            process, log, said, Integer.parseInt(ports.group(1)), Integer.parseInt(ports.group(2)));
+      }
+    }
+    throw new IOException("the server did not start: " + said);
   }
 
   @Override

@@ -22,6 +22,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import javax.management.JMException;
 import javax.management.ObjectName;
@@ -33,6 +34,7 @@ import lab.contract.test.RawClient.RawAnswer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Order;
@@ -113,9 +115,27 @@ public abstract class ContractTest {
     return false;
   }
 
+  /** Whether it limits how many clients may idle, and how long one may take to read its answer. */
+  protected boolean limitsClients() {
+    return false;
+  }
+
   /** How it is started: beside the tests, unless a model says otherwise. */
   protected Launcher launcher() {
     return new InThisJvm(model());
+  }
+
+  /** How it is started with another time to idle, if that holds for a whole JVM. */
+  protected Launcher launcherOfItsOwn() {
+    return launcher();
+  }
+
+  /** They are the management port's, fixed for the JVM; a test may try other values. */
+  @BeforeEach
+  @AfterEach
+  void forgetFlagsOfTheJdksServer() {
+    System.clearProperty("sun.net.httpserver.maxIdleConnections");
+    System.clearProperty("sun.net.httpserver.idleInterval");
   }
 
   @AfterEach
@@ -442,24 +462,6 @@ public abstract class ContractTest {
     assertThat(get(server, "/health").status()).isEqualTo(200);
   }
 
-  @Order(SHARED)
-  @Test
-  void aHeadWithoutEndIsCutOff() throws Exception {
-    RunningServer server = shared();
-    try (RawClient client = new RawClient(server.httpPort())) {
-      client.send("GET /health HTTP/1.1\r\n");
-      String line = "Filler: " + "x".repeat(10_000) + "\r\n";
-      assertThatThrownBy(
-              () -> {
-                for (int i = 0; i < 10_000; i++) {
-                  client.send(line);
-                }
-              })
-          .isInstanceOf(IOException.class);
-    }
-    assertThat(get(server, "/health").status()).isEqualTo(200);
-  }
-
   // --- what can be seen -----------------------------------------------------------------------
 
   @Test
@@ -546,10 +548,14 @@ public abstract class ContractTest {
   @Test
   void settingsAreReadBack() throws Exception {
     RunningServer server = start("LAB_BACKLOG", "1234", "LAB_POOL_SIZE", "7");
-    assertThat(management(server).get("/settings"))
+    String settings = management(server).get("/settings");
+    // No framework's server has a limit on those.
+    String mostIdle = settings.contains("\"framework\":null") ? "20000" : "null";
+    assertThat(settings)
         .startsWith("{\"model\":\"%s\",\"settings\":{".formatted(model().name()))
         .contains("\"backlog\":1234")
         .contains("\"tcp_nodelay\":true")
+        .contains("\"keep_alive_max_idle\":" + mostIdle)
         .contains("\"downstream_url\":\"" + downstream.url())
         .contains("\"pool_size\":" + (hasWorkerPool() ? "7," : "null,"));
   }
@@ -675,6 +681,69 @@ public abstract class ContractTest {
     assertThat(management(server).get("/settings")).isEqualTo(before);
   }
 
+  // --- clients that do nothing ----------------------------------------------------------------
+
+  /**
+   * One that has nothing to say, and one that never says all, however busily. Who waits for the
+   * server does not keep it waiting.
+   */
+  @Test
+  void aClientThatKeepsTheServerWaitingIsClosed() throws Exception {
+    String rule = "aClientThatKeepsTheServerWaitingIsClosed";
+    Deviations deviations = Deviations.of(model().name());
+    RunningServer server = start(launcherOfItsOwn(), "LAB_KEEP_ALIVE_TIMEOUT_S", "2");
+    try (RawClient waiting = new RawClient(server.httpPort());
+        RawClient idle = new RawClient(server.httpPort());
+        RawClient slow = new RawClient(server.httpPort())) {
+      waiting.request("GET", "/?wait_ms=4000");
+      assertThat(idle.get("/health").status()).isEqualTo(200);
+      slow.send("GET /health HTTP/1.1\r\nHost: lab\r\n");
+      // Whoever lets it go on is asked no longer than twice the time.
+      long atMost = deviations.declares(rule) ? 4 : PATIENCE.toSeconds();
+      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(atMost);
+      boolean open = true;
+      while (open && System.nanoTime() < end) {
+        Thread.sleep(50);
+        open = slow.isTaken("A: b\r\n");
+      }
+      assertThat(idle.isClosedByServer()).isTrue();
+      String happened = "slow " + (open ? "open" : "closed") + ", waiting " + waiting.next();
+      deviations.verify(rule, happened, "slow closed, waiting 200");
+    }
+  }
+
+  /** It asks on and on and never reads: idle it is not, but it is its turn. */
+  @Test
+  void aClientThatDoesNotReadIsClosedInTheEnd() throws Exception {
+    assumeTrue(limitsClients(), "a framework's server");
+    RunningServer server = start("LAB_KEEP_ALIVE_TIMEOUT_S", "1");
+    try (RawClient client = new RawClient(server.httpPort(), 4096)) {
+      Thread asking =
+          Thread.ofVirtual()
+              .start(() -> client.sendUntilClosed("GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n"));
+      assertThat(asking.join(PATIENCE)).isTrue();
+    }
+  }
+
+  @Test
+  void beyondTheMostIdleAConnectionIsClosedAfterItsLastAnswer() throws Exception {
+    assumeTrue(limitsClients(), "a framework's server");
+    RunningServer server = start("LAB_KEEP_ALIVE_MAX_IDLE", "1");
+    try (RawClient idle = new RawClient(server.httpPort())) {
+      assertThat(idle.get("/health").headers()).doesNotContainKey("Connection");
+      // It counts as idle some time after it has read its answer.
+      await(() -> isToldOfClose(server));
+      try (RawClient other = new RawClient(server.httpPort())) {
+        // With another request at hand it is not idle: only the last answer closes.
+        other.send("GET /health HTTP/1.1\r\nHost: lab\r\n\r\n".repeat(2));
+        assertThat(other.read().headers()).doesNotContainKey("Connection");
+        assertThat(other.read().headers()).containsEntry("Connection", "close");
+        assertThat(other.isClosedByServer()).isTrue();
+      }
+      assertThat(idle.get("/health").status()).isEqualTo(200);
+    }
+  }
+
   // --- saturation and the end -----------------------------------------------------------------
 
   @Test
@@ -759,8 +828,13 @@ public abstract class ContractTest {
   /** Starts the model on free ports against the fake downstream, with these settings besides. */
   protected final RunningServer start(String... namesAndValues)
       throws IOException, BadValueException {
+    return start(launcher(), namesAndValues);
+  }
+
+  private RunningServer start(Launcher launcher, String... namesAndValues)
+      throws IOException, BadValueException {
     stopShared();
-    RunningServer server = launch(downstream.url(), namesAndValues);
+    RunningServer server = launch(launcher, downstream.url(), namesAndValues);
     started = server;
     return server;
   }
@@ -772,13 +846,14 @@ public abstract class ContractTest {
   private RunningServer shared() throws IOException, BadValueException {
     RunningServer server = common;
     if (server == null) {
-      server = launch("http://127.0.0.1:9/");
+      server = launch(launcher(), "http://127.0.0.1:9/");
       common = server;
     }
     return server;
   }
 
-  private RunningServer launch(String downstreamUrl, String... namesAndValues)
+  private static RunningServer launch(
+      Launcher launcher, String downstreamUrl, String... namesAndValues)
       throws IOException, BadValueException {
     Map<String, String> environment = new HashMap<>();
     environment.put("LAB_HTTP_PORT", "0");
@@ -787,7 +862,7 @@ public abstract class ContractTest {
     for (int i = 0; i < namesAndValues.length; i += 2) {
       environment.put(namesAndValues[i], namesAndValues[i + 1]);
     }
-    return launcher().start(environment);
+    return launcher.start(environment);
   }
 
   /** As {@link #start}, with time for calls that the downstream holds. */
@@ -838,6 +913,14 @@ public abstract class ContractTest {
   private static RawAnswer get(RunningServer server, String target) throws IOException {
     try (RawClient client = new RawClient(server.httpPort())) {
       return client.get(target);
+    }
+  }
+
+  private static boolean isToldOfClose(RunningServer server) {
+    try {
+      return "close".equals(get(server, "/health").headers().get("Connection"));
+    } catch (IOException e) {
+      throw new AssertionError(e);
     }
   }
 

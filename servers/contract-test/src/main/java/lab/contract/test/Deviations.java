@@ -16,14 +16,15 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Where a model's server or framework does other than {@link ProtocolTest} demands: a row for each
- * in {@code deviations.md}, beside this class.
+ * Where a model's server or framework does other than {@link ProtocolTest} and {@link ContractTest}
+ * demand: a row for each in {@code deviations.md}, beside this class.
  */
 record Deviations(String model, Map<String, String> byRule) {
   /** All that rows may be about. */
   private static final Set<String> RULES =
       Stream.concat(
-              Arrays.stream(ProtocolTest.class.getDeclaredMethods())
+              Stream.of(ProtocolTest.class, ContractTest.class)
+                  .flatMap(tests -> Arrays.stream(tests.getDeclaredMethods()))
                   .filter(method -> method.isAnnotationPresent(Test.class))
                   .map(method -> method.getName()),
               Arrays.stream(Malformed.values()).map(Malformed::name))
@@ -48,6 +49,11 @@ record Deviations(String model, Map<String, String> byRule) {
               });
     }
     return new Deviations(model, byRule);
+  }
+
+  /** Whether something else than what is allowed is to happen. */
+  boolean declares(String rule) {
+    return byRule.containsKey(rule);
   }
 
   /** Compares with what is allowed, or with what was declared instead, which then must happen. */

@@ -20,6 +20,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
 
+  /** From one byte to the next. */
+  private static final int TRICKLE_MS = 50;
+
   /** What it does with the requests that come from now on. */
   public enum Behaviour {
     /** 200 with {@link #BODY}, with a Content-Length. */
@@ -36,6 +39,8 @@ public final class FakeDownstream implements AutoCloseable {
     HOLD,
     /** Reads the request and says nothing. */
     SILENT,
+    /** As {@link #ANSWER}, but its body comes byte by byte and takes more than a second. */
+    TRICKLE,
     /** Resets the connection after the request was read. */
     BREAK,
     /** Closes after half of the body. */
@@ -48,6 +53,7 @@ public final class FakeDownstream implements AutoCloseable {
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final AtomicInteger connections = new AtomicInteger();
   private final AtomicInteger ended = new AtomicInteger();
+  private final AtomicInteger left = new AtomicInteger();
   private final Semaphore heldAnswers = new Semaphore(0, true);
   private volatile Behaviour behaviour = Behaviour.ANSWER;
 
@@ -86,6 +92,11 @@ public final class FakeDownstream implements AutoCloseable {
   /** Connections that it has ended and the client has closed. */
   int ended() {
     return ended.get();
+  }
+
+  /** Connections that the client has ended while nothing was asked. */
+  int left() {
+    return left.get();
   }
 
   @Override
@@ -153,8 +164,16 @@ public final class FakeDownstream implements AutoCloseable {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
           }
           case SILENT -> Thread.sleep(60_000);
+          case TRICKLE -> {
+            write(out, "200 OK", "Content-Length: " + BODY.length(), "");
+            for (byte each : BODY.getBytes(US_ASCII)) {
+              Thread.sleep(TRICKLE_MS);
+              out.write(each);
+            }
+          }
         }
       }
+      left.incrementAndGet();
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
     }

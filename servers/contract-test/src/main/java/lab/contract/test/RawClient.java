@@ -61,16 +61,34 @@ final class RawClient implements AutoCloseable {
 
   /** As {@link #send}, to a server that may have closed before it has read all of it. */
   RawClient trySend(String text) throws IOException {
+    var _ = isTaken(text);
+    return this;
+  }
+
+  /** Sends; false when the connection has been closed. The first after that may still be taken. */
+  boolean isTaken(String text) throws IOException {
     try {
-      return send(text);
+      var _ = send(text);
+      return true;
     } catch (SocketException e) {
-      return this;
+      return false;
     }
   }
 
   RawClient send(String text) throws IOException {
     socket.getOutputStream().write(text.getBytes(UTF_8));
     return this;
+  }
+
+  /** Sends it again and again, and reads nothing, until the connection is closed. */
+  void sendUntilClosed(String text) {
+    try {
+      while (true) {
+        send(text);
+      }
+    } catch (IOException e) {
+      // Closed, on whichever side.
+    }
   }
 
   RawAnswer get(String target) throws IOException {

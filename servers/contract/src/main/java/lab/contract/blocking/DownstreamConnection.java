@@ -6,7 +6,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import lab.contract.downstream.AnswerReader;
-import lab.contract.downstream.DownstreamRequest;
 import lab.contract.http.HeaderFields;
 import lab.contract.http.MalformedException;
 
@@ -34,6 +33,7 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   private static final int BUFFER_BYTES = 1024;
 
   private final Watchdog watchdog;
+  private final InetSocketAddress downstream;
   private final Socket socket = new Socket();
   private final byte[] buffer = new byte[BUFFER_BYTES];
   private final AnswerReader answer = new AnswerReader(new HeaderFields());
@@ -42,8 +42,9 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
   private long idleSinceNanos;
 
   /** A connection that connects when it is first used. */
-  DownstreamConnection(Watchdog watchdog) {
+  DownstreamConnection(Watchdog watchdog, InetSocketAddress downstream) {
     this.watchdog = watchdog;
+    this.downstream = downstream;
   }
 
   /**
@@ -51,15 +52,15 @@ final class DownstreamConnection extends Watchdog.Watched implements AutoCloseab
    *
    * @throws SocketTimeoutException at the deadline
    */
-  Reply exchange(DownstreamRequest request, long deadlineNanos) throws IOException {
+  Reply exchange(byte[] request, long deadlineNanos) throws IOException {
     reusable = false;
     watchdog.watch(this, deadlineNanos);
     try {
       if (!usedBefore) {
         socket.setTcpNoDelay(true);
-        socket.connect(new InetSocketAddress(request.host(), request.port()));
+        socket.connect(downstream);
       }
-      return ask(request.bytes());
+      return ask(request);
     } catch (IOException e) {
       throw watchdog.forget(this) ? new SocketTimeoutException("deadline") : e;
     } finally {

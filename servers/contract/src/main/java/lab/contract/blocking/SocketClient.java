@@ -7,6 +7,7 @@ import lab.contract.DownstreamOutcome;
 import lab.contract.ModelContext;
 import lab.contract.blocking.DownstreamConnection.Reply;
 import lab.contract.blocking.DownstreamConnection.StaleException;
+import lab.contract.downstream.DownstreamAddress;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.downstream.DownstreamRequest;
 
@@ -16,15 +17,19 @@ import lab.contract.downstream.DownstreamRequest;
  * virtual-threads for the measurement.
  */
 final class SocketClient implements DownstreamClient {
-  private static final Duration PRUNE_INTERVAL = Duration.ofSeconds(5);
-
-  private final DownstreamRequest request;
+  private final byte[] request;
+  private final DownstreamAddress address;
+  private final Duration keepIdle;
   private final ConcurrentLinkedDeque<DownstreamConnection> idle = new ConcurrentLinkedDeque<>();
   private final Watchdog watchdog = new Watchdog("downstream-deadlines");
   private final Thread pruner;
 
   SocketClient(ModelContext context) {
-    request = DownstreamRequest.get(context.settings().downstreamUrl());
+    DownstreamRequest get = DownstreamRequest.get(context.settings().downstreamUrl());
+    request = get.bytes();
+    // A look-up of its name has no deadline, so no call makes one.
+    address = new DownstreamAddress(get.host(), get.port(), SocketClient::onItsOwnThread);
+    keepIdle = context.settings().downstreamKeepIdle();
     pruner = Thread.ofPlatform().daemon().name("downstream-idle").start(this::prune);
   }
 
@@ -56,7 +61,7 @@ final class SocketClient implements DownstreamClient {
         // The downstream closed it while it was idle: once more, on a new one.
       }
     }
-    return exchange(new DownstreamConnection(watchdog), deadlineNanos);
+    return exchange(new DownstreamConnection(watchdog, address.current()), deadlineNanos);
   }
 
   private Reply exchange(DownstreamConnection connection, long deadlineNanos) throws IOException {
@@ -76,13 +81,17 @@ final class SocketClient implements DownstreamClient {
     }
   }
 
+  private static void onItsOwnThread(Runnable lookUp) {
+    var unused = Thread.ofPlatform().daemon().name("downstream-address").start(lookUp);
+  }
+
   private void prune() {
     try {
       while (true) {
-        Thread.sleep(PRUNE_INTERVAL);
+        Thread.sleep(DownstreamLimits.betweenLooks(keepIdle));
         // The last one has been idle longest.
         DownstreamConnection oldest = idle.peekLast();
-        while (oldest != null && oldest.isIdleLongerThan(DownstreamLimits.KEEP_IDLE.toNanos())) {
+        while (oldest != null && oldest.isIdleLongerThan(keepIdle.toNanos())) {
           // Taken from the end; a caller may have been faster, then another one is closed.
           DownstreamConnection taken = idle.pollLast();
           if (taken != null) {

@@ -6,14 +6,16 @@ import lab.contract.Settings;
 
 /** The limits on downstream calls: how many at a time, and how long each may take. Any thread. */
 public final class DownstreamLimits {
-  /** Idle connections are closed after this long; the downstream keeps them longer. */
-  public static final Duration KEEP_IDLE = Duration.ofSeconds(60);
+  /** How often idle connections are looked at, in the time that they are kept. */
+  private static final int IDLE_LOOKS = 12;
 
   private final ConnectionCap cap;
+  private final Duration keepIdle;
   private volatile int timeoutMs;
 
   private DownstreamLimits(Settings settings) {
     cap = new ConnectionCap(settings.downstreamConnections());
+    keepIdle = settings.downstreamKeepIdle();
     timeoutMs = (int) settings.downstreamTimeout().toMillis();
   }
 
@@ -37,6 +39,16 @@ public final class DownstreamLimits {
 
   public ConnectionCap cap() {
     return cap;
+  }
+
+  /** Idle connections are closed after this long, or at the next look at them. */
+  public Duration keepIdle() {
+    return keepIdle;
+  }
+
+  /** How long it is from one look at the idle connections to the next. */
+  public static Duration betweenLooks(Duration keepIdle) {
+    return keepIdle.dividedBy(IDLE_LOOKS);
   }
 
   /** How long a call that begins now may take, with its wait for a place, in nanoseconds. */

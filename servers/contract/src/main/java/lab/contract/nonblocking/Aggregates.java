@@ -143,7 +143,7 @@ final class Aggregates {
       answerWhenBothEnded();
     }
 
-    private void readingEnded(@Nullable Reading result, @Nullable Exception failure) {
+    private void readingEnded(@Nullable Reading result, @Nullable Throwable failure) {
       if (result == null) {
         branches.failed(route);
         to.accept(Answer.INTERNAL_ERROR);

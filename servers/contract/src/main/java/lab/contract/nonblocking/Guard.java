@@ -43,7 +43,7 @@ final class Guard implements LoopServices, Consumer<Answer> {
   void run(Runnable part) {
     try {
       part.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a bug: " + call.route().path() + " failed", e);
       accept(Answer.INTERNAL_ERROR);
     }
@@ -55,7 +55,7 @@ final class Guard implements LoopServices, Consumer<Answer> {
   }
 
   @Override
-  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+  public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
     loop.handOver(work, (result, failure) -> run(() -> then.accept(result, failure)));
   }
 

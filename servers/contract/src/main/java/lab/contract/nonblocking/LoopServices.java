@@ -36,7 +36,7 @@ public interface LoopServices {
    * @param work runs on a helper thread
    * @param then takes the result and null, or null and the failure
    */
-  <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then);
+  <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then);
 
   /** Calls the downstream. */
   void callDownstream(DownstreamCallback callback);

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import lab.contract.Answer;
 import lab.contract.ModelContext;
 
-/** Makes the heads of answers; those of the usual ones once per length. Any thread. */
+/** Makes the heads of answers; those of the usual ones once per second and length. Any thread. */
 public final class AnswerHead {
   /** What a client is told that asks whether to send its request's body. Never changed. */
   @SuppressWarnings("MutablePublicArray") // Written to sockets as it is.
@@ -29,16 +29,25 @@ public final class AnswerHead {
           503, "Service Unavailable",
           504, "Gateway Timeout");
 
+  @SuppressWarnings("ArrayRecordComponent") // Handed on, never compared.
+  private record Made(String date, byte[] head) {}
+
   private final String model;
+  private final HttpDate date;
 
   /** Heads of JSON answers with status 200 on a connection that stays, by length of the body. */
-  private final AtomicReferenceArray<byte[]> usual = new AtomicReferenceArray<>(MAX_KEPT_LENGTH);
+  private final AtomicReferenceArray<Made> usual = new AtomicReferenceArray<>(MAX_KEPT_LENGTH);
 
   /**
    * @param model the model's name, for the header {@link ModelContext#MODEL_HEADER}
    */
   public AnswerHead(String model) {
+    this(model, new HttpDate());
+  }
+
+  AnswerHead(String model, HttpDate date) {
     this.model = model;
+    this.date = date;
   }
 
   /**
@@ -53,20 +62,21 @@ public final class AnswerHead {
             && connection.isEmpty()
             && length < MAX_KEPT_LENGTH
             && answer.contentType().equals(Answer.JSON);
+    String now = date.now();
     if (!isUsual) {
-      return make(answer, connection);
+      return make(answer, now, connection);
     }
-    byte[] known = usual.get(length);
-    if (known == null) {
-      known = make(answer, connection);
+    Made known = usual.get(length);
+    if (known == null || !known.date.equals(now)) {
+      known = new Made(now, make(answer, now, connection));
       usual.set(length, known);
     }
-    return known;
+    return known.head;
   }
 
-  private byte[] make(Answer answer, String connection) {
+  private byte[] make(Answer answer, String now, String connection) {
     StringBuilder head =
-        new StringBuilder(160)
+        new StringBuilder(200)
             .append("HTTP/1.1 ")
             .append(answer.status())
             .append(' ')
@@ -77,6 +87,8 @@ public final class AnswerHead {
             .append(ModelContext.MODEL_HEADER)
             .append(": ")
             .append(model)
+            .append("\r\nDate: ")
+            .append(now)
             .append("\r\nContent-Length: ")
             .append(answer.body().length);
     if (answer.status() == 405) {

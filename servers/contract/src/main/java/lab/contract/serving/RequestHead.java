@@ -82,6 +82,11 @@ public final class RequestHead {
     return answerHasBody;
   }
 
+  /** Whether the client waits to be told to send its body; in HTTP/1.0 nobody is told so. */
+  public boolean expectsContinue() {
+    return http11 && fields.expectsContinue();
+  }
+
   /** How its body ends. */
   public HeaderFields fields() {
     return fields;

@@ -31,7 +31,7 @@ class NonBlockingRoutesTest {
 
         @Override
         public <T> void handOver(
-            Callable<T> work, BiConsumer<@Nullable T, @Nullable Exception> then) {
+            Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
           later.add(() -> then.accept(null, new IllegalStateException("planted by a test")));
         }
 

@@ -1,25 +1,25 @@
-package lab.eventloop;
+package lab.contract.serving;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * How many requests the server has taken on and not yet answered, over all loops, and the bound on
- * them. An event loop has no workers for which requests queue, so this is what it can bound. Safe
- * for any number of threads.
+ * them. Where no requests queue for workers, this is what can be bound. One that was refused is
+ * none of them, however long its client takes to read so. Safe for any number of threads.
  */
-final class Admission {
+public final class Admission {
   private final AtomicInteger admitted = new AtomicInteger();
   private volatile int bound;
 
   /**
    * @param bound most requests at a time, 0 = any number
    */
-  Admission(int bound) {
+  public Admission(int bound) {
     this.bound = bound;
   }
 
   /** Takes one more on, to be followed by {@link #leave}; false when there is no place for it. */
-  boolean tryEnter() {
+  public boolean tryEnter() {
     int most = bound;
     if (admitted.incrementAndGet() <= most || most == 0) {
       return true;
@@ -28,15 +28,18 @@ final class Admission {
     return false;
   }
 
-  void leave() {
+  /** One that was taken on is over. */
+  public void leave() {
     admitted.decrementAndGet();
   }
 
-  int bound() {
+  /** Most requests at a time, 0 = any number. */
+  public int bound() {
     return bound;
   }
 
-  void setBound(int most) {
+  /** Bounds those that come from now on. */
+  public void setBound(int most) {
     bound = most;
   }
 }

@@ -1,0 +1,22 @@
+package lab.contract.test;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Starts a model as a child process, of the classes that the tests run with: for settings that a
+ * JVM can have once.
+ *
+ * @param main the model's main class
+ * @param flags the JVM's, besides those of every child
+ */
+public record InAnotherJvm(Class<?> main, List<String> flags) implements Launcher {
+  @Override
+  public RunningServer start(Map<String, String> environment) throws IOException {
+    List<String> arguments = new ArrayList<>(flags);
+    arguments.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    return ChildServer.start(environment, arguments);
+  }
+}
