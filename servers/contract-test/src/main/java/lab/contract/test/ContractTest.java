@@ -821,6 +821,11 @@ public abstract class ContractTest {
     Launcher launcher() {
       return ContractTest.this.launcher();
     }
+
+    @Override
+    boolean limitsClients() {
+      return ContractTest.this.limitsClients();
+    }
   }
 
   // --- how ------------------------------------------------------------------------------------
