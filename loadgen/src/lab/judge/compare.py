@@ -274,9 +274,9 @@ def compare_cell(
 
 def generator_share(row: Row) -> float | None:
     """The share of a closed load's cycle (answer, next request, next answer) that the generator
-    took: X · L / N (Little), with L its mean lateness. None in an open load, or where nobody tells
-    it."""
-    if row.mode != "closed" or row.time_generator_ms is None or row.achieved_rps is None:
+    took: X · L / N (Little), with L its mean lateness. None in an open load, and where nobody tells
+    it: a row of such an engine, or of before this column, has 0."""
+    if row.mode != "closed" or not row.time_generator_ms or row.achieved_rps is None:
         return None
     return row.achieved_rps * row.time_generator_ms / 1000 / row.concurrency
 

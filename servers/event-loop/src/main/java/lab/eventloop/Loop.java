@@ -53,7 +53,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Requests wait in a queue of the loop's own, and not unread in their sockets, so that their
  * wait can be measured and bounded: after at most {@link #SLICE_NANOS} of work, or as long as the
- * selection took to hand out, or one request that takes longer, the loop looks again who has come.
+ * round took before it, or one request that takes longer, the loop looks again who has come.
  */
 final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private static final Logger LOG = System.getLogger(Loop.class.getName());
@@ -233,8 +233,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   }
 
   private void workOffQueue() {
-    // As long as the selection took to hand out: or else requests wait while many clients are read,
-    // and their calls of the downstream begin late.
+    // As long as the round took up to here: or else requests wait while many clients are read, and
+    // their calls of the downstream begin late.
     long now = System.nanoTime();
     long end = now + Math.max(SLICE_NANOS, now - selectedNanos);
     while (now - end < 0 && !queue.isEmpty()) {

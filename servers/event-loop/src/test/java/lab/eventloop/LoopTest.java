@@ -117,12 +117,12 @@ class LoopTest {
     CompletableFuture<DownstreamOutcome> first = new CompletableFuture<>();
     loop.execute(
         () -> {
-          // All that follows is due at once then: nobody can connect any more, and the first is
-          // late, which gives its place to the second.
-          var _ = loop.after(10, () -> sleep(300));
           var _ = loop.after(50, () -> close(loop.selector()));
           loop.callDownstream((outcome, body) -> first.complete(outcome));
           loop.callDownstream((outcome, body) -> {});
+          // All of it is due at once then: nobody can connect any more, and the first is late,
+          // which gives its place to the second.
+          sleep(300);
         });
     loop.run();
     assertThat(first).isCompletedWithValue(DownstreamOutcome.TIMEOUT);

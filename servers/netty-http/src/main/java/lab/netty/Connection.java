@@ -320,6 +320,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
   /** To close with input unread would reset the connection, and the client lose the answer. */
   private void linger(ChannelHandlerContext ctx) {
     inputEnded = true;
+    // As long as it takes to linger it is no idle client.
+    idleSinceNanos = System.nanoTime();
     var _ = ctx.pipeline().addFirst(new Lingering());
     var _ = ((SocketChannel) ctx.channel()).shutdownOutput();
     var _ = ctx.channel().config().setAutoRead(true);

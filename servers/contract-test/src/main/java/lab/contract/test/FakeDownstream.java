@@ -21,7 +21,7 @@ public final class FakeDownstream implements AutoCloseable {
   static final String BODY = "{\"service\":\"fake\",\"delay_ms\":0}";
 
   /** From one byte to the next. */
-  private static final int TRICKLE_MS = 50;
+  private static final int TRICKLE_MS = 200;
 
   /** What it does with the requests that come from now on. */
   public enum Behaviour {
@@ -29,6 +29,8 @@ public final class FakeDownstream implements AutoCloseable {
     ANSWER,
     /** As {@link #ANSWER}, then closes without having said so. */
     ANSWER_THEN_CLOSE,
+    /** As {@link #ANSWER}, but counts the connection when its client has closed it. */
+    ANSWER_AND_WATCH,
     /** As {@link #ANSWER_THEN_CLOSE}, but counts a connection when the client has closed it too. */
     ANSWER_THEN_END,
     /** 200 with {@link #BODY}, up to its close. */
@@ -39,7 +41,7 @@ public final class FakeDownstream implements AutoCloseable {
     HOLD,
     /** Reads the request and says nothing. */
     SILENT,
-    /** As {@link #ANSWER}, but its body comes byte by byte and takes more than a second. */
+    /** As {@link #ANSWER}, but its body comes byte by byte and takes some 6 s. */
     TRICKLE,
     /** Resets the connection after the request was read. */
     BREAK,
@@ -94,7 +96,7 @@ public final class FakeDownstream implements AutoCloseable {
     return ended.get();
   }
 
-  /** Connections that the client has ended while nothing was asked. */
+  /** Connections that were watched, and that the client has ended while nothing was asked. */
   int left() {
     return left.get();
   }
@@ -118,6 +120,7 @@ public final class FakeDownstream implements AutoCloseable {
   }
 
   private void serve(Socket socket) {
+    boolean watched = false;
     try (socket) {
       BufferedReader in =
           new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
@@ -128,6 +131,10 @@ public final class FakeDownstream implements AutoCloseable {
         }
         switch (behaviour) {
           case ANSWER -> write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+          case ANSWER_AND_WATCH -> {
+            write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
+            watched = true;
+          }
           case ANSWER_THEN_CLOSE -> {
             write(out, "200 OK", "Content-Length: " + BODY.length(), BODY);
             return;
@@ -173,7 +180,9 @@ public final class FakeDownstream implements AutoCloseable {
           }
         }
       }
-      left.incrementAndGet();
+      if (watched) {
+        left.incrementAndGet();
+      }
     } catch (IOException | InterruptedException e) {
       // The server under test went away, or the test is over.
     }

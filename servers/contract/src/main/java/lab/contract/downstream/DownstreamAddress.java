@@ -34,7 +34,16 @@ public final class DownstreamAddress {
   /** The latest address known; unresolved while the name is unknown. Any thread; never blocks. */
   public InetSocketAddress current() {
     if (System.nanoTime() - lookedUpNanos > FRESH_NANOS && isLookingUp.compareAndSet(false, true)) {
-      lookUps.execute(this::lookUp);
+      boolean begun = false;
+      try {
+        lookUps.execute(this::lookUp);
+        begun = true;
+      } finally {
+        if (!begun) {
+          // There was no thread for it: the next call tries again.
+          isLookingUp.set(false);
+        }
+      }
     }
     return address;
   }

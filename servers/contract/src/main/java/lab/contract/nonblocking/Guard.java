@@ -56,7 +56,15 @@ final class Guard implements LoopServices, Consumer<Answer> {
 
   @Override
   public <T> void handOver(Callable<T> work, BiConsumer<@Nullable T, @Nullable Throwable> then) {
-    loop.handOver(work, (result, failure) -> run(() -> then.accept(result, failure)));
+    loop.handOver(
+        work,
+        (result, failure) -> {
+          if (failure != null) {
+            LOG.log(
+                Level.ERROR, call.route().path() + ": work that was handed over failed", failure);
+          }
+          run(() -> then.accept(result, failure));
+        });
   }
 
   @Override
