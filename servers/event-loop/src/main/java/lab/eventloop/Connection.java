@@ -37,8 +37,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>While it is idle it holds no buffer: input is read into the loop's, and only what cannot be
- * used yet is copied. LINGERING reads on after a refusal or a last answer, as closing with unread input would reset
- * the connection and take the answer away from the client.
+ * used yet is copied. LINGERING reads on after a refusal or a last answer, as closing with unread
+ * input would reset the connection and take the answer away from the client.
  */
 final class Connection implements Ready {
   private enum State {
