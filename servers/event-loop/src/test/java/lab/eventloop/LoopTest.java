@@ -59,10 +59,7 @@ class LoopTest {
   @Test
   void aSlowSelectionLeavesTheQueueAsMuchTime() throws Exception {
     Loop loop = loop(9, () -> {});
-    ServerSocketChannel listener = open(ServerSocketChannel.open());
-    listener.configureBlocking(false);
-    listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-    loop.listen(listener, List.of(loop));
+    ServerSocketChannel listener = listening(loop);
     List<SocketChannel> clients = new ArrayList<>();
     for (int i = 0; i < 10; i++) {
       clients.add(open(SocketChannel.open(listener.getLocalAddress())));
@@ -132,10 +129,7 @@ class LoopTest {
   @Test
   void aClientThatHasSaidTooMuchIsSeenToLeave() throws Exception {
     Loop loop = loop(9, () -> {});
-    ServerSocketChannel listener = open(ServerSocketChannel.open());
-    listener.configureBlocking(false);
-    listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-    loop.listen(listener, List.of(loop));
+    ServerSocketChannel listener = listening(loop);
     SocketChannel client = open(SocketChannel.open(listener.getLocalAddress()));
     ByteBuffer last =
         ByteBuffer.wrap(
@@ -198,6 +192,14 @@ class LoopTest {
       loop.run();
       Thread.sleep(Duration.ofMinutes(10));
     }
+  }
+
+  private static ServerSocketChannel listening(Loop loop) throws IOException {
+    ServerSocketChannel listener = open(ServerSocketChannel.open());
+    listener.configureBlocking(false);
+    listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    loop.listen(listener, List.of(loop));
+    return listener;
   }
 
   private static void sleep(int millis) {

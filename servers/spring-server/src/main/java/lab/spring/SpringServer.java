@@ -65,10 +65,10 @@ public final class SpringServer implements TrafficServer {
   }
 
   /**
-   * In Spring's own order: no new connections, requests under way, the server, the beans. Idle, it
-   * stops at once; with requests under way it takes a second at least. For where its grace is over
-   * just before Reactor Netty has ended in good order, Spring Boot 4.1.1 waits for ever ({@code
-   * GracefulShutdown.abort} sleeps until that has begun, also when it is over).
+   * In Spring's own order: no new connections, requests under way, the server, the beans. A grace
+   * of less than a second counts as a second. If the grace ends just before Reactor Netty has
+   * stopped, Spring Boot 4.1.1 waits for ever: {@code GracefulShutdown.abort} waits for a stop to
+   * begin that is over already.
    */
   @Override
   public void stop(Duration grace) {
