@@ -201,7 +201,7 @@ driver() {
   memory=$(setting PART_MEMORY)
   docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
     --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
-    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS "$@"
+    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e NO_COLOR -e COLUMNS "$@"
 }
 
 # own_services: the services that only the user's own Compose files have, on one line.
@@ -499,9 +499,9 @@ stop_changes() {
 # shows it: without a terminal, `docker compose run` leaves the container running (seen with
 # Compose 2.26), so there the container runs detached and gets the signal by name.
 drive() {
-  local name=$project-driver-$$ status=0 logs changes changes_folder
+  local name=$project-driver-$$ status=0 logs changes changes_folder word
   local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
-  if [[ -n ${LAB_LIMITS-} ]]; then run+=(-e LAB_LIMITS); fi
+  for word in LAB_LIMITS NO_COLOR COLUMNS; do if [[ -n ${!word-} ]]; then run+=(-e "$word"); fi; done
   start_changes "${1-}" "$name"
   if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
   trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
