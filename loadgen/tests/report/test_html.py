@@ -188,8 +188,8 @@ def test_sections_are_in_the_order_a_reader_wants(run_dir: Path) -> None:
     page = Page(made(run_dir))
     ids = [str(one["id"]) for one in page.all("h2")]
     assert ids == [
-        "question", "results", "prediction", "loads", "percentiles", "trials", "validity",
-        "fairness", "run", "again",
+        "figures", "question", "results", "prediction", "loads", "percentiles", "trials",
+        "validity", "fairness", "run", "again",
     ]  # fmt: skip
     assert "Does a differ from b?" in page.text
     assert "No: N / 0.2 s bounds both." in page.text

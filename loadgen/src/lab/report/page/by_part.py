@@ -29,11 +29,17 @@ def by_part(loads: Sequence[Load], name: str) -> Iterator[Figure]:
             yield _bars(known, mode, f"time-{mode}-{name}")
 
 
+def _place(one: tuple[Load, TimeSplit]) -> tuple[str, int, int]:
+    """Lane by lane, with rising load."""
+    load, _ = one
+    return load.lane, load.offered_rps or 0, load.concurrency
+
+
 def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figure:
     names: list[str] = []
     points: list[Spec] = []
     told: list[str] = []
-    for load, time in sorted(known, key=lambda one: one[0].lane):
+    for load, time in sorted(known, key=_place):
         rated = mode == "open" and load.offered_rps is not None
         label = f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
         parts = dict(zip(TIME_PARTS[:-1], time.parts, strict=False))

@@ -35,10 +35,10 @@ def html(
     over_time: Sequence[Sequence[tuple[str, Figure]]],
 ) -> str:
     """The whole page: the sections of the report, with what is drawn of its loads and trials."""
-    parts = []
+    # The figure behind the answer, before any table.
+    parts = [("figures", "Figures", _by_load(places))]
     for one in sections(of):
-        drawn = _by_load(places) if one.key == "loads" else ""
-        parts.append((one.key, one.title, drawn + content(one)))
+        parts.append((one.key, one.title, content(one)))
         if one.key == "loads":
             parts.append(("percentiles", "Latency by rank", _by_rank(curves)))
             parts.append(("trials", "Every trial over time", trials(shown, over_time)))
