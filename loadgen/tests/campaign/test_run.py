@@ -418,8 +418,8 @@ def test_a_search_says_how_much_is_left_at_most(ready: Bench) -> None:
     text = ready.text.getvalue()
     # 100, 200, 300, and one more should 300 not be held: each of them twice at most.
     assert "at most 8 trials (invalid ones once more), each of 25 s" in " ".join(text.split())
-    assert "[1] b open CONC=100 warm-up, at most 8 trials and 3m20s left" in text
-    assert "[3] b open CONC=300 measuring, at most 4 trials and" in text
+    assert "[1] b open CONC=100 warm-up, about 8 trials and 3m20s left" in text
+    assert "[3] b open CONC=300 measuring, about 4 trials and" in text
 
 
 def test_every_change_of_server_is_looked_at(ready: Bench) -> None:

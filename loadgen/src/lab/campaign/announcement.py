@@ -14,6 +14,9 @@ from lab.report.progress import duration
 # Between the window of a trial and the load of the next one on the same JVM, and for a JVM that is
 # new or not yet proven warm, as measured on 2 cores. A busy machine takes twice as long.
 BETWEEN_S = 4.0
+# A search near full CPUs, where trials disagree, takes up to so many times as long: 52 minutes for
+# 39 that were announced, and two of four servers had not ended.
+MORE = 2.0
 WARM_UP_S = 22.0
 
 
@@ -32,10 +35,13 @@ def announcement(
         load_s, trials, limit = each_s * most, most, "at most "
         count = f"at most {most} trials (invalid ones once more), each"
     elif design.total is None:
-        count = f"about {trials} trials (at most {most}, invalid ones once more), the first"
+        count = f"about {trials} trials (more where they disagree or are invalid), the first"
     warm = {(plan.server, plan.launch, plan.launch and plan.arm) for plan in plans}
     jvms = len(warm) or len(experiment.servers) * max(1, experiment.launches)
-    took = duration(load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S)
+    whole_s = load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S
+    took = duration(whole_s)
+    if plans and design.total is None:
+        took += f" to {duration(MORE * whole_s)}"
     scale = ""
     if experiment.scale != 1:
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"

@@ -113,7 +113,7 @@ class Trials:
             self.say(f"{what}, {left}" if left else what)
 
     def _left(self, left_s: float | None) -> str:
-        """The time left of everything; with the trials, at most, where those are not known."""
+        """The time left of everything; with about how many trials, where that is not known."""
         if self._here:
             trial_s = self._took_s / self._here
             if left_s is None:
@@ -126,7 +126,7 @@ class Trials:
         if self._total is not None:
             return f"{left} left"
         trials = "trial" if self._trials_left == 1 else "trials"
-        return f"at most {self._trials_left} {trials} and {left} left"
+        return f"about {self._trials_left} {trials} and {left} left"
 
 
 def _ended(row: Row) -> str:
