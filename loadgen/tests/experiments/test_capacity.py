@@ -39,6 +39,7 @@ from lab.model import (
     Experiment,
     Finding,
     Row,
+    Spread,
     Standing,
     TrialPlan,
     Verdict,
@@ -280,6 +281,31 @@ def test_a_window_is_long_enough_for_a_queue_that_grows_slowly() -> None:
     # What was held is confirmed in a window of four times the length, what broke is not.
     assert {one.duration_s for one in rows if one.offered_rps == 500} == {15}
     assert {one.duration_s for one in rows if one.offered_rps == 193} == {15, 60}
+
+
+def test_a_longer_window_shows_half_of_the_resolution_where_nothing_is_by_chance() -> None:
+    def lengths(of: Experiment, **of_snapshot: Any) -> set[int]:
+        order = capacity.design(planner(of, snapshots={"a": snapshot(settings={}, **of_snapshot)}))
+        done = list[Row]()
+        while (plan := order.next(done)) is not None:
+            done.append(row(plan, **server(1650)(plan)))
+        return {one.duration_s or 0 for one in done}
+
+    # (0.5 s - 0.2 s) / 1.5 %.
+    assert lengths(searched(longer=True)) == {15, 20}
+    assert lengths(searched(longer=True, arrivals="poisson")) == {15, 60}
+    drawn = Spread("lognormal:mean=200,p99=400", 60.0, 190.0, 310.0, 400.0, 10_000.0)
+    assert lengths(searched(longer=True), spread=drawn) == {15, 60}
+
+
+def test_an_objective_that_no_request_keeps_is_refused_before_anything_is_measured() -> None:
+    fast = dataclasses.replace(CAPACITY, objective=Objective(p50_ms=150.0, p99_ms=500.0))
+    with pytest.raises(WordError) as refused:
+        order_of(searched(own=fast))
+    assert str(refused.value) == (
+        "OBJECTIVE=p50<150ms is not allowed: a request of /downstream takes 200 ms alone; "
+        "allowed: more than that"
+    )
 
 
 def a_pool(seed: int) -> Server:
@@ -605,6 +631,58 @@ def test_where_the_mean_time_went_is_said_also_where_nothing_is_named() -> None:
     assert len(answers(of, found(of, blind))[0]) == 3
 
 
+def test_where_no_trial_is_valid_at_the_rate_that_broke_the_next_one_tells_what_grew() -> None:
+    plain = server(1650)
+
+    def timed(plan: TrialPlan) -> dict[str, Any]:
+        rate = plan.offered_rps or 0
+        said = {
+            **plain(plan),
+            "time_own_ms": 200.0,
+            "time_queue_ms": 1.0 if rate <= 1650 else 150.0,
+        }
+        rose = {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"}
+        return said | (rose if 1650 < rate < 2000 else {})
+
+    of = searched()
+    assert found(of, run(of, {"a": timed}))[-1].text == (
+        "of the 149 ms that the mean grew from 1,646 to 2,000 req/s, 100% is waiting in the queue "
+        "of the server"
+    )
+
+
+def test_whose_the_cpu_time_is_that_gave_way() -> None:
+    parts = {
+        "cpu_server_us": 80.0, "cpu_proxy_us": 60.0, "cpu_downstream_us": 30.0,
+        "cpu_generator_us": 20.0, "cpu_observation_us": 10.0,
+    }  # fmt: skip
+    plain = server(1650)
+    _, answer, _ = alone(lambda plan: plain(plan) | parts)
+    assert answer.text.endswith(
+        "; then: host CPU: of the lab's CPU time server 40%, proxy 30% (strong)"
+    )
+    of = searched()
+    assert found(of, run(of, {"a": lambda plan: plain(plan) | parts}))[-1].text == (
+        "a million requests at the rates held take 80 s of the server's CPU time, and 200 s with the "
+        "lab around it"
+    )
+    _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
+    assert answer.text.endswith("; then: host CPU (strong)")
+
+
+def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
+    of = searched(servers=("a", "b"), launches=6)
+    plain = server(1650)
+
+    def lost(plan: TrialPlan) -> dict[str, Any]:
+        return untold(lambda _: plan.launch == 4, plain)(plan)
+
+    told = found(of, run(of, {"a": lost, "b": server(900)}))
+    assert "in 5 of 6 launches" in told[0].text
+    (note,) = (cells[0] for cells in answers(of, told) if len(cells) == 1)
+    assert "every trial of 5 JVMs held" in note
+
+
 def test_servers_are_ordered_only_where_intervals_separate() -> None:
     most = {"a": 1000.0, "b": 1650.0, "c": 1645.0}
     servers = {name: server(rate) for name, rate in most.items()}
@@ -618,8 +696,8 @@ def test_servers_are_ordered_only_where_intervals_separate() -> None:
     told = found(one, run(one, servers))
     assert [finding.server for finding in told[:3]] == ["a", "b", "c"]
     assert answers(one, told)[-1] == (
-        "[from, to]: where trials of one JVM agree, held to broke, and ranks nothing; LAUNCHES=6 "
-        "gives a 95 % interval.",
+        "[from, to]: up to the first rate every trial of one JVM held, from the second on every one "
+        "broke. That orders no servers; LAUNCHES=6 gives a 95 % interval.",
     )
 
 
@@ -629,7 +707,10 @@ def test_launches_that_were_not_measured_give_no_interval_over_launches() -> Non
     told = found(of, [one for one in rows if one.launch == 1])
     assert [one.server for one in told[:2]] == ["a", "b"]
     (note,) = (cells[0] for cells in answers(of, told) if len(cells) == 1)
-    assert note == "[from, to]: where trials of one JVM agree, held to broke, and ranks nothing."
+    assert note == (
+        "[from, to]: up to the first rate every trial of one JVM held, from the second on every one "
+        "broke. That orders no servers."
+    )
     assert ("[from, to]: at least 95 %, over launches.",) in answers(of, found(of, rows))
 
 

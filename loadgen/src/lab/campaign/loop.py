@@ -22,6 +22,7 @@ from lab.campaign.tools import Tools
 from lab.errors import LabError, LabUnreachable, RawDataError
 from lab.experiments import order
 from lab.experiments.loads import images
+from lab.experiments.registry import kind_of
 from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
@@ -236,6 +237,11 @@ class Loop:
             nonlocal told
             told = True
             answers.render(console, derived.answers)
+            if kind_of(self.record.experiment).answers and derived.answers:
+                # Whoever wants more than the answer opens the report.
+                invalid = sum(not row.valid for row in rows)
+                console.print(f"{len(rows)} trials, {invalid} of them invalid", highlight=False)
+                return
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
             verdicts.render(console, derived.said)
             recorded.render(console, derived.recorded, self.run_dir.name)

@@ -4,6 +4,7 @@ run says of the servers and trials that were lifted."""
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,20 +29,34 @@ from lab.experiments.searches import (
 from lab.judge.intervals import LEAST_VALUES
 from lab.judge.time_split import growth, mean_split
 from lab.load.measure import PLAN
-from lab.model import STRONG, UNKNOWN, Experiment, Finding, Row, Standing, TrialPlan, Verdict
+from lab.model import (
+    STRONG,
+    UNKNOWN,
+    CpuSplit,
+    Experiment,
+    Finding,
+    Row,
+    Standing,
+    TrialPlan,
+    Verdict,
+)
 from lab.store import manifest
 from lab.store.records import read_json
 
 NAME = "capacity"
 SEARCH = "search"
 GREW = "what grew"
+COST = "a million requests"
 LIFTED_SEARCH = "lifted search"
 UNIT = "req/s"
 # The mean time must grow by this share before the lab says where.
 LEAST_GREW = 0.05
+# Resources that the parts of the lab share.
+CPUS = ("host CPU",)
 SEPARATOR = "; then: "
+NOT_FINISHED = "not finished"
 Verdicts = Mapping[str, Verdict]
-# What a capacity is: the highest rate that at least half of the launches held, and its interval.
+# What a capacity is: the highest rate that more than half of the launches held, and its interval.
 Held = tuple[float | None, float | None, float | None]
 
 
@@ -63,6 +78,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
+        beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
     ranked = _in_order(answers, ranked=_launches(answers, details) >= LEAST_VALUES)
@@ -70,9 +86,13 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
 
 
 def _launches(answers: Sequence[Finding], details: Sequence[Finding]) -> int:
-    """How many launches of each server were searched, at least: fewer than the experiment has where
-    the run was ended before."""
-    searched = [one.server for one in details if one.name == SEARCH]
+    """How many launches of each server told what it holds, at least: fewer than the experiment has
+    where the run was ended before, or nobody can tell of a launch."""
+    searched = [
+        one.server
+        for one in details
+        if one.name == SEARCH and one.value is not None and NOT_FINISHED not in one.text
+    ]
     return min((searched.count(one.server) for one in answers), default=0)
 
 
@@ -104,7 +124,7 @@ def _above(one: Finding, other: Finding) -> bool:
 def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str, Held]:
     """What a server holds, and what gave way, in a line; and the capacity with its interval."""
     begun = list(found.values())
-    told = [one for one in begun if one.low or (one.rate is None and one.broken)]
+    told = [one for one in begun if one.low or _has_told(one)]
     strayed = [one.strayed for one in begun if one.strayed]
     then = _then(begun, verdicts)
     value: Held = None, None, None
@@ -113,7 +133,7 @@ def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str
     elif not any(one.low for one in told):
         text = f"does not hold {begun[0].rungs[0].rate:,} req/s{at}"
         if begun[0].rate is not None:
-            text = f"not finished, {begun[0].rate:,} req/s are next"
+            text = f"{NOT_FINISHED}, {begun[0].rate:,} req/s are next"
         elif not begun[0].broken:
             text, then = then, ""
     else:
@@ -126,10 +146,15 @@ def _said(found: Mapping[int, Search], at: str, verdicts: Verdicts) -> tuple[str
         else:
             text = f"holds at least {rate:,.0f} req/s{at}"
         if any(one.rate is not None for one in begun):
-            text += ", not finished"
+            text += f", {NOT_FINISHED}"
         if len(told) < len(begun):
             text += f", in {len(told)} of {len(begun)} launches"
     return f"{text}{SEPARATOR}{then}" if then else text, value
+
+
+def _has_told(one: Search) -> bool:
+    """Whether a search has ended with a rate that is held, or with none that is."""
+    return one.rate is None and not one.strayed and bool(one.low or one.broken)
 
 
 def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
@@ -144,8 +169,19 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
     strong = 2 * sum(row.strength == STRONG for row in first.rows) >= len(first.rows)
     last = verdicts.get(first.rows[-1].trial)
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
+    if first.resource in CPUS:
+        full += _whose(first.rows[-1])
     at = f", at {first.at:,} req/s" if first.at else ""
     return f"{full} ({'strong' if strong else 'weak'}{at})"
+
+
+def _whose(row: Row) -> str:
+    """Whose the CPU time is, where that of each part is known: what the lab itself takes is no fault
+    of the server."""
+    server, proxy, whole_us = row.cpu_server_us, row.cpu_proxy_us, _whole_us(row)
+    if not server or not proxy:
+        return ""
+    return f": of the lab's CPU time server {server / whole_us:.0%}, proxy {proxy / whole_us:.0%}"
 
 
 def _details(
@@ -171,9 +207,11 @@ def _details(
         if of.strayed:
             parts.append(f"{STRAYED}: {of.strayed}")
         elif of.rate is not None:
-            parts.append(f"not finished, {of.rate:,} req/s are next")
-        value, ends = low.rate if low else None, of.interval if low else (None, None)
-        known = [None if one is None else float(one) for one in (value, *ends)]
+            parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
+        # What broke and never held holds nothing. Of what nobody can tell there is no value.
+        told = low is not None or (broken is not None and of.rate is None)
+        value, ends = low.rate if low else 0, of.interval
+        known = [None if one is None or not told else float(one) for one in (value, *ends)]
         text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)
         yield Finding(name, server, launch, known[0], UNIT, known[1], known[2], text)
 
@@ -209,18 +247,23 @@ def _figures(objective: Objective, row: Row) -> str:
 def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     """Where the mean time went by which a request took longer at the lowest rate that broke than at
     the highest that was held, of the launches that agree on these two: of valid trials with windows
-    of the same length, as above the capacity a queue grows with the window. Means add up;
-    percentiles do not."""
+    of the same length, as above the capacity a queue grows with the window. Where none is valid at
+    the rate that broke, the next rate above it that has one tells. Means add up; percentiles do
+    not."""
     ends = [(one.low.rate, one.broken.rate) for one in of if one.low and one.broken]
     if not ends:
         return
     low, top = Counter(ends).most_common(1)[0][0]
-    before, after = list[Row](), list[Row]()
+    before, above = list[Row](), dict[int, list[Row]]()
     for one in of:
         if one.low and one.broken and (one.low.rate, one.broken.rate) == (low, top):
             before += one.low.held
-            after += [row for row, _ in one.broken.broke]
-    after = [row for row in after if row.valid]
+            for rung in one.rungs:
+                valid = [row for row, _ in rung.broke if row.valid]
+                if valid and rung.rate >= top:
+                    above.setdefault(rung.rate, []).extend(valid)
+    top = min(above, default=top)
+    after = above.get(top, [])
     lengths = {row.duration_s for row in after}
     was = mean_split(row for row in before if row.valid and row.duration_s in lengths)
     grown = growth(was, mean_split(after), LEAST_GREW * was.whole_ms)
@@ -230,6 +273,24 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
             f"{grown.share:.0%} is {grown.most}"
         )
         yield Finding(GREW, server, 0, grown.grown_ms, "ms", None, None, text)
+
+
+def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
+    """What a million requests cost in CPU time at the rates that were held: medians of the trials.
+    A million times µs are seconds."""
+    held = [row for one in of if one.low for row in one.low.held]
+    known = [(row.cpu_server_us, _whole_us(row)) for row in held if row.cpu_server_us]
+    if known:
+        own_s, whole_s = map(statistics.median, zip(*known, strict=True))
+        text = (
+            f"a million requests at the rates held take {own_s:,.0f} s of the server's CPU time, and "
+            f"{whole_s:,.0f} s with the lab around it"
+        )
+        yield Finding(COST, server, 0, own_s, "s", None, None, text)
+
+
+def _whole_us(row: Row) -> float:
+    return sum(getattr(row, name) or 0.0 for name in CpuSplit.columns())
 
 
 def _lifted(
@@ -252,12 +313,13 @@ def _lifted(
     text, value = _said(with_it, "", outcome.verdicts)
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
-    answer = _answer(capacity_of(list(found.values())), value, experiment.launches)
+    told = min(sum(map(_has_told, of.values())) for of in (found, with_it))
+    answer = _answer(capacity_of(list(found.values())), value, told)
     every = with_it.values()
     if not any(one.rate is not None or one.strayed for one in every):
         # Where the first launch holds nothing there are no others.
         left = len(with_it) < experiment.launches and next(iter(every)).low is not None
-        whole += ", not finished" if left else f", {answer}" if answer else ""
+        whole += f", {NOT_FINISHED}" if left else f", {answer}" if answer else ""
     whole += "".join(f"{SEPARATOR}{one}" for one in then)
     yield Finding(LIFTED, server, 0, value[0], UNIT, *value[1:], whole)
     capacity = settings_of(Capacity, experiment)
@@ -325,8 +387,11 @@ def _notes(experiment: Experiment, of: Sequence[Finding], launches: int) -> Iter
         more = f"; LAUNCHES={LEAST_VALUES} gives a 95 % interval"
         if experiment.target or experiment.launches >= LEAST_VALUES:
             more = ""
-        rank = ", and ranks nothing" if len(of) > 1 else ""
-        yield f"[from, to]: where trials of {jvms} agree, held to broke{rank}{more}."
+        ends = (
+            f"[from, to]: up to the first rate every trial of {jvms} held, from the second on every "
+            "one broke"
+        )
+        yield f"{ends}{'. That orders no servers' if len(of) > 1 else ''}{more}."
         return
     yield "[from, to]: at least 95 %, over launches."
     alike = [

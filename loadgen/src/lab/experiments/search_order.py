@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.errors import LabError
+from lab.errors import LabError, WordError
 from lab.experiments.interventions import Lever
 from lab.experiments.kind import settings_of
 from lab.experiments.lifting import lever_of
@@ -37,7 +37,7 @@ from lab.experiments.searches import (
 from lab.judge.predict import predict
 from lab.model import AS_IT_IS, Condition, Row, TrialPlan
 
-# A rate that was held is confirmed in a window so many times as long.
+# A rate that was held is confirmed in a window that is longer: so many times as long at most.
 LONGER = 4
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
@@ -81,6 +81,20 @@ class Searches(Design):
         """The next rate of the server that had the fewest trials; first what was damaged. Raises
         LabError for rows that are not of its search."""
         return after_damaged(done, self._next)
+
+    def check(self) -> None:
+        """Raises WordError for an objective that a request misses which is alone in the server."""
+        for server in self.planner.experiment.servers:
+            if self.planner.snapshots[server].spread is not None:
+                continue
+            alone_ms = 1000 * self._alone_s(server)
+            name, limit = min(self._capacity.objective.limits, key=lambda one: one[1])
+            if limit <= alone_ms:
+                raise WordError(
+                    f"OBJECTIVE={name}<{limit:g}ms is not allowed: a request of "
+                    f"{self.planner.experiment.routes[0]} takes {alone_ms:,.0f} ms alone; "
+                    "allowed: more than that"
+                )
 
     @property
     def typical(self) -> tuple[TrialPlan, ...]:
@@ -167,7 +181,7 @@ class Searches(Design):
             wanted_s = max(needed_s, 1.1 * objective.samples / rate)
             duration_s = max(duration_s, math.ceil(wanted_s))
             if longer:
-                duration_s *= LONGER
+                duration_s = self._longer_s(server, duration_s)
             duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         plan = self.planner.plan(
             server,
@@ -182,6 +196,24 @@ class Searches(Design):
         if longer and experiment.longer and plan.warmup_s is None:
             plan = dataclasses.replace(plan, warmup_s=LONGER_WARMUP_S)
         return plan
+
+    def _longer_s(self, server: str, window_s: int) -> int:
+        """The window that confirms what one of `window_s` said. Where requests come evenly and each
+        takes as long as the next, a rate that is too high by the share d makes them wait d longer in
+        each second: after room / d what is left of the objective's latency, and it breaks. So this
+        window shows half of the resolution. Elsewhere queues grow and shrink by chance, for many
+        seconds."""
+        experiment, capacity = self.planner.experiment, self._capacity
+        most_s, snapshot = LONGER * window_s, self.planner.snapshots[server]
+        if experiment.arrivals != "constant" or snapshot.spread is not None or snapshot.foreign:
+            return most_s
+        longest_s = capacity.objective.longest_s
+        room_s = longest_s - self._alone_s(server)
+        return min(most_s, max(window_s, math.ceil(room_s / (capacity.resolution / 2))))
+
+    def _alone_s(self, server: str) -> float:
+        """What a request takes that is alone in the server; 0 where nobody knows."""
+        return self.planner.expected_s([server], self.planner.experiment.routes[0], 1, 1)
 
     @property
     def _capacity(self) -> Capacity:
@@ -218,7 +250,8 @@ class Searches(Design):
 
 def design(planner: Planner) -> Design:
     """The searches of the experiment. Raises WordError where an engine cannot do the first
-    trial."""
+    trial, or no rate can keep the objective."""
     found = Searches(planner)
+    found.check()
     found.next([])
     return found

@@ -263,12 +263,14 @@ def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...
 
 
 def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:
-    """The highest rate that at least half of the launches held, and its interval."""
+    """The highest rate that more than half of the launches held, and its interval: over launches,
+    where enough of them have ended."""
     value = statistics.median_low([one.low.rate if one.low else 0 for one in told])
     lows = [one.interval[0] for one in told]
     tops = [one.interval[1] or math.inf for one in told]
     low, high = float(min(lows)), float(max(tops))
-    if len(told) >= LEAST_VALUES and math.isfinite(high):
+    ended = all(one.rate is None for one in told)
+    if len(told) >= LEAST_VALUES and ended and math.isfinite(high):
         of_lows, of_tops = median_of(lows).interval, median_of(tops).interval
         if of_lows is not None and of_tops is not None:
             # The interval of the median, and the bracket that was searched first.

@@ -16,6 +16,8 @@ from lab.report.table import interval_text
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
+# So many characters fit in the box of both reports.
+PAGE_WIDTH = 116
 
 
 def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
@@ -32,7 +34,11 @@ def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
     narrow = width is not None and max(map(len, whole)) > width
     indent, found = " " * (name + 2), list[str]()
     for line, cells in zip(whole, rows, strict=True):
-        found.append(f"{cells[0]:<{name}}  {cells[1]}" if narrow else line)
+        if narrow:
+            own = f"{cells[0]:<{name}}  "
+            found += wrap(cells[1], width or 0, initial_indent=own, subsequent_indent=f"{indent}  ")
+        else:
+            found.append(line)
         for one in cells[2 if narrow else 3 :]:
             most = width or len(indent + one)
             found += wrap(one, most, initial_indent=indent, subsequent_indent=f"{indent}  ")
@@ -46,7 +52,7 @@ def notes(of: Answers) -> tuple[str, ...]:
 
 def blocks(of: Answers) -> Iterator[Block]:
     """The lines and the notes, for both reports."""
-    if told := lines(of):
+    if told := lines(of, PAGE_WIDTH):
         yield Code(told, "answer")
     for note in notes(of):
         yield Paragraph(note, "soft")
