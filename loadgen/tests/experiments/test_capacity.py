@@ -359,25 +359,40 @@ def test_the_interval_over_launches_contains_the_first_bracket() -> None:
         assert detail.low <= most[detail.launch] < detail.high
 
 
-# Measured by this very simulation: of 20 servers with fixed seeds, whose capacity scatters from JVM
-# to JVM by 2 % and from trial to trial by 1 %.
-def test_one_trial_at_each_end_is_enough_for_launches_that_agree() -> None:
-    hits, widths, confirming = 0, list[float](), 0
-    for seed in range(20):
+# Measured by this very simulation: of 60 servers each with fixed seeds, whose capacity scatters from
+# JVM to JVM and from trial to trial by these shares. With three trials at each end of the first
+# launch, as one launch alone has, it was 60, 60, 60 and 60, and 34, 41, 32 and 37 trials.
+@pytest.mark.parametrize(
+    ("of_jvms", "of_trials", "least", "widest", "trials"),
+    [
+        (0.02, 0.01, 60, 0.085, 26),
+        (0.05, 0.02, 59, 0.16, 31),
+        (0.0, 0.02, 60, 0.07, 24),
+        (0.02, 0.03, 59, 0.1, 27),
+    ],
+)
+def test_one_trial_at_each_end_of_six_launches_is_enough(
+    of_jvms: float, of_trials: float, least: int, widest: float, trials: int
+) -> None:
+    hits, widths, count = 0, list[float](), 0
+    for seed in range(60):
         random_ = random.Random(seed)
         truth = random_.uniform(600, 9000)
         of = searched(launches=6)
-        jvms = [server(truth * math.exp(random_.gauss(0, 0.02)), 0.01, seed + n) for n in range(6)]
+        jvms = [
+            server(truth * math.exp(random_.gauss(0, of_jvms)), of_trials, 10 * seed + n)
+            for n in range(6)
+        ]
         rows = run(of, {"a": lambda plan, jvms=jvms: jvms[plan.launch - 1](plan)})  # type: ignore[misc]
         answer = found(of, rows)[0]
         assert answer.low is not None
         assert answer.high is not None
         hits += answer.low <= truth <= answer.high
         widths.append((answer.high - answer.low) / truth)
-        confirming += sum(one.launch > 1 for one in rows)
-    assert hits >= 19
-    assert sum(widths) / 20 <= 0.1
-    assert confirming / 20 <= 30
+        count += len(rows)
+    assert hits >= least
+    assert sum(widths) / 60 <= widest
+    assert count / 60 <= trials
 
 
 def test_a_launch_that_holds_far_less_is_found_too() -> None:
@@ -502,7 +517,7 @@ def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path)
         "lifted to pool_size=2400: holds 2,594 req/s [2,594, 2,651], ×2.59 (confirmed); "
         "then: host CPU (strong)"
     )
-    assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 3 of 3 trials), broke")
+    assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 1 of 1 trials), broke")
     assert line[2:] == ("then: worker pool (strong)", proof.text)
 
 

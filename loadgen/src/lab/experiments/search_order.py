@@ -66,7 +66,10 @@ class Searches(Design):
                 count += len(SHARES) if is_under_way else len(curve(experiment, found))
             if capacity.prove and is_under_way:
                 later = len(launches(experiment)) - 1
-                count += capacity.way(capacity.first).left([]) + later * 2 * AGREE_LATER
+                count += (
+                    capacity.way(capacity.first, experiment.launches).left([])
+                    + later * 2 * AGREE_LATER
+                )
             else:
                 count += self._most_left(self._lifted(server, done, found)[1])
         return count
@@ -124,7 +127,7 @@ class Searches(Design):
     ) -> tuple[int, int | None]:
         """Adds the trials of all launches of a server that holds so much. What the last found."""
         low, top = 1, None
-        way = self._capacity.way(start, least)
+        way = self._capacity.way(start, self.planner.experiment.launches, least)
         for launch in launches(self.planner.experiment):
             course = list(way.course(holds))
             for one in course:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective, judged
 from lab.experiments.order import launches, replaced
-from lab.experiments.rate_search import AGREE_LATER, Tried, Way, bracket, ends
+from lab.experiments.rate_search import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.model import NONE, UNKNOWN, Experiment, Row
@@ -52,9 +52,11 @@ class Capacity:
         """The connections that this rate gets: what it takes, as far as the machine holds it."""
         return min(self.objective.connections(rate), self.connections)
 
-    def way(self, start: int, least: int = 1) -> Way:
-        """A search from this rate, for none below `least`."""
-        return Way(start, self.most, self.resolution, least=least)
+    def way(self, start: int, launches: int, least: int = 1) -> Way:
+        """The search of the first of so many launches, from this rate, for none below `least`.
+        Where the interval is over launches, one trial at each end is enough in this one, too."""
+        agree = AGREE_LATER if launches >= LEAST_VALUES else AGREE
+        return Way(start, self.most, self.resolution, agree, least=least)
 
     def confirming(self, low: int, top: int | None, least: int = 1) -> Way:
         """The search of a launch after the first, which found these ends."""
@@ -205,7 +207,9 @@ def searches(
     begun = _first_rate(rows, None) or start
     if begun is None:
         return {}
-    return _by_launch(experiment, rows, None, capacity.way(begun), curve=capacity.curve)
+    return _by_launch(
+        experiment, rows, None, capacity.way(begun, experiment.launches), curve=capacity.curve
+    )
 
 
 def lifted(
@@ -218,7 +222,8 @@ def lifted(
     if first.low is None or first.over is None:
         return {}
     begun = _first_rate(rows, LIFTED) or first.over.rate
-    way = settings_of(Capacity, experiment).way(begun, min(begun, first.low.rate))
+    least = min(begun, first.low.rate)
+    way = settings_of(Capacity, experiment).way(begun, experiment.launches, least)
     return _by_launch(experiment, rows, LIFTED, way)
 
 
