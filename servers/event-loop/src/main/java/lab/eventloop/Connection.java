@@ -165,6 +165,7 @@ final class Connection implements Ready {
     }
     outcome = answer.outcome();
     // With more requests at hand it would not be idle.
+    passBlankLines();
     closeAfter = !of.keepAlive() || loop.isStopping() || (from == to && loop.hasEnoughIdle());
     head = loop.heads().of(answer, closeAfter ? "close" : of.connectionHeader());
     body = of.answerHasBody() ? answer.body() : NOTHING;
@@ -297,12 +298,16 @@ final class Connection implements Ready {
     }
   }
 
-  /** Returns false when there must be more input first. */
-  private boolean parseHead() throws IOException {
+  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
+  private void passBlankLines() {
     while (from < to && (input[from] == '\r' || input[from] == '\n')) {
-      // Blank lines before a request are allowed for (RFC 9112, 2.2).
       from++;
     }
+  }
+
+  /** Returns false when there must be more input first. */
+  private boolean parseHead() throws IOException {
+    passBlankLines();
     if (from == to) {
       return false;
     }

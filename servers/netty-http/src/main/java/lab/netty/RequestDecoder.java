@@ -21,14 +21,20 @@ final class RequestDecoder extends HttpRequestDecoder {
 
   /** Whether there is input that has not become a whole request. */
   boolean hasInput() {
-    return !betweenRequests || actualReadableBytes() > 0;
+    return !betweenRequests || !isBlank(internalBuffer());
   }
 
   @Override
   protected void decode(ChannelHandlerContext ctx, ByteBuf input, List<Object> out)
       throws Exception {
+    boolean blank = betweenRequests && isBlank(input);
     super.decode(ctx, input, out);
-    betweenRequests = !out.isEmpty() && out.getLast() instanceof LastHttpContent;
+    betweenRequests = blank || (!out.isEmpty() && out.getLast() instanceof LastHttpContent);
+  }
+
+  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
+  private static boolean isBlank(ByteBuf input) {
+    return input.forEachByte(each -> each == '\r' || each == '\n') < 0;
   }
 
   /** What is thrown here makes a message of which {@code decoderResult} tells the failure. */

@@ -127,16 +127,23 @@ final class Connection implements Runnable {
     return receiveHead() && receiveBody() && enter(Phase.WORKING);
   }
 
+  /** Blank lines before a request are allowed for (RFC 9112, 2.2), and begin none. */
+  private void passBlankLines() {
+    while (from < to && (input[from] == '\r' || input[from] == '\n')) {
+      from++;
+    }
+  }
+
   private boolean receiveHead() throws IOException, MalformedException, TooLongException {
-    if (from == to && !fillWhenIdle()) {
-      return false;
+    passBlankLines();
+    while (from == to) {
+      if (!fillWhenIdle()) {
+        return false;
+      }
+      passBlankLines();
     }
     int scanned = 0;
     while (true) {
-      while (scanned == 0 && from < to && (input[from] == '\r' || input[from] == '\n')) {
-        // Blank lines before a request are allowed for (RFC 9112, 2.2).
-        from++;
-      }
       int end = HttpBytes.endOfHead(input, from + scanned, to);
       if ((end < 0 ? to : end) - from > RequestHead.MAX_BYTES) {
         throw new TooLongException();
@@ -193,6 +200,7 @@ final class Connection implements Runnable {
     try {
       Answer answer = answer(call);
       // With more requests at hand it would not be idle.
+      passBlankLines();
       boolean mayStay = from < to || !server.hasEnoughIdle();
       boolean stays = head.keepAlive() && !server.isStopping() && mayStay;
       String usual = head.isHttp11() ? "" : "keep-alive";
