@@ -9,10 +9,10 @@ import pytest
 
 from lab.campaign.doctor import examine
 from lab.campaign.run import run
-from lab.errors import LabError
+from lab.errors import EngineError, LabError
 from lab.model import Request, TrialPlan, Warmth
 from support.bench import EXPERIMENT, Bench
-from support.fakes import FakeLab
+from support.fakes import FakeEngine, FakeLab
 from support.foreign import URL
 
 
@@ -69,6 +69,7 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
 
 
 def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready: Bench) -> None:
+    ready.lab.engine = FakeEngine("pacer")
     mix = (Request("/x?a=1", weight=9), Request("/y", "POST", {"A": "b"}, "c"))
     mixed = {**TARGETED, "routes": ("shop",), "requests": mix, "ready": "/health"}
     assert ready.run(**mixed) == 0
@@ -79,6 +80,9 @@ def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready:
     assert [one["path"] for one in told["requests"]] == ["/x?a=1", "/y"]
     assert ready.manifest["experiment"]["requests"] == told["requests"]
     assert "/health" in ready.lab.paths
+    ready.lab.engine = FakeEngine("wrk2")
+    with pytest.raises(EngineError, match="pacer alone sends what shop is made of"):
+        ready.run(**mixed)
 
 
 def test_the_probe_takes_one_percent_of_what_the_light_load_did(ready: Bench) -> None:

@@ -16,8 +16,10 @@ from lab.model.curves import (
 from lab.model.experiment import (
     AGAIN,
     ARRIVALS,
+    FAILURE,
     MODES,
     Arrivals,
+    Expect,
     Experiment,
     Json,
     Mode,

@@ -66,16 +66,45 @@ class ToxicStep:
         return " ".join(f"{word}={value}" for word, value in self.words.items())
 
 
+# The first status that is an error, where nobody expects another.
+FAILURE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the answers to a request have to be: of this status, or one of these (none: below 400),
+    and with a text in the body."""
+
+    status: int | tuple[int, ...] = ()
+    body_contains: str | None = None
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """Those that are right; none: all below 400."""
+        return (self.status,) if isinstance(self.status, int) else self.status
+
+    def takes(self, status: int) -> bool:
+        """Whether an answer of this status is right, if its body is."""
+        return status in self.statuses if self.statuses else status < FAILURE
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One of the requests that a load is made of: `path` with its query, and `weight`, which is its
-    share of all of them where the weights add up to 1."""
+    share of all of them where the weights add up to 1. `expect` None: a status below 400 is
+    right."""
 
     path: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
     weight: float = 1.0
+    expect: Expect | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,10 +200,10 @@ def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
         return dataclasses.replace(load, rate_rps=None)
     if engines is not None and load.target and load.target.requests and load.engines != (EXACT,):
-        raise engines.refuse(
-            f"{engines.text} sends GET of one path only, and {load.target.route} is more; allowed: "
-            f"ENGINE={EXACT}"
-        )
+        what = f"sends GET of one path only, and {load.target.route} is more"
+        if any(one.expect for one in load.target.requests):
+            what = f"checks no answers, and {load.target.route} expects some"
+        raise engines.refuse(f"{engines.text} {what}; allowed: ENGINE={EXACT}")
     arrivals = settings.get("load.arrivals")
     if arrivals is not None and load.arrivals != "constant":
         if "open" not in load.modes:

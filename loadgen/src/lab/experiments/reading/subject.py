@@ -10,6 +10,7 @@ method = "POST"
 path = "/orders"
 headers = {Content-Type = "application/json"}
 body = '{"item": 7}'
+expect = {status = 201, body_contains = '"order":'}      # any status below 400 unless told
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from lab.experiments.reading.settings import Settings
 from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
-from lab.model import Request
+from lab.model import Expect, Request
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -31,6 +32,8 @@ _METHOD = re.compile(r"(?!CONNECT$)[A-Z]{1,20}")
 # RFC 9110, 5.1 and 5.5. What follows from the body is pacer's to say.
 _FIELD = re.compile(r"(?!(?i:content-length|transfer-encoding)$)[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+# What pacer looks for at most in a body, in bytes.
+_LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,32 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
             yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
         if not _METHOD.fullmatch(one.method):
             yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
-        for field, value in one.headers.items():
-            if not _FIELD.fullmatch(field) or not _VALUE.fullmatch(value):
-                yield f"{where}: the header {field!r}: {value!r} is not allowed"
+        for header, value in one.headers.items():
+            if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
+                yield f"{where}: the header {header!r}: {value!r} is not allowed"
         if not 0 < one.weight < float("inf"):
             yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
+        if one.expect is not None:
+            yield from (f"{where}: expect: {wrong}" for wrong in _wrong(one, one.expect))
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
     elif not PATH.fullmatch(ready):
         yield f"ready={ready} is not a path"
+
+
+def _wrong(of: Request, expect: Expect) -> Iterator[str]:
+    """Why no answer can be as expected."""
+    if expect == Expect():
+        yield "it is empty; allowed: status, body_contains, or both"
+    for status in expect.statuses:
+        if not 200 <= status <= 599:
+            yield f"status={status} is not allowed; allowed: 200..599, or a list of such"
+    text = expect.body_contains
+    if text is None:
+        return
+    if not 0 < len(text.encode()) <= _LONGEST_TEXT:
+        yield f"body_contains is not allowed; allowed: a text of 1 to {_LONGEST_TEXT} bytes"
+    if of.method == "HEAD":
+        yield "body_contains is not allowed: an answer to HEAD has no body"
+    if any(header.lower() == "accept-encoding" for header in of.headers):
+        yield "body_contains is not allowed beside Accept-Encoding: the body may come compressed"
