@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from lab.model.own_lever import OwnLever
 from lab.model.verdict import AS_IT_IS, Condition
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class Experiment:
     * `arms`: names under which every server is measured as if it were several (A/A)
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
       server; None: servers of the lab. Its load is made of `requests` (none: GET of the route), and
-      the path `ready` answers when it is (None: the route does)
+      the path `ready` answers when it is (None: the route does); `levers` are what the lab may
+      change of its container, by the resource that each lifts
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
     * `words` are kept as the user gave them
@@ -149,6 +151,7 @@ class Experiment:
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
     ready: str | None = None
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):

@@ -119,6 +119,23 @@ def test_what_is_expected_is_a_status_or_some_of_them() -> None:
             "",
             "beside Accept-Encoding: the body may come compressed",
         ),
+        (
+            ['path = "/x"'],
+            "levers = {pool = {cpus = 1}}",
+            "levers: pool is not a resource; allowed: w",
+        ),
+        (
+            ['path = "/x"'],
+            'levers = {"server CPU" = {}}',
+            "levers: server CPU: it is empty; allowed: v",
+        ),
+        (['path = "/x"'], 'levers = {"server CPU" = {cpu = 1}}', "has no field cpu"),
+        (
+            ['path = "/x"'],
+            'levers = {"worker pool" = {variable = "A", value = 1}, '
+            'ports = {variable = "A", value = 2}}',
+            "levers: A is in 2 of them",
+        ),
         (['path = "/x"'], 'ready = "x"', "ready=x is not a path"),
         (['path = "/x"'], "ready", "after a key"),
     ],

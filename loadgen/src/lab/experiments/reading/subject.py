@@ -11,6 +11,10 @@ path = "/orders"
 headers = {Content-Type = "application/json"}
 body = '{"item": 7}'
 expect = {status = 201, body_contains = '"order":'}      # any status below 400 unless told
+[levers]                      # of a container of the lab: what lifts which resource, as it is now
+"worker pool" = {variable = "POOL_SIZE", value = 20}
+"garbage collection" = {variable = "JAVA_OPTS", value = 256, text = "-Xmx{}m", memory = "512m"}
+"server CPU" = {cpus = 1}
 """
 
 from __future__ import annotations
@@ -18,13 +22,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.experiments.reading.settings import Settings
 from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
-from lab.model import Expect, Request
+from lab.model import RESOURCES, Expect, OwnLever, Request
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -43,6 +48,7 @@ class Subject:
     url: str
     request: tuple[Request, ...]
     ready: str | None = None
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
 
 
 def given_target(settings: Settings, folder: Path | None) -> Target | None:
@@ -69,6 +75,7 @@ def _subject(name: str, folder: Path) -> Target:
     ready = told.ready or (first.path if first.method == "GET" else None)
     for wrong in _problems(told, of, ready):
         raise ValueError(f"{name}: {file}: {wrong}")
+    of = dataclasses.replace(of, levers=told.levers)
     if told.request == (Request(first.path),):
         return dataclasses.replace(of, route=first.path, ready=ready)
     single = f"{first.method} {first.path}" if len(told.request) == 1 else name
@@ -97,6 +104,12 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
     elif not PATH.fullmatch(ready):
         yield f"ready={ready} is not a path"
+    for resource, lever in told.levers.items():
+        if resource not in RESOURCES:
+            yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"
+        yield from (f"levers: {resource}: {wrong}" for wrong in lever.problems())
+    variables = Counter(one.variable for one in told.levers.values() if one.variable)
+    yield from (f"levers: {one} is in {n} of them" for one, n in variables.items() if n > 1)
 
 
 def _wrong(of: Request, expect: Expect) -> Iterator[str]:
