@@ -6,13 +6,18 @@
 : "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}"
 nginx=$COMPOSE_PROJECT_NAME-nginx
 
-tomcat() {
+owned() {
   COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
-    LAB_SUBJECTS_DIR=.ci/own-service/subjects make bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat
+    LAB_SUBJECTS_DIR=.ci/own-service/subjects make "$@"
 }
+
+tomcat() { owned bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=tomcat; }
 
 # Beside the Tomcat, which `tomcat` has started with it.
 shop() { drive bench TARGET=http://shop:8080/ CONC=60 DURATION=4s WARMUP=2s NAME=shop; }
+
+# Its pool is twice as large in one trial of a pair, in a container of its own.
+lifted() { owned explain TARGET=shop CONC=60 PAIRS=1 STEPS=1 SUSPECT="downstream connections" DURATION=4s WARMUP=2s NAME=lifted; }
 
 outside() {
   local gateway status=0

@@ -275,6 +275,7 @@ part_own() {
   step smoke-target-wrong one refuses 'is not an address; allowed: http' make bench TARGET=ftp://x/ CONC=5
   step smoke-tomcat one tomcat
   step smoke-shop one shop
+  step smoke-lifted one lifted
   step smoke-nginx one outside
   step smoke-own-service pytest inside test_own_service.py
 }
@@ -295,7 +296,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop nginx" [frameworks]=frameworks
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

@@ -29,7 +29,20 @@ mkdir -p "$state/logs"
 problem=""
 
 # pattern_of NAME: what a value may be, as an extended regular expression; nothing for another name.
-pattern_of() { if [[ $1 =~ ^[A-Z_]{1,40}$ ]]; then sed -n "s/^$1 //p" "$state/allowed-changes"; fi; }
+pattern_of() { if [[ $1 =~ ^[A-Z][A-Z0-9_]{0,59}$ ]]; then sed -n "s/^$1 //p" "$state/allowed-changes"; fi; }
+
+# is_own SERVER: whether it is a service of the user's own. No other gets what a subject's levers name, and it gets nothing else.
+is_own() { [[ -n $1 && $1 =~ ^($(pattern_of OWN_SERVER))$ ]]; }
+# fits SERVER NAME: whether the setting is one of such a container.
+fits() {
+  case $2 in
+    SERVER | OWN_SERVER) return 1 ;;
+    GENERATOR_*) [[ $1 == generator ]] ;;
+    ENV_* | OWN_*) is_own "$1" ;;
+    FRESH) [[ $1 != generator ]] ;;
+    *) [[ $1 != generator ]] && ! is_own "$1" ;;
+  esac
+}
 
 # read_request TEXT: $server, and its settings as NAME=VALUE lines in $wanted; or a $problem.
 read_request() {
@@ -42,7 +55,7 @@ read_request() {
       problem="this is not a request"
       return 1
     fi
-    if [[ -z $pattern || -n $server && ($name == GENERATOR_* && $server != generator || $name != GENERATOR_* && $server == generator) ]]; then
+    if [[ -z $pattern ]] || { [[ -n $server ]] && ! fits "$server" "$name"; }; then
       problem="$name is not a setting of $server"
       return 1
     fi
@@ -76,6 +89,22 @@ limit() {
 value() { sed -n "s/^$1=//p" <<<"$2"; }
 starting() { grep -v '^SERVER_CPUS=' <<<"$1" | grep . | sort; }
 
+# of_service LINES: what Compose reads of one service alone, in YAML.
+of_service() {
+  local line variables="" keys="" value
+  while IFS= read -r line; do
+    value=${line#*=}
+    case $line in
+      SERVER_IMAGE=*) keys+=", image: \"$value\"" ;;
+      OWN_CPUS=*) keys+=", cpus: $value" ;;
+      OWN_MEMORY=*) keys+=", mem_limit: $value" ;;
+      ENV_*) line=${line#ENV_} && variables+=", ${line%%=*}: \"$value\"" ;;
+    esac
+  done <<<"$1"
+  if [[ -n $variables ]]; then keys+=", environment: {${variables#, }}"; fi
+  printf '%s' "${keys#, }"
+}
+
 # lab's compose, with the settings of these lines beside those of this machine and of .env.
 compose_with() {
   local lines=$1 line
@@ -87,11 +116,11 @@ compose_with() {
     while IFS= read -r line; do
       if [[ -n $line ]]; then export "${line?}"; fi
     done <<<"$lines"
-    # Only of this server: one more file of Compose's, for that is where images are named.
-    image=$(value SERVER_IMAGE "$lines")
-    if [[ -n $image ]]; then
-      printf 'services: {%s: {image: "%s"}}\n' "${!#}" "$image" >"$changed/image.yaml"
-      COMPOSE_FILE=${COMPOSE_FILE:-compose.yaml}:$changed/image.yaml
+    # Only of this server: one more file of Compose's, for that is where images and own services are named.
+    only=$(of_service "$lines")
+    if [[ -n $only ]]; then
+      printf 'services: {%s: {%s}}\n' "${!#}" "$only" >"$changed/only.yaml"
+      COMPOSE_FILE=${COMPOSE_FILE:-compose.yaml}:$changed/only.yaml
     fi
     set +a
     logged docker compose "$@"
@@ -109,19 +138,22 @@ recreate() {
 }
 
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
-# as it is, of which nothing is to be put back.
+# as it is now, of which nothing more is to be put back.
 have() {
   local had="" id cpus
   # Not remembered: that limit ends with its container.
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
-  if [[ $2 == FRESH=* ]]; then recreate "$1" ""; return; fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
+  if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"
   if [[ $(starting "$had") == "$(starting "$2")" ]]; then
-    cpus=$(value SERVER_CPUS "$2")
-    id=$(compose_id "$1")
-    if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
+    # A service of the user's own has the limits of its own file.
+    if ! is_own "$1"; then
+      cpus=$(value SERVER_CPUS "$2")
+      id=$(compose_id "$1")
+      if ! limit "${id:-$1}" "${cpus:-$(setting SERVER_CPUS)}"; then return 1; fi
+    fi
   elif ! recreate "$1" "$2"; then
     # Whatever is asked for next, it takes a new container.
     printf 'BROKEN=yes\n' >"$changed/of.$1"

@@ -1,7 +1,8 @@
-// A service as many are: Node's HTTP server as it is, which calls a slow service over a pool of 20 connections.
+// A service as many are: Node's HTTP server as it is, which calls a slow service over a pool of connections: 20, unless
+// SOCKETS says otherwise.
 const http = require("http");
 
-const agent = new http.Agent({ keepAlive: true, maxSockets: 20 });
+const agent = new http.Agent({ keepAlive: true, maxSockets: Number(process.env.SOCKETS || 20) });
 
 function failed(response) {
   if (!response.headersSent) response.statusCode = 502;

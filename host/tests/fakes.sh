@@ -124,7 +124,12 @@ changing() {
   printf 'NOFILE=20000\n' >"$state/env"
   # As the driver's image writes it (loadgen/tests/system/test_host_changes.py has the real patterns).
   cat >"$state/allowed-changes" <<'ALLOWED'
-SERVER fixed-pool|netty|generator
+SERVER fixed-pool|netty|my-shop|generator
+OWN_SERVER my-shop
+ENV_POOL_SIZE2 [0-9]{1,9}
+ENV_JAVA_OPTS -XX:\+UseG1GC -Xmx[0-9]{1,9}m
+OWN_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
+OWN_MEMORY [1-9][0-9]{0,6}[mg]
 SERVER_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
 SERVER_MEMORY [1-9][0-9]{0,5}[kmg]
 SERVER_JVM_FLAGS (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40})( (-X(ms|mx)[0-9]{1,5}m|-XX:[+-]Use[A-Za-z0-9]{1,40}))*
@@ -146,7 +151,7 @@ printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFIL
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi
 if [[ -e $lab/broken ]]; then echo; echo 'container "x" is\unhealthy' >&2; exit 1; fi
 FAKE
-  sleep 60 &
+  sleep 300 &
   parent=$!
   PATH="$lab/fake:/usr/bin:/bin" "$lab/host/changes.sh" "$lab/ask" the-driver "$parent" 2>"$lab/said" &
   changes=$!

@@ -31,6 +31,19 @@ check "changes: its own image again" '[[ $out == ok && $(count "^docker compose 
 ask SERVER=generator GENERATOR_CPUS=0.05
 check "changes: the driver's own limit" '[[ $out == ok && $(<"$calls") == "docker update --cpus 0.05 the-driver,"* ]]'
 : >"$calls"
+ask SERVER=my-shop ENV_POOL_SIZE2=40 'ENV_JAVA_OPTS=-XX:+UseG1GC -Xmx512m' OWN_CPUS=1.5 OWN_MEMORY=1024m
+check "changes: what the levers of a service of the user name, in a new container of it" \
+  '[[ $out == ok && $(<"$calls") == "docker compose up "*"--force-recreate --wait my-shop,"* && $(<"$lab/image") == '"'services: {my-shop: {cpus: 1.5, mem_limit: 1024m, environment: {POOL_SIZE2: \"40\", JAVA_OPTS: \"-XX:+UseG1GC -Xmx512m\"}}}'"' ]]'
+: >"$calls"
+rm "$lab/image"
+ask SERVER=my-shop FRESH=yes
+check "changes: a fresh container of it keeps them" '[[ $out == ok && $(<"$lab/image") == *"POOL_SIZE2: \"40\""* ]]'
+rm "$lab/image"
+ask SERVER=my-shop
+check "changes: it is put back as its own file says" '[[ $out == ok && $(count "^docker compose up .* my-shop,") == 2 && ! -e $lab/image ]]'
+: >"$calls"
+ask SERVER=my-shop
+check "changes: its own limits are not lifted" '[[ $out == ok && ! -s $calls ]]'
 touch "$lab/x"
 refused() {
   ask "$@"
@@ -51,6 +64,20 @@ refused SERVER=generator NOFILE=300
 refused SERVER=generator FRESH=yes
 refused SERVER=netty FRESH=no
 refused SERVER=netty 'SERVER_MEMORY=$(id)'
+refused SERVER=netty ENV_POOL_SIZE2=40
+refused SERVER=netty OWN_CPUS=1
+refused SERVER=netty OWN_SERVER=my-shop
+refused SERVER=my-shop OWN_SERVER=my-shop
+refused SERVER=my-shop NOFILE=300
+refused SERVER=my-shop SERVER_IMAGE=lab/x:1
+refused SERVER=my-shop GENERATOR_CPUS=1
+refused SERVER=my-shop ENV_OTHER=1
+refused SERVER=my-shop ENV_path=1
+refused SERVER=my-shop 'ENV_POOL_SIZE2=4"0'
+refused SERVER=my-shop 'ENV_POOL_SIZE2=$HOME'
+refused SERVER=my-shop 'ENV_JAVA_OPTS=-XX:+UseG1GC -Xmx512m -agentpath:/x'
+refused SERVER=my-shop 'ENV_JAVA_OPTS=-XX:+UseG1GC -Xmxm'
+refused SERVER=generator OWN_CPUS=1
 refused SERVER=netty NOFILE=300 x
 refused SERVER=netty NOFILE=300 x=1
 ln -s "$lab/x" "$lab/ask/900.request"

@@ -40,17 +40,19 @@ type answer struct {
 	place place
 	// count is of the digits of a size, or of the bytes of a line of the trailer.
 	count uint32
+	// found is how much of the text that the body has to have was found, and so ends what was read of it.
+	found int
 	// closes is whether the connection ends after it.
 	closes bool
 }
 
-// read goes on in an answer to a request that may be for the head only. It allocates nothing, and returns what it did not use:
+// read goes on in an answer to a request. It allocates nothing, and returns what it did not use:
 // part of a head, of which more has to come, or what follows the answer. It is true when the answer is whole.
-func (a *answer) read(data []byte, headless bool) ([]byte, bool, error) {
+func (a *answer) read(data []byte, r *request) ([]byte, bool, error) {
 	for len(data) > 0 {
 		switch a.place {
 		case inHead:
-			used, err := a.readHead(data, headless)
+			used, err := a.readHead(data, r.headless)
 			if used == 0 || err != nil {
 				return data, false, err
 			}
@@ -60,6 +62,7 @@ func (a *answer) read(data []byte, headless bool) ([]byte, bool, error) {
 			}
 		case inBody, inChunk:
 			used := min(a.left, int64(len(data)))
+			a.found = r.expect.seek(a.found, data[:used])
 			data = data[used:]
 			a.left -= used
 			if a.left > 0 {
@@ -70,6 +73,7 @@ func (a *answer) read(data []byte, headless bool) ([]byte, bool, error) {
 			}
 			a.place = inChunkEnd
 		case inStream:
+			a.found = r.expect.seek(a.found, data)
 			data = nil
 		default:
 			whole, err := a.control(data[0])

@@ -39,7 +39,7 @@ var allowed = map[string]string{
 	"connect_per_s":    "connections/s from 0; 0: all at once",
 	"timeout_s":        "seconds above 0",
 	"seed":             "a whole number from 0",
-	"requests":         "a list of 1 or more {method, url, headers, body, weight}",
+	"requests":         "a list of 1 or more {method, url, headers, body, weight} and, where wanted, expect",
 	"requests.method":  "a method of HTTP in capital letters, not CONNECT",
 	"requests.url":     "http://… or https://…, the same for all, without user and fragment; to at most as many hosts as a loop has connections",
 	"requests.headers": "names and values of HTTP headers; not Content-Length or Transfer-Encoding, which follow from the body",
@@ -47,6 +47,10 @@ var allowed = map[string]string{
 	"requests.weight":  "a number above 0",
 	"insecure":         "true or false",
 	"hlog":             "a folder that is there, or null",
+
+	"requests.expect":               "null, or {status, body_contains}, one of them or both",
+	"requests.expect.status":        "a list of statuses from 200 to 599; without: all below 400",
+	"requests.expect.body_contains": "a text of 1 to 1000 bytes; not for HEAD, which has no body",
 }
 
 // What RFC 9110 allows as a header's name, and as its value.
@@ -86,6 +90,13 @@ type wanted struct {
 	Headers map[string]string `json:"headers"`
 	Body    *string           `json:"body"`
 	Weight  *float64          `json:"weight"`
+	Expect  *hoped            `json:"expect,omitempty"`
+}
+
+// hoped is what an answer has to be.
+type hoped struct {
+	Status []int   `json:"status,omitempty"`
+	Body   *string `json:"body_contains,omitempty"`
 }
 
 // load is what is to be sent, checked. It is only read.
@@ -105,6 +116,9 @@ type request struct {
 	bytes  []byte
 	host   *host
 	weight float64
+	// number is its place among the requests of the load.
+	number int
+	expect *expect
 	// headless is whether its answer has no body, closes whether it asks for the connection's end.
 	headless, closes bool
 }
@@ -273,7 +287,10 @@ func (l *load) add(one wanted) error {
 		return wrong{"requests.url", fmt.Sprintf("%q", *one.URL)}
 	}
 	l.secure = to.Scheme == "https"
-	r := &request{host: l.host(to), weight: *one.Weight, headless: method == "HEAD"}
+	r := &request{host: l.host(to), weight: *one.Weight, number: len(l.requests), headless: method == "HEAD"}
+	if r.expect, err = expectation(one.Expect, r.headless); err != nil {
+		return err
+	}
 	named := map[string]bool{}
 	var head strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(one.Headers)) {

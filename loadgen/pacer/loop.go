@@ -389,7 +389,7 @@ func (o *loop) receive(c *connection) {
 			c.head = append(c.head, data...)
 			data = c.head
 		}
-		rest, whole, err := c.answer.read(data, c.request.headless)
+		rest, whole, err := c.answer.read(data, c.request)
 		switch {
 		case err != nil:
 			o.broke(c, "protocol")
@@ -444,7 +444,7 @@ func (o *loop) answered(c *connection, more bool) {
 	if !o.count(end) {
 		return
 	}
-	o.now.answered(c.answer.status)
+	o.now.answered(c.request, &c.answer)
 	o.now.Raw.add(end - c.since)
 	if o.load.open {
 		o.now.Corrected.add(end - c.due)

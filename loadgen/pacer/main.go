@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const version = "1.0.0"
+const version = "1.1.0"
 
 // How pacer ends.
 const (

@@ -55,6 +55,7 @@ type line struct {
 	Due, Sent, Ok int
 	HTTPErrors    int `json:"http_errors"`
 	Statuses      map[string]int
+	Unexpected    [][3]int
 	SocketErrors  map[string]int `json:"socket_errors"`
 	ConnectFailed map[string]int `json:"connect_failed"`
 	Timeouts      int
@@ -97,7 +98,7 @@ func understand(t *testing.T, output []byte) outcome {
 	t.Helper()
 	var o outcome
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.0.0","format":1,"unix_s":`) {
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], `{"pacer":"1.1.0","format":1,"unix_s":`) {
 		t.Fatalf("%.400s", output)
 	}
 	o.sum.Statuses, o.sum.SocketErrors, o.sum.ConnectFailed = map[string]int{}, map[string]int{}, map[string]int{}
@@ -119,6 +120,7 @@ func understand(t *testing.T, output []byte) outcome {
 		o.seconds = append(o.seconds, l)
 		o.sum.Due, o.sum.Sent, o.sum.Ok, o.sum.HTTPErrors, o.sum.Timeouts = o.sum.Due+l.Due, o.sum.Sent+l.Sent, o.sum.Ok+l.Ok, o.sum.HTTPErrors+l.HTTPErrors, o.sum.Timeouts+l.Timeouts
 		o.sum.Length += l.Length
+		o.sum.Unexpected = append(o.sum.Unexpected, l.Unexpected...)
 		for _, both := range [][2]map[string]int{{o.sum.Statuses, l.Statuses}, {o.sum.SocketErrors, l.SocketErrors}, {o.sum.ConnectFailed, l.ConnectFailed}} {
 			for key, count := range both[1] {
 				both[0][key] += count
@@ -723,7 +725,7 @@ func TestWrongUseIsOneLine(t *testing.T) {
 		t.Errorf("%d %q", command.ProcessState.ExitCode(), problems.String())
 	}
 	said, err := itself("pacer", "--version").Output()
-	if err != nil || string(said) != "pacer 1.0.0\n" {
+	if err != nil || string(said) != "pacer 1.1.0\n" {
 		t.Errorf("%q %v", said, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -141,6 +142,32 @@ func (c *codes) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// miss is a kind of answers that were not as expected: to which of the requests, from 0, and with what status.
+type miss struct{ request, status int }
+
+// misses are numbers of answers that were not as expected, by kind.
+type misses map[miss]int
+
+// MarshalJSON is [[request, status, count], …].
+func (m misses) MarshalJSON() ([]byte, error) {
+	all := make([][3]int, 0, len(m))
+	for one, count := range m {
+		all = append(all, [3]int{one.request, one.status, count})
+	}
+	slices.SortFunc(all, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m misses) UnmarshalJSON(text []byte) error {
+	var all [][3]int
+	err := json.Unmarshal(text, &all)
+	for _, one := range all {
+		m[miss{one[0], one[1]}] += one[2]
+	}
+	return err
+}
+
 // tally is what was counted in a second. Its fields are those of a line of standard output.
 type tally struct {
 	Second        int            `json:"second"`
@@ -150,6 +177,7 @@ type tally struct {
 	Ok            int            `json:"ok"`
 	HTTPErrors    int            `json:"http_errors"`
 	Statuses      codes          `json:"statuses"`
+	Unexpected    misses         `json:"unexpected"`
 	SocketErrors  map[string]int `json:"socket_errors"`
 	Timeouts      int            `json:"timeouts"`
 	ConnectFailed map[string]int `json:"connect_failed"`
@@ -164,7 +192,7 @@ type tally struct {
 }
 
 func newTally(open bool) *tally {
-	t := &tally{SocketErrors: map[string]int{}, ConnectFailed: map[string]int{}}
+	t := &tally{Unexpected: misses{}, SocketErrors: map[string]int{}, ConnectFailed: map[string]int{}}
 	if open {
 		t.Corrected = &histogram{}
 	}
@@ -173,21 +201,26 @@ func newTally(open bool) *tally {
 
 // clear makes it as new.
 func (t *tally) clear() {
-	corrected, socketErrors, connectFailed := t.Corrected, t.SocketErrors, t.ConnectFailed
+	corrected, unexpected, socketErrors, connectFailed := t.Corrected, t.Unexpected, t.SocketErrors, t.ConnectFailed
+	clear(unexpected)
 	clear(socketErrors)
 	clear(connectFailed)
-	*t = tally{Corrected: corrected, SocketErrors: socketErrors, ConnectFailed: connectFailed}
+	*t = tally{Corrected: corrected, Unexpected: unexpected, SocketErrors: socketErrors, ConnectFailed: connectFailed}
 	if corrected != nil {
 		*corrected = histogram{}
 	}
 }
 
-// answered counts an answer.
-func (t *tally) answered(status int) {
-	t.Statuses[status]++
-	if status < 400 {
+// answered counts an answer to a request. One that is not as expected is an error.
+func (t *tally) answered(r *request, a *answer) {
+	t.Statuses[a.status]++
+	switch {
+	case r.expect.met(a):
 		t.Ok++
-	} else {
+	case r.expect != nil:
+		t.Unexpected[miss{r.number, a.status}]++
+		fallthrough
+	default:
 		t.HTTPErrors++
 	}
 }
@@ -202,6 +235,9 @@ func (t *tally) merge(other *tally) {
 	}
 	for status, count := range other.Statuses {
 		t.Statuses[status] += count
+	}
+	for one, count := range other.Unexpected {
+		t.Unexpected[one] += count
 	}
 	t.Unfinished += other.Unfinished
 	t.Waiting += other.Waiting

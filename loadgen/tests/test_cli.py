@@ -210,6 +210,28 @@ def test_a_plan_takes_the_images_of_a_gate(
     assert "SERVER_IMAGE" not in capsys.readouterr().out
 
 
+def test_a_plan_says_what_may_be_changed_of_a_service_of_the_users_own(
+    home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    subjects = Path(home["LAB_HOME"]) / "subjects"
+    subjects.mkdir()
+    (subjects / "shop.toml").write_text(
+        'url = "http://shop:8080"\n[[request]]\npath = "/"\n[levers]\n"worker pool" = '
+        '{variable = "POOL_SIZE", value = 20}\n'
+    )
+    words = ["TARGET=shop", "CONC=5"]
+    assert do(["plan", "explain", *words], {**home, "LAB_OWN": "shop"}) == 0
+    said = capsys.readouterr().out
+    assert "\nSERVER fixed-pool|virtual-threads|shop|generator\n" in said
+    assert "\nOWN_SERVER shop\n" in said
+    assert "\nENV_POOL_SIZE [0-9]{1,9}\n" in said
+    # No service of that name is a container of the lab.
+    assert do(["plan", "explain", *words], home) == 0
+    said = capsys.readouterr().out
+    assert "shop" not in said
+    assert "ENV_" not in said
+
+
 @pytest.mark.parametrize(
     ("failure", "said"),
     [

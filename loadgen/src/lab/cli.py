@@ -7,7 +7,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime
 from functools import partial
@@ -35,6 +35,7 @@ from lab.experiments.reading import (
     refuse_unknown,
 )
 from lab.load.engines.base import cores
+from lab.model import Experiment, OwnLever
 from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
 from lab.store import manifest
@@ -196,17 +197,20 @@ def _limits(environ: Environ) -> gate.Limits:
     return gate.Limits(environ.get("LAB_LIMITS", ""), words.get("LIMITS", gate.DEFAULT))
 
 
-def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
-    """Only refuse wrong words: nothing is asked, nothing is changed."""
+def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLever]:
+    """Only refuse wrong words: nothing is asked, nothing is changed. Returns what a run of them may
+    change of a service of the user's own."""
+    plan: object = None
     if verb in verbs() or verb == "run":
         words, _ = _only_plan(words)
     if verb in verbs():
-        of_verb(verb, words, _here(environ))
+        plan, _ = of_verb(verb, words, _here(environ))
     elif verb == "run":
         if "RESUME" in words:
-            _resumed(words, environ)
+            run_dir = _resumed(words, environ)
+            plan = manifest.read(run_dir).experiment if manifest.is_of_trials(run_dir) else None
         else:
-            _of_file(words, environ)
+            plan, _ = _of_file(words, environ)
     elif verb == "gate":
         _limits(environ).read()
         if gate.is_of_images(words):
@@ -219,6 +223,7 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> None:
         executors.parse(words)
     else:
         refuse_unknown(words, (), verb)
+    return plan.levers.values() if isinstance(plan, Experiment) else ()
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:
@@ -233,13 +238,13 @@ def _plan(argv: Sequence[str], environ: Environ) -> int:
     given = filter(None, environ.get("LAB_PROFILES", "").split(","))
     profiles = ",".join(dict.fromkeys((*given, *needed)))
     environ = {**environ, "LAB_PROFILES": profiles}
-    _refuse_wrong(verb, words, environ)
+    levers = _refuse_wrong(verb, words, environ)
     print(f"profiles {profiles}")
-    servers, images = (*_servers(environ), *_own(environ)), tuple[str, ...]()
+    own, images = _own(environ), tuple[str, ...]()
     if verb == "gate" and gate.is_of_images(words):
         # An image is for a server of the lab, never for a service of the user's own.
-        servers, images = _servers(environ), (words[gate.SIDES.a], words[gate.SIDES.b])
-    for name, pattern in host_changes.allowed(servers, images).items():
+        own, images = (), (words[gate.SIDES.a], words[gate.SIDES.b])
+    for name, pattern in host_changes.allowed(_servers(environ), images, own, levers).items():
         print(name, pattern)
     return 0
 

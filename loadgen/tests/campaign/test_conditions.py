@@ -2,14 +2,12 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.campaign.as_measured import start_of
-from lab.campaign.derive import Trial, read_trial
 from lab.errors import Interrupted
 from lab.experiments.cases import Case
 from lab.experiments.explain import Explain
@@ -21,7 +19,7 @@ from lab.store.series import NAME as SERIES
 from lab.system.observe import observe
 from support.bench import WARM, Bench
 from support.felt import planned
-from support.runs import write_manifest
+from support.runs import rejudged, write_manifest
 
 EXPLAIN = {
     "kind": "explain",
@@ -32,18 +30,6 @@ EXPLAIN = {
 TRIALS = [
     "001-a-1-named-closed-c200", "002-a-1-before-closed-c200", "003-a-1-after-closed-c200",
 ]  # fmt: skip
-
-
-def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str, object]]) -> None:
-    """Every trial's row has these values, by its raw folder."""
-    real = read_trial
-
-    def changed(record: Any, raw: Path, engines: Any) -> Trial:
-        trial = real(record, raw, engines)
-        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))  # type: ignore[arg-type]
-
-    for module in ("derive", "loop"):
-        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)
 
 
 def test_a_trial_with_other_knobs_begins_with_them_and_with_the_runs_way_to_the_downstream(

@@ -1,13 +1,19 @@
 """RECORD=: each server's last load once more with a recording, beside the trials of a run."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lab.campaign.derive import derive
+from lab.campaign.gate import Limits, gate_verb
+from lab.campaign.result_verbs import compare_verb
 from lab.experiments.loads import Loads
 from lab.model import RECORDED
 from lab.store.records import to_json
 from support.bench import WARM, Bench
+from support.fakes import START
 
 CPU: dict[str, Any] = {"own": to_json(Loads("cpu"))}
 TRIALS = ["01-a-open-c200", "02-b-open-c200", "03-a-closed-c200", "04-b-closed-c200"]
@@ -162,3 +168,67 @@ def test_a_run_that_was_recorded_is_not_recorded_again(ready: Bench) -> None:
     assert [one[:2] for one in ready.lab.recordings] == [
         ("a", "cpu"), ("a", "end"), ("b", "cpu"), ("b", "end"),
     ]  # fmt: skip
+
+
+ALLOC: dict[str, Any] = {"own": to_json(Loads("alloc")), "servers": ("a",), "modes": ("closed",)}
+# 1,000 answers a second for 15 s.
+BEFORE, AFTER = {"a.B.run:1;a.C.hot:7": 15_000_000}, {"a.B.run:1;a.C.hot:9": 30_000_000}
+
+
+def two_runs(ready: Bench) -> tuple[Path, Path]:
+    """Runs of which the second allocates twice as much."""
+    ready.lab.stacks = BEFORE
+    ready.run(**ALLOC)
+    ready.lab.stacks = AFTER
+    ready.run(**ALLOC)
+    first, second = sorted(ready.place.results.glob("2026*"))
+    return first, second
+
+
+def test_compared_runs_say_which_code_costs_more_and_draw_it(ready: Bench) -> None:
+    first, second = two_runs(ready)
+    words = {"A": first.name, "B": second.name}
+    compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
+    name = f"01-a-closed-c200{RECORDED}"
+    graph = f"{name}-against-{first.name}-{name}.html"
+    assert (
+        "recorded of a, /downstream closed, 200 connections: 1,000 → 2,000 bytes for each answer "
+        "(one pair of recorded trials); alone a.C.hot +1,000 (1,000 → 2,000); "
+        f"results/{second.name}/flamegraphs/{graph}"
+    ) in ready.said
+    drawn = (second / "flamegraphs" / graph).read_text()
+    assert '["all",3000.0,[["a.B.run",3000.0,[["a.C.hot",3000.0,[],1000.0,2000.0]]' in drawn
+    # It is no part of what the run itself says.
+    derived = derive(second, [ready.lab.engine])
+    assert derived.changed == ()
+    assert (second / "flamegraphs" / graph).read_text() == drawn
+
+
+def test_a_gate_says_it_too(ready: Bench) -> None:
+    first, second = two_runs(ready)
+    words = {"BASE": first.name, "CANDIDATE": second.name}
+    limits = Limits("[goodput]\nat_least = 0.95")
+    gate_verb(words, ready.place.results, limits, ready.console, START, [ready.lab.engine])
+    [told] = (second / "gates").glob("*/gate.md")
+    assert "alone a.C.hot +1,000 (1,000 → 2,000); results/" in told.read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"own": to_json(Loads("lock"))}, "not compared: A was recorded by alloc, B by lock"),
+        ({"own": {}}, None),
+    ],
+)
+def test_what_was_not_recorded_alike_is_not_compared(
+    ready: Bench, changes: dict[str, Any], says: str | None
+) -> None:
+    ready.lab.stacks = BEFORE
+    ready.run(**ALLOC)
+    ready.run(**{**ALLOC, **changes})
+    first, second = sorted(ready.place.results.glob("2026*"))
+    words = {"A": first.name, "B": second.name}
+    compare_verb(words, ready.place.results, ready.console, [ready.lab.engine])
+    assert ("recorded of " in ready.said) == (says is not None)
+    assert says is None or says in ready.said
+    assert not list(second.glob("flamegraphs/*against*"))

@@ -9,11 +9,14 @@ import pytest
 
 from lab.campaign.doctor import examine
 from lab.campaign.run import run
-from lab.errors import LabError
-from lab.model import Request, TrialPlan, Warmth
+from lab.errors import EngineError, LabError
+from lab.experiments.explain import Explain
+from lab.model import OwnLever, Request, TrialPlan, Warmth
+from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
-from support.fakes import FakeLab
+from support.fakes import FakeEngine, FakeLab
 from support.foreign import URL
+from support.runs import rejudged
 
 
 @pytest.fixture
@@ -68,7 +71,40 @@ def test_each_launch_is_a_fresh_container_and_nothing_is_known_of_it(ready: Benc
     assert "2 fresh containers of the service" in (ready.run_dir / "REPORT.md").read_text()
 
 
+def test_an_explanation_of_it_changes_its_container_and_knows_nothing_of_the_next_one(
+    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing but the change tells that it is another process.
+    ready.lab.scraped_jvms = set()
+    rejudged(monkeypatch, lambda raw: {"bottleneck": "worker pool", "strength": "weak"})
+    asked = ready.hosted(tmp_path)
+    warmed: list[tuple[str, int]] = []
+
+    def warm(plan: TrialPlan, *_: object) -> Warmth:
+        warmed.append((plan.condition.text, len(asked)))
+        return Warmth(False, (), "no exporter", provable=False)
+
+    stages = dataclasses.replace(ready.stages, warm_foreign=warm)
+    changes = {
+        **TARGETED,
+        "kind": "explain",
+        "own": to_json(Explain(2, 1)),
+        "modes": ("closed",),
+        "levers": {"worker pool": OwnLever("POOL_SIZE", 20)},
+    }
+    experiment = dataclasses.replace(EXPERIMENT, **changes)  # type: ignore[arg-type]
+    assert run(experiment, ready.where, (), [ready.lab.engine], stages) == 0
+    assert ready.column("arm") == ["1-named", "1-before", "1-after", "1-after", "1-before"]
+    more, as_it_is = "SERVER=my-service\nENV_POOL_SIZE=40\n", "SERVER=my-service\n"
+    assert asked == [more, as_it_is]
+    assert warmed == [("as it is", 0), ("POOL_SIZE=40", 1), ("as it is", 2)]
+    assert ready.manifest["experiment"]["levers"]["worker pool"]["value"] == 20
+    assert "step 1, worker pool (named, weak evidence): inconclusive: POOL_SIZE 20" in ready.said
+    assert ("my-service", 8081) not in ready.lab.asked
+
+
 def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready: Bench) -> None:
+    ready.lab.engine = FakeEngine("pacer")
     mix = (Request("/x?a=1", weight=9), Request("/y", "POST", {"A": "b"}, "c"))
     mixed = {**TARGETED, "routes": ("shop",), "requests": mix, "ready": "/health"}
     assert ready.run(**mixed) == 0
@@ -79,6 +115,9 @@ def test_a_mix_of_requests_is_sent_and_its_service_is_asked_where_it_says(ready:
     assert [one["path"] for one in told["requests"]] == ["/x?a=1", "/y"]
     assert ready.manifest["experiment"]["requests"] == told["requests"]
     assert "/health" in ready.lab.paths
+    ready.lab.engine = FakeEngine("wrk2")
+    with pytest.raises(EngineError, match="pacer alone sends what shop is made of"):
+        ready.run(**mixed)
 
 
 def test_the_probe_takes_one_percent_of_what_the_light_load_did(ready: Bench) -> None:

@@ -1045,7 +1045,7 @@ def test_the_verb_needs_no_word_and_always_takes_the_exact_engine() -> None:
             of_verb("capacity", {word: "1"}, HERE)
 
 
-def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched() -> None:
+def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched(tmp_path: Path) -> None:
     target = {"TARGET": "http://shop:8080/x", "ARRIVALS": "poisson"}
     of, _ = of_verb("capacity", target, dataclasses.replace(HERE, ports=28_000))
     assert isinstance(of, Experiment)
@@ -1056,5 +1056,16 @@ def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched() -> 
     assert of.routes == ("/compute",)
     with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed"):
         of_verb("capacity", {**target, "PROVE": "yes"}, HERE)
+    lever = '[levers]\n"worker pool" = {variable = "A", value = 2}\n'
+    (tmp_path / "shop.toml").write_text(
+        f'url = "http://shop:8080"\n[[request]]\npath = "/x"\n{lever}'
+    )
+    proved = {"TARGET": "shop", "PROVE": "yes"}
+    own = dataclasses.replace(HERE, own=("shop",), subjects=tmp_path)
+    of, _ = of_verb("capacity", proved, own)
+    assert isinstance(of, Experiment)
+    assert {*of.levers} == {"worker pool"}
+    with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed: the lab lifts its"):
+        of_verb("capacity", proved, dataclasses.replace(own, own=()))
     with pytest.raises(WordError, match="LAUNCHES=6 with TARGET is not allowed"):
         of_verb("capacity", {**target, "LAUNCHES": "6"}, HERE)

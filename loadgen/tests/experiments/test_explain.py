@@ -16,7 +16,7 @@ from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
 from lab.judge.gates import NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
-from lab.model import AS_IT_IS, Condition, Experiment, Finding, Row, TrialPlan, goodput
+from lab.model import AS_IT_IS, Condition, Experiment, Finding, OwnLever, Row, TrialPlan, goodput
 from lab.store.records import write_json
 from support.fakes import snapshot
 from support.planned import experiment, planner, row, with_damaged, with_others_said
@@ -168,6 +168,57 @@ def test_a_wrong_verdict_is_withdrawn_and_the_limit_is_unknown() -> None:
         "bottleneck: unknown: downstream connections was named, and is withdrawn: "
     )
     assert len(texts) == 2
+
+
+SERVICE = {"a": snapshot(identity=None, settings={"url": "http://a:8080"})}
+
+
+def of_a_service(server: Server, **levers: OwnLever) -> list[str]:
+    """What is found of a service of the user's own that behaves like `server`."""
+    named = {name.replace("_", " "): one for name, one in levers.items()}
+    of = inquiry(target="http://a:8080", concurrencies=(500,), levers=named)
+    order = explain.design(planner(of, snapshots=SERVICE))
+    done: list[Row] = []
+    conditions = {}
+    while (plan := order.next(done)) is not None:
+        assert len(done) < 200
+        conditions[plan.trial] = plan.condition
+        done.append(row(plan, **server(plan, len(done))))
+    return [one.text for one in explain.told(of, done, SERVICE, 2, conditions)]
+
+
+def shop(plan: TrialPlan, number: int) -> dict[str, Any]:
+    """It calls something over a pool of connections, and behaves like a pool of that size."""
+    size = int(plan.condition.host.get("ENV_SOCKETS", 20))
+    said = answered(min(size, plan.concurrency) / 0.2 * SIX[number % 6], plan)
+    full = size >= plan.concurrency
+    return {**said, "bottleneck": "none"} if full else {
+        **said, "bottleneck": "worker pool", "strength": "weak", "predicted_rps": None,
+    }  # fmt: skip
+
+
+def test_what_behaves_like_a_pool_is_proven_by_the_lever_of_its_subject() -> None:
+    first, end = of_a_service(shop, downstream_connections=OwnLever("SOCKETS", 20))
+    assert first.startswith("step 1, downstream connections (named): confirmed: SOCKETS 20 → 40 ma")
+    assert "goodput ×2.00 [" in first
+    assert first.endswith("(100 → 200 req/s); lifted to SOCKETS=500")
+    assert end.startswith("next bottleneck: none, with SOCKETS=500: the load itself is the limit")
+
+
+def test_a_variable_that_the_service_does_not_take_refutes_nothing() -> None:
+    first, end = of_a_service(shop, worker_pool=OwnLever("THREADS", 20))
+    assert first.startswith(
+        "step 1, worker pool (named, weak evidence): inconclusive: THREADS 20 →"
+    )
+    assert first.endswith("or the service does not take THREADS, which the lab cannot see")
+    assert end.startswith("bottleneck: unknown: worker pool was named, and is inconclusive: ")
+
+
+def test_without_a_lever_it_is_said_that_nothing_was_proven() -> None:
+    assert of_a_service(shop) == [
+        "bottleneck: worker pool (weak evidence), with the lab as it is; not proven: the service's "
+        "subject has no [levers] for the worker pool"
+    ]
 
 
 def test_a_suspect_that_is_withdrawn_makes_way_for_the_verdict_of_the_same_trial() -> None:

@@ -17,7 +17,7 @@ from lab.experiments.interventions import (
     lever,
     together,
 )
-from lab.model import AS_IT_IS, RESOURCES, Condition, ToxicState
+from lab.model import AS_IT_IS, RESOURCES, Condition, OwnLever, ToxicState
 from lab.model.knobs import DIRECT, PROXIED
 from lab.model.toxic_words import parse_toxic
 from support.drawn_delay import SPREAD
@@ -75,6 +75,55 @@ def knobs(**values: int) -> Condition:
 
 def host(**values: str) -> Condition:
     return Condition(host=values)
+
+
+def of_a_service(levers: dict[str, OwnLever], **changes: Any) -> Present:
+    now = present(**changes)
+    elsewhere = dataclasses.replace(now.snapshot, identity=None, settings={"url": "http://x:1"})
+    return dataclasses.replace(now, snapshot=elsewhere, levers=levers)
+
+
+def test_of_a_service_of_the_users_own_only_what_its_subject_names_is_changed() -> None:
+    pool, heap = OwnLever("POOL_SIZE", 20), OwnLever("JAVA_OPTS", 256, "-Xmx{}m")
+    now = of_a_service({"worker pool": pool, "garbage collection": heap})
+    assert lever("worker pool", now) == Lever(
+        host(ENV_POOL_SIZE="40"),
+        host(ENV_POOL_SIZE="5000"),
+        "POOL_SIZE 20 → 40",
+        "POOL_SIZE=5000",
+        2,
+        unseen="POOL_SIZE",
+    )
+    lifted = dataclasses.replace(now, condition=host(ENV_POOL_SIZE="5000"))
+    beside = lever("garbage collection", lifted)
+    assert isinstance(beside, Lever)
+    assert beside.step == host(ENV_POOL_SIZE="5000", ENV_JAVA_OPTS="-Xmx512m")
+    assert beside.at_most is None
+    for resource in {*RESOURCES} - {
+        *now.levers,
+        "connections of the load",
+        "host CPU",
+        "generator",
+    }:
+        assert lever(resource, now) == f"the service's subject has no [levers] for the {resource}"
+    assert isinstance(lever("connections of the load", now), Lever)
+    assert isinstance(lever("host CPU", now), Lever)
+    assert now.bounds(AS_IT_IS) == ()
+
+
+def test_a_limit_that_the_host_sets_is_not_unseen() -> None:
+    cpus = lever("server CPU", of_a_service({"server CPU": OwnLever(cpus=1)}))
+    assert isinstance(cpus, Lever)
+    assert (cpus.step, cpus.lift, cpus.unseen) == (host(OWN_CPUS="2"), host(OWN_CPUS="4"), "")
+
+
+def test_what_behaves_like_a_pool_may_be_connections_where_these_have_the_lever() -> None:
+    connections = {"downstream connections": OwnLever("SOCKETS", 20)}
+    assert of_a_service(connections).lifted_by("worker pool") == "downstream connections"
+    both = {**connections, "worker pool": OwnLever("POOL_SIZE", 20)}
+    assert of_a_service(both).lifted_by("worker pool") == "worker pool"
+    assert of_a_service({}).lifted_by("worker pool") == "worker pool"
+    assert present().lifted_by("worker pool") == "worker pool"
 
 
 def test_every_resource_has_a_lever_or_a_reason_why_not() -> None:

@@ -464,6 +464,8 @@ def test_errors_of_the_warm_up_are_none_of_the_window() -> None:
     assert valid(said=reading(counts=counts, window_ok=6750, window_http_errors=0)).notes == ()
     mixed = reading(counts=counts, window_ok=5400, window_http_errors=1350)
     assert "20.0% of the answers were HTTP errors" in valid(said=mixed).notes[0]
+    missed = dataclasses.replace(mixed, unexpected=1300)
+    assert "20.0% of the answers were errors, 1,300 of them not as" in valid(said=missed).notes[0]
 
 
 def test_requests_that_got_no_answer_were_offered_all_the_same() -> None:

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lab.judge.hot_difference import Side, side_of
 from lab.live.control.runs import policy
 from lab.model import ALLOC, CPU, LOCK, RECORDED, Recording, Row
 from lab.report.markdown import markdown
-from lab.report.page.flamegraph import page
+from lab.report.page.flamegraph import difference, page
 from lab.report.page.markup import markup
-from lab.report.recorded import Recorded, collapsed, lines, render, section, table
+from lab.report.recorded import Recorded, changed, collapsed, lines, render, section, table
 from support.fakes import plan
 from support.planned import row
 
@@ -163,6 +164,55 @@ def test_a_flame_graph_allows_its_own_script_only_and_no_text_ends_an_element(
     # The control page serves it with that policy too.
     (tmp_path / "x.html").write_text(text)
     assert f"script-src 'sha256-{digest}';" in (policy(tmp_path / "x.html") or "")
+
+
+def side(stacks: dict[str, int], **changes: Any) -> Side:
+    of = told(stacks=stacks).recording
+    assert of is not None
+    found = side_of(trial(**changes), of)
+    assert isinstance(found, Side)
+    return found
+
+
+SLOWER = {
+    "java.lang.Thread.run:9;lab.Routes.<init>:5;lab.Primes.isPrime:33": 240,
+    "java.lang.Thread.run:9;lab.Routes.<init>:5;lab.Log.write:3": 160,
+}
+
+
+def test_two_recordings_say_what_costs_more_for_an_answer() -> None:
+    said = changed(side(HOT), side(SLOWER, cpu_server_us=150.0))
+    assert said.startswith(
+        "75 → 150 µs of CPU for each answer (one pair of recorded trials); alone "
+        "lab.Log.write +60 ["
+    )
+    assert "] (0 → 60), lab.Primes.isPrime +45 [" in said
+    assert "sun.nio.ch.Net.poll −18.8 [−" in said
+    assert changed(side(HOT), side(HOT)).endswith("no method alone surely differs by 1% of that")
+
+
+def test_a_differential_flame_graph_holds_both_sides_of_every_frame() -> None:
+    a, b = side(HOT, run="20260131T120000Z-a"), side(SLOWER, cpu_server_us=150.0)
+    text = difference(a, b, "a, /downstream closed")
+    [found] = re.findall(r'<script type="application/json" id="stacks">(.*?)</script>', text)
+    data = json.loads(found)
+    assert data["unit"] == "µs of CPU for each answer"
+    assert data["root"][:2] == ["all", 225]
+    assert data["root"][3:] == [75, 150]
+    [thread] = data["root"][2]
+    assert [thread[0], *thread[3:]] == ["java.lang.Thread.run", 75, 150]
+    by_name = {child[0]: child for child in thread[2]}
+    assert {*by_name} == {"lab.Loop.poll", "lab.Routes.<init>"}
+    # Gone on side B, and still to be seen.
+    assert by_name["lab.Loop.poll"][1:2] + by_name["lab.Loop.poll"][3:] == [18.75, 18.75, 0]
+    assert {child[0]: child[3:] for child in by_name["lab.Routes.<init>"][2]} == {
+        "lab.Primes.isPrime": [45, 90],
+        "java.util.List.add": [11.25, 0],
+        "lab.Log.write": [0, 60],
+    }
+    assert "A: 20260131T120000Z-a, " in text
+    assert "&lt;init&gt;" not in text
+    assert "<init>" not in text
 
 
 def test_a_trial_without_a_recording_has_no_flame_graph() -> None:

@@ -103,6 +103,26 @@ def test_a_pool_that_nobody_shows_is_inferred(is_trusted: Trusted) -> None:
     assert re.search(r"like a pool: about (1[7-9]|2[0-3]) at a time, ", verdict["sentence"])
 
 
+def test_its_pool_is_changed_in_a_container_of_its_own_and_wrong_answers_are_counted(
+    is_trusted: Trusted,
+) -> None:
+    # An invalid one was measured again.
+    by_arm = {trial["arm"]: trial for trial in trials_of("lifted")}
+    before, after = by_arm["1-before"], by_arm["1-after"]
+    assert after["condition"]["host"] == {"ENV_SOCKETS": "40"}
+    for trial in by_arm.values():
+        # Every answer to one of the requests is wrong on purpose, and none to the other.
+        assert 0 < trial["unexpected"] == trial["window_http_errors"] < trial["window_ok"]
+        said = "pacer: request 2 (GET /health): "
+        assert any(one.startswith(said) and "without 'not ok'" in one for one in trial["notes"])
+    if all(is_trusted(one["valid"], one["reasons"]) for one in (before, after)):
+        assert after["achieved_rps"] > 1.5 * before["achieved_rps"]
+
+
+def test_what_a_tomcat_answers_is_what_its_subject_expects(tomcat: dict[str, Any]) -> None:
+    assert tomcat["unexpected"] == 0
+
+
 def test_one_outside_the_lab_is_measured_and_what_is_not_known_is_said(
     is_trusted: Trusted,
 ) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from lab.campaign.derive import Trial, read_trial
 from lab.model import Experiment, Fairness, Json, Reading, Snapshot, TrialPlan
 from lab.store import manifest
 from lab.store.records import write_json
@@ -106,3 +110,15 @@ class Jittery(FakeEngine):
         rate = plan.offered_rps or plan.concurrency * 5
         number = int(plan.trial.partition("-")[0])
         return reading(achieved_rps=rate * (1 - number % 5 / 1000), window_s=plan.duration_s)
+
+
+def rejudged(monkeypatch: pytest.MonkeyPatch, changes: Callable[[Path], dict[str, object]]) -> None:
+    """Every trial's row has these values, by its raw folder."""
+    real = read_trial
+
+    def changed(record: Any, raw: Path, engines: Any) -> Trial:
+        trial = real(record, raw, engines)
+        return dataclasses.replace(trial, row=dataclasses.replace(trial.row, **changes(raw)))  # type: ignore[arg-type]
+
+    for module in ("derive", "loop"):
+        monkeypatch.setattr(f"lab.campaign.{module}.read_trial", changed)

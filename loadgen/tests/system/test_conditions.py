@@ -143,6 +143,39 @@ def test_a_knob_that_the_container_sets_is_left_as_the_jvm_has_it(
     assert lab.pool_sizes["a"] == 200
 
 
+def test_a_service_of_the_users_own_gets_a_container_with_its_levers_and_then_its_own(
+    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
+) -> None:
+    lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
+    lab.stack.adopt("shop", "http://shop:8080")
+    lab.asked.clear()
+    condition = Condition(host={"ENV_POOL_SIZE": "40"})
+    assert conditions.recreates("shop", condition)
+    assert at_start(condition) == condition
+    conditions.bring("shop", condition)
+    assert not conditions.recreates("shop", condition)
+    conditions.bring("shop", condition)
+    assert host_changes.asked == [("shop", {"ENV_POOL_SIZE": "40"})]
+    # It was waited for on its own port, and nobody looked for a management port.
+    assert lab.asked == [("shop", 8080)]
+    assert conditions.restore() == []
+    assert host_changes.asked[1:] == [("shop", {})]
+    assert conditions.as_it_is
+
+
+def test_one_that_does_not_come_back_ends_the_trial(
+    conditions: Conditions, lab: FakeLab, host_changes: FakeHostChanges
+) -> None:
+    lab.foreign, lab.identities["shop"] = {"shop"}, lab.identities["a"]
+    lab.stack.adopt("shop", "http://shop:8080")
+    lab.down |= {"shop"}
+    with pytest.raises(LabUnreachable, match="does not answer"):
+        conditions.bring("shop", Condition(host={"ENV_POOL_SIZE": "40"}))
+    lab.down.clear()
+    assert conditions.restore() == []
+    assert host_changes.asked[1:] == [("shop", {})]
+
+
 def test_the_generator_is_limited_and_freed(
     conditions: Conditions, host_changes: FakeHostChanges
 ) -> None:

@@ -1,16 +1,11 @@
 """What the host may be asked to change: one list, which bash matches as Python does."""
 
-import subprocess
-
 import pytest
 
+from lab.model import OwnLever
 from lab.model.knobs import DIRECT, GENERATOR_CPUS, HOST, IMAGE_NAME, PROXIED, check_host
-from lab.system.host_changes import FRESH, allowed
-
-
-def matches_in_bash(pattern: str, value: str) -> bool:
-    # As host/changes.sh does it.
-    return subprocess.run(["bash", "-c", "[[ $2 =~ ^($1)$ ]]", "", pattern, value]).returncode == 0
+from lab.system.host_changes import FRESH, OWN, allowed
+from support.repo import matches_in_bash
 
 
 def test_the_list_has_every_setting_the_generators_limit_and_the_servers() -> None:
@@ -18,6 +13,15 @@ def test_the_list_has_every_setting_the_generators_limit_and_the_servers() -> No
     assert listed["SERVER"] == "fixed-pool|netty|generator"
     assert set(listed) == {"SERVER", *HOST, GENERATOR_CPUS, FRESH}
     assert not any("\n" in pattern for pattern in listed.values())
+
+
+def test_a_service_of_the_users_own_is_listed_with_what_its_levers_name() -> None:
+    levers = (OwnLever("POOL_SIZE", 20), OwnLever(cpus=1))
+    listed = allowed(("netty",), own=("my-shop", "other"), levers=levers)
+    assert listed["SERVER"] == "netty|my-shop|other|generator"
+    assert listed[OWN] == "my-shop|other"
+    assert listed["ENV_POOL_SIZE"] == "[0-9]{1,9}"
+    assert {*listed} - {*allowed(("netty",))} == {OWN, "ENV_POOL_SIZE", "OWN_CPUS"}
 
 
 @pytest.mark.parametrize("value", ["netty", "generator"])

@@ -191,8 +191,7 @@ def derive(
     drawn = [(raw, *with_panels(raw, trial)) for raw, trial in found]
     trials = [trial for _, _, trial in drawn]
     unfinished = (*unfinished, *unreadable)
-    taken, _ = read_trials(measured, folders(run_dir / recording.FOLDER)[0], engines)
-    recorded = tuple(_recorded(taken, trials))
+    recorded = recorded_of(measured, run_dir, engines, trials)
     rows = tuple(trial.row for trial in trials)
     notes = tuple((trial.row.trial, note) for trial in trials for note in trial.judgement.notes)
     kind = kind_of(experiment)
@@ -260,6 +259,18 @@ def derive(
     if pages and _draw(run_dir / page.FIGURES, figures):
         changed.append(page.FIGURES)
     return replace(derived, files=(*texts, page.FIGURES), changed=tuple(changed), kept=tuple(kept))
+
+
+def recorded_of(
+    measured: manifest.Manifest[Experiment],
+    run_dir: Path,
+    engines: Sequence[Engine],
+    trials: Sequence[Trial] = (),
+) -> tuple[Recorded, ...]:
+    """The recorded trials of a run as it was measured, beside those of its `trials` that they
+    repeat. Raises CannotWrite."""
+    taken, _ = read_trials(measured, folders(run_dir / recording.FOLDER)[0], engines)
+    return tuple(_recorded(taken, trials))
 
 
 def _recorded(taken: Sequence[tuple[Path, Trial]], trials: Sequence[Trial]) -> Iterator[Recorded]:

@@ -88,6 +88,10 @@ def _fitting(
     first, usual, why = both[0], engines[0], why_exact(experiment)
     if why is not None and EXACT in here:
         return here[EXACT], why
+    if experiment.requests:
+        raise EngineError(
+            f"{EXACT} alone sends what {experiment.routes[0]} is made of, and does not run here"
+        )
     if why is not None:
         return first, f"{EXACT} does not run on this machine ({why})"
     if first is usual:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lab.campaign.recorded_sides import between
 from lab.campaign.sides import Asked, Paired, Pool, pair, read_pools
 from lab.errors import LabError, RawDataError, WordError
 from lab.experiments.endurance import resident
@@ -180,7 +181,7 @@ def gate_verb(
             f"gate: nothing can be judged: {limits.file} limits {', '.join(allowed)}, and base and "
             "candidate have no load in common that tells any of it"
         )
-    notes = [*paired.notes, *_alone(paired)]
+    notes = [*paired.notes, *_alone(paired), *between(base, candidate, paired, engines)]
     judged = gate.judge(
         base.named(base.lane), candidate.named(candidate.lane), asked, notes, paired.looks
     )

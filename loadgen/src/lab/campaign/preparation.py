@@ -104,6 +104,8 @@ class Preparation:
         if conditions.as_it_is and condition == AS_IT_IS:
             return
         self.progress.phase(plan, f"the lab: {condition.text}")
+        if self.experiment.target and conditions.recreates(plan.server, condition):
+            self.once.forget(plan.server)
         conditions.bring(plan.server, condition)
 
     def _before(self, plan: TrialPlan) -> tuple[Snapshot, Fairness]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from lab.campaign.density import write_report
 from lab.campaign.derive import derive
 from lab.campaign.gate import UNTOLD, WORSE
+from lab.campaign.recorded_sides import between
 from lab.campaign.sides import WORDS, Pool, pair, read_pools
 from lab.experiments.reading import refuse_unknown
 from lab.load.engines import ENGINES, Engine
@@ -99,6 +100,8 @@ def compare_verb(
     for note in paired.notes:
         _say(console, note)
     comparison.render(console, paired.comparisons)
+    for line in between(a, b, paired, engines):
+        _say(console, line)
     answers = {cell.answer for of in paired.comparisons for cell in of.cells}
     if "slower" in answers:
         return WORSE

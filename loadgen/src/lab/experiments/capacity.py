@@ -45,8 +45,11 @@ def read(asked: Asked) -> ToMeasure:
     if most is not None and given["first"] > given["most"]:
         raise most.refuse(f"{most.text} is less than {NAME}.first={given['first']}")
     prove = asked.settings.get(f"{NAME}.prove")
-    if load.target and prove is not None and given["prove"]:
-        raise prove.refuse(f"{prove.text} with {target.WORD} is not allowed: the lab lifts its own")
+    if load.target and not load.levers and prove is not None and given["prove"]:
+        raise prove.refuse(
+            f"{prove.text} with {target.WORD} is not allowed: the lab lifts its own, and of a "
+            "container of the lab what the [levers] of its subject name"
+        )
     held = min(load.most, asked.here.ports or load.most)
     capacity = Capacity(**given, connections=held)
     experiment = load.experiment(

@@ -30,7 +30,7 @@ from lab.experiments.order import (
     next_number,
     without_number,
 )
-from lab.experiments.reading import Asked, Key, Word, read_load, rules
+from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.judge.intervals import RatioOf
 from lab.load.measure import PLAN
 from lab.model import (
@@ -62,7 +62,13 @@ def read(asked: Asked) -> ToMeasure:
     """The inquiry that words or a file describe. Raises WordError."""
     load = read_load(asked, ("closed",), ("routes", "concurrency", "modes", "engines"))
     explain = Explain(**asked.settings.table("explain", KEYS), most_connections=load.most)
-    return load.experiment("explain", explain), load.notes
+    notes = load.notes
+    if load.target and load.target.levers and not load.levers:
+        where = load.target.server
+        notes += (
+            f"[levers] left out: {where} is no container of this lab, so nobody can change it",
+        )
+    return load.experiment("explain", explain), notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +260,7 @@ def _present(
         cores,
         offered_rps,
         settings_of(Explain, experiment).most_connections,
+        experiment.levers,
     )
 
 
@@ -266,6 +273,7 @@ KIND = TrialKind(
         "PAIRS": Word("explain.pairs"),
         "STEPS": Word("explain.steps"),
         "SUSPECT": Word("explain.suspect"),
+        **target.WORDS,
     },
     # A step takes many trials, and each is compared with its neighbours: they can be short.
     verb=Verb("explain", connections=5000, defaults={"load.duration": "5s"}),

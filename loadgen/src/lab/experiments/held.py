@@ -314,7 +314,8 @@ def _lifted(
     text, *then = text.split(SEPARATOR, 1)
     whole = f"lifted to {_condition(outcome, own)}: {text}"
     told = min(sum(map(_has_told, of.values())) for of in (found, with_it))
-    answer = _answer(capacity_of(list(found.values())), value, told)
+    foreign = experiment.target is not None
+    answer = _answer(capacity_of(list(found.values())), value, told, foreign=foreign)
     every = with_it.values()
     if not any(one.rate is not None or one.strayed for one in every):
         # Where the first launch holds nothing there are no others.
@@ -336,9 +337,9 @@ def _condition(outcome: Outcome, own: Sequence[Row]) -> str:
     return "what is not recorded"
 
 
-def _answer(before: Held, after: Held, launches: int) -> str:
+def _answer(before: Held, after: Held, launches: int, *, foreign: bool) -> str:
     """Whether what was lifted was the limit; empty where nothing is held with it. Fewer launches
-    than an interval needs give the ratio only."""
+    than an interval needs give the ratio only. `foreign`: of a service that is not the lab's."""
     rate, low, high = before
     rate_after, low_after, high_after = after
     if not rate or not low or rate_after is None or low_after is None:
@@ -349,7 +350,10 @@ def _answer(before: Held, after: Held, launches: int) -> str:
     if launches < LEAST_VALUES:
         return f"{ratio} (no proof without an interval: LAUNCHES={LEAST_VALUES})"
     answer, _ = answer_of_ends(low_after / high, (high_after or math.inf) / low)
-    sure = {"confirmed": "confirmed", "withdrawn": "not confirmed: more of it is no help"}
+    no_help = "not confirmed: more of it is no help"
+    if foreign:
+        no_help += ", or the service does not take it"
+    sure = {"confirmed": "confirmed", "withdrawn": no_help}
     return f"{ratio} ({sure.get(answer, answer)})"
 
 

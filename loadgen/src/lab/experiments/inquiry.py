@@ -199,7 +199,7 @@ def _inquiry(explain: Explain, now: Present, told: Story) -> Generator[Ask, Row]
         if number > explain.steps:
             told.end = f"{_named(named, now)}; not tried, {explain.steps} steps were asked for"
             return
-        resource = suspect or named.bottleneck or UNKNOWN
+        resource = suspect or now.lifted_by(named.bottleneck or UNKNOWN)
         if suspect is None and tied is None:
             told.end = _end(named, now, resource)
             if told.end:
@@ -339,6 +339,9 @@ def _tried(
         why += f"; {not_more}" if not_more else ""
     elif ratio is not None:
         answer, why = answer_of(ratio)
+        if answer == "withdrawn" and change.unseen:
+            why += f", or the service does not take {change.unseen}, which the lab cannot see"
+            answer = "inconclusive"
         if answer == "withdrawn" and (
             room := no_room(step.resources, change, now, goodputs(before))
         ):

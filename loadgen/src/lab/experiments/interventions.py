@@ -25,6 +25,9 @@ more connections must not raise it.
 
 Nothing is ever set beyond what the contract, Toxiproxy or Docker take, and nothing is lifted to
 less than its step.
+
+Of a service that is not the lab's, only the last two apply, and what its subject's [levers] name
+(lab.model.own_lever): each is × 2, and lifted to × 4, CPUs to all, a pool to the connections.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -33,11 +36,12 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lab.judge.predict import pinned_carriers, predict, response_spread, response_time_ms
-from lab.model import Bound, Condition, Snapshot, ToxicState
+from lab.model import Bound, Condition, OwnLever, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, KNOBS, PROXIED
+from lab.model.own_lever import change_of
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
@@ -54,6 +58,10 @@ MOST_HEAP_MIB = 4096
 BESIDE_HEAP_MIB, USUAL_MEMORY_MIB = 1024, 2048
 # KB/s: more than loopback carries, and nothing Toxiproxy calculates overflows.
 NO_RATE = 1_000_000
+# What as many as there are connections of the load are enough of.
+POOLS = ("worker pool", "downstream connections")
+# What the lab changes beside a service, whoever's it is.
+OF_ANY_SERVICE = ("connections of the load", "host CPU")
 # Resources of the machine: only another machine has more of them.
 MACHINE = ("host CPU", "generator")
 # The share of the machine's CPUs that the spinner is asked to take.
@@ -70,7 +78,8 @@ class Lever:
     the change for people, `lift_text` the value after lifting. `at_most` is the factor by which
     goodput can rise with the step, None where the step does not bound it. `takes`: the step takes
     away, so that goodput falls where the resource is the limit. `refuting` is a condition under
-    which goodput must not rise then."""
+    which goodput must not rise then. `unseen` is what the server may not take, and the lab cannot
+    see that: then a step without an effect says nothing."""
 
     step: Condition
     lift: Condition
@@ -79,12 +88,14 @@ class Lever:
     at_most: float | None = None
     takes: bool = False
     refuting: Condition | None = None
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
     """What a lever needs to know: the server as it was before the run, the condition in force now,
-    the load, the driver's CPUs (`cores`), and how many connections this machine holds."""
+    the load, the driver's CPUs (`cores`), how many connections this machine holds, and the `levers`
+    of a service that is not the lab's."""
 
     snapshot: Snapshot
     condition: Condition
@@ -93,6 +104,15 @@ class Present:
     cores: int
     offered_rps: int | None = None
     most_connections: int = MOST_CONNECTIONS
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
+
+    def lifted_by(self, resource: str) -> str:
+        """The resource whose lever lifts this one. What behaves like a pool of a service that is
+        not the lab's may be its connections to what it calls."""
+        pool, connections = POOLS
+        if resource == pool and pool not in self.levers and connections in self.levers:
+            return connections
+        return resource
 
     @property
     def cpus(self) -> int:
@@ -106,9 +126,10 @@ class Present:
         return self.condition.connections or self.concurrency
 
     def bounds(self, condition: Condition) -> tuple[Bound, ...]:
-        """The hard bounds of the load under a condition, the tightest first; none where it changes
-        toxics, whose effect nothing tells before they are in force."""
-        if condition.toxics:
+        """The hard bounds of the load under a condition, the tightest first; none of a service that
+        is not the lab's, and where the condition changes toxics, whose effect nothing tells before
+        they are in force."""
+        if condition.toxics or self.snapshot.foreign:
             return ()
         known = {word.lower(): value for word, value in condition.host.items()}
         changed = {name: int(known[name]) for name in ("loops",) if name in known}
@@ -155,6 +176,8 @@ class Present:
 
 def lever(resource: str, now: Present) -> Lever | str:
     """The change of a resource, or why there is none."""
+    if now.snapshot.foreign and resource not in OF_ANY_SERVICE:
+        return _own(resource, now)
     found = _LEVERS[resource](now) if resource in _LEVERS else None
     if found is not None:
         return found
@@ -179,8 +202,27 @@ def together(resources: Sequence[str], now: Present) -> Lever | str:
             f"{whole.step_text} and {step.step_text}",
             f"{whole.lift_text} and {lift.lift_text}",
             bounds,
+            unseen=" or ".join(filter(None, (whole.unseen, step.unseen))),
         )
     return whole
+
+
+def _own(resource: str, now: Present) -> Lever | str:
+    given = now.levers.get(resource)
+    if given is None:
+        return _WITHOUT.get(resource, f"the service's subject has no [levers] for the {resource}")
+    enough = now.connections if resource in POOLS else None
+    change = change_of(given, now.condition.host, enough, now.cpus)
+    if isinstance(change, str):
+        return change
+    return Lever(
+        _host(now, **change.step),
+        _host(now, **change.lift),
+        change.step_text,
+        change.lift_text,
+        change.factor if resource in (*POOLS, "server CPU") else None,
+        unseen=given.variable or "",
+    )
 
 
 def _worker_pool(now: Present) -> Lever | str:

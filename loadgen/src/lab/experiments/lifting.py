@@ -37,8 +37,9 @@ def lever_of(
         capacity.given(round(ROOM * rate)),
         cores,
         most_connections=capacity.connections,
+        levers=experiment.levers,
     )
-    change = together(tied_with(first.resource, now, rate)[0], now)
+    change = together(tied_with(now.lifted_by(first.resource), now, rate)[0], now)
     if isinstance(change, Lever) and change.takes:
         return "nobody can add CPUs to this machine; make explain takes some away"
     return change

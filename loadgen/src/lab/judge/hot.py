@@ -48,7 +48,7 @@ def hot(recording: Recording) -> tuple[Hot, ...]:
     total: Counter[_Frame] = Counter()
     methods: Counter[str] = Counter()
     for stack, weight in recording.stacks.items():
-        frames = [_parted(frame) for frame in stack.split(";")]
+        frames = [parted(frame) for frame in stack.split(";")]
         alone[frames[-1]] += weight
         for frame in set(frames):
             total[frame] += weight
@@ -81,7 +81,7 @@ def callers(recording: Recording) -> list[Hot]:
     method: that one tells more."""
     through: Counter[tuple[str, str]] = Counter()
     for stack, weight in recording.stacks.items():
-        methods = dict.fromkeys(_parted(frame)[0] for frame in stack.split(";"))
+        methods = dict.fromkeys(parted(frame)[0] for frame in stack.split(";"))
         for edge in pairwise(method for method in methods if _is_own(method)):
             through[edge] += weight
     most: dict[str, int] = {}
@@ -122,6 +122,7 @@ def interval(share: float, recording: Recording) -> tuple[float, float] | None:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _parted(frame: str) -> _Frame:
+def parted(frame: str) -> _Frame:
+    """The method of a frame, and its line where it has one."""
     method, _, line = frame.rpartition(":")
     return (method, int(line)) if method and line.isdecimal() else (frame, None)

@@ -16,8 +16,10 @@ from lab.model.curves import (
 from lab.model.experiment import (
     AGAIN,
     ARRIVALS,
+    FAILURE,
     MODES,
     Arrivals,
+    Expect,
     Experiment,
     Json,
     Mode,
@@ -27,6 +29,7 @@ from lab.model.experiment import (
     TrialPlan,
 )
 from lab.model.observation import Observation, Series, SeriesError, bucket_quantile
+from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.result import (
     Counts,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from lab.model.own_lever import OwnLever
 from lab.model.verdict import AS_IT_IS, Condition
 
 if TYPE_CHECKING:
@@ -66,16 +67,45 @@ class ToxicStep:
         return " ".join(f"{word}={value}" for word, value in self.words.items())
 
 
+# The first status that is an error, where nobody expects another.
+FAILURE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the answers to a request have to be: of this status, or one of these (none: below 400),
+    and with a text in the body."""
+
+    status: int | tuple[int, ...] = ()
+    body_contains: str | None = None
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """Those that are right; none: all below 400."""
+        return (self.status,) if isinstance(self.status, int) else self.status
+
+    def takes(self, status: int) -> bool:
+        """Whether an answer of this status is right, if its body is."""
+        return status in self.statuses if self.statuses else status < FAILURE
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One of the requests that a load is made of: `path` with its query, and `weight`, which is its
-    share of all of them where the weights add up to 1."""
+    share of all of them where the weights add up to 1. `expect` None: a status below 400 is
+    right."""
 
     path: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
     weight: float = 1.0
+    expect: Expect | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +122,8 @@ class Experiment:
     * `arms`: names under which every server is measured as if it were several (A/A)
     * `target`: scheme, host and port of a service that is not the lab's, which is then the only
       server; None: servers of the lab. Its load is made of `requests` (none: GET of the route), and
-      the path `ready` answers when it is (None: the route does)
+      the path `ready` answers when it is (None: the route does); `levers` are what the lab may
+      change of its container, by the resource that each lifts
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
     * `words` are kept as the user gave them
@@ -120,6 +151,7 @@ class Experiment:
     arrivals: Arrivals = "constant"
     requests: tuple[Request, ...] = ()
     ready: str | None = None
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):

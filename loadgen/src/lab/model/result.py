@@ -78,8 +78,11 @@ class Reading:
     `pause_s` is the longest time in which the generator sends nothing by its own schedule: the
     count of a window may be off by that much of its rate.
     `window_ok` and `window_http_errors` count the answers in the window without and with a status
-    above 399. They are None where the engine counts its whole run only (wrk2). `window_lost` is how
-    many requests ended in it without an answer, None where the engine does not tell when that was.
+    above 399, or that is not as expected. They are None where the engine counts its whole run only
+    (wrk2). `window_lost` is how many requests ended in it without an answer, None where the engine
+    does not tell when that was.
+    `unexpected` are those of window_http_errors that are not as a subject's `expect` says, whatever
+    their status; None where it says nothing.
     `seconds` are the seconds of the window; empty where the engine does not tell them.
     `problems` make the trial invalid, `notes` only explain.
     """
@@ -93,6 +96,7 @@ class Reading:
     window_ok: int | None = None
     window_http_errors: int | None = None
     window_lost: int | None = None
+    unexpected: int | None = None
     lag_ms: float | None = None
     late: Latency | None = None
     due: int | None = None
@@ -203,7 +207,9 @@ class Row:
     * p50_ms … max_ms: from when a request was due (open); raw_…: from when it was sent
     * sent = ok + http_errors + socket_errors + timeouts + unfinished, of accounted_s seconds:
       engines count their whole run, warm-up included
-    * http_errors: answers above 399; socket_errors: requests whose connection was refused, reset
+    * http_errors: answers above 399, and those that are not as a subject's `expect` says;
+      unexpected: how many of these were in the window, empty without `expect`
+    * socket_errors: requests whose connection was refused, reset
       or closed (wrk2 and wrk count only requests that were sent; failed attempts are in a note)
     * valid, invalid_reasons (separated by "; "); bottleneck: empty until judged;
       strength: strong or weak, empty until judged and for an unknown bottleneck
@@ -283,6 +289,7 @@ class Row:
     time_path_ms: float | None = None
     time_downstream_ms: float | None = None
     others_cpu: float | None = None
+    unexpected: int | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from lab.model.own_lever import OWN_VARIABLE
+
 # Every resource that a verdict can name, in the words of rows, reports and SUSPECT=.
 RESOURCES = (
     "worker pool",
@@ -49,7 +51,8 @@ class Condition:
     * `knobs`: settings of the server's management port by name (pool_size=400), changed live
     * `toxics`: words of `make toxic`, one mapping per toxic, in force during the trial
     * `host`: settings of .env (SERVER_CPUS, NOFILE …) that the trial's server container is
-      given; only the host can do that (lab.system.host_changes)
+      given, or of the user's own service (lab.model.own_lever); only the host can do that
+      (lab.system.host_changes)
     * `generator_cpus`: a CPU limit of the driver's own container
     * `spin`: the share of the machine's CPUs that a spinner takes away (lab.system.spinner)
     * `connections`: how many the load has instead of the experiment's; its rate stays
@@ -69,7 +72,7 @@ class Condition:
         """For people; "as it is" where nothing differs."""
         parts = [f"{name}={value}" for name, value in self.knobs.items()]
         parts += [" ".join(f"{k}={v}" for k, v in words.items()) for words in self.toxics]
-        parts += [f"{name}={value}" for name, value in self.host.items()]
+        parts += [f"{n.removeprefix(OWN_VARIABLE)}={value}" for n, value in self.host.items()]
         if self.generator_cpus is not None:
             parts.append(f"generator CPUs={self.generator_cpus:g}")
         if self.spin is not None:

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from lab.judge.grouping import lane_of
 from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
+from lab.judge.hot_difference import COSTS, LEAST, Change, Side, changes
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
-from lab.report.table import NOTHING, microseconds
+from lab.report.table import NOTHING, microseconds, three
 
 FOLDER = "flamegraphs"
 # In a sentence, and in a table.
-FEW, MOST = 3, 12
+FEW, MOST, MOST_CHANGED = 3, 12, 5
 HEADER = ("method", "alone", "with what it calls", "most at line", "of all")
 LEGEND = (
     "Each server's last load once more, with a recording by JDK Flight Recorder, in no other table "
@@ -132,6 +133,27 @@ def cost(of: Recorded) -> str:
         f"with recording / without: CPU per answer {cpu}, answers "
         f"{_ratio(goodput(after), goodput(before))} (one pair{invalid})"
     )
+
+
+def changed(a: Side, b: Side) -> str:
+    """What costs more or less for each answer in B, in a few parts of a sentence."""
+    unit = COSTS[a.recording.kind]
+    said = f"{three(a.each)} → {three(b.each)} {unit} for each answer (one pair of recorded trials)"
+    most = changes(a, b)[:MOST_CHANGED]
+    if not most:
+        return f"{said}; no method alone surely differs by {LEAST:.0%} of that"
+    return f"{said}; alone {', '.join(map(_changed, most))}"
+
+
+def _changed(of: Change) -> str:
+    ends = ""
+    if of.interval is not None:
+        ends = f" [{', '.join(map(_signed, of.interval))}]"
+    return f"{of.method} {_signed(of.more)}{ends} ({three(of.a)} → {three(of.b)})"
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{three(abs(value))}"
 
 
 def _seen(of: Recording, row: Row) -> str:

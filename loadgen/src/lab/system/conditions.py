@@ -19,7 +19,7 @@ from lab.model.toxic_words import parse_toxic
 from lab.model.toxics import ToxicsInForce
 from lab.system.host import Clock
 from lab.system.host_changes import HostChanges
-from lab.system.jvm import another_jvm
+from lab.system.jvm import another_jvm, answers_again
 from lab.system.stack import Stack
 from lab.system.undo_log import UndoLog
 
@@ -128,15 +128,17 @@ class Conditions:
         return self._servers[server].host if server in self._servers else {}
 
     def _bring_host(self, server: str, wanted: Mapping[str, str], clock: Clock) -> None:
-        state = self._servers[server]
+        state, foreign = self._servers[server], self._stack.is_foreign(server)
         if dict(state.host) == dict(wanted):
             return
         fresh = _starting(state.host) != _starting(wanted)
-        before = self._start_time(server) if fresh else NONE_RAN
+        before = self._start_time(server) if fresh and not foreign else NONE_RAN
         # Set first, because a failed change may be half done.
         state.host = {**wanted}
         self._host_changes.change(server, wanted, clock)
-        if fresh:
+        if foreign:
+            answers_again(server, self._stack, clock)
+        elif fresh:
             another_jvm(server, before, self._stack, clock)
 
     def _start_time(self, server: str) -> int:
@@ -146,6 +148,8 @@ class Conditions:
             return NONE_RAN  # It died of its condition.
 
     def _bring_knobs(self, server: str, wanted: Mapping[str, int]) -> None:
+        if self._stack.is_foreign(server):
+            return
         state = self._servers[server]
         started_as: set[str] = set()
         if _starting(state.host):
@@ -161,7 +165,9 @@ class Conditions:
             self._stack.management.change_knobs(server, change)
 
     def _knobs(self, server: str) -> dict[str, int]:
-        """Those the model has."""
+        """Those the model has; none of a foreign service."""
+        if self._stack.is_foreign(server):
+            return {}
         now = self._stack.management.settings(server)
         known = {knob.name: now.get(knob.name) for knob in KNOBS}
         return {n: v for n, v in known.items() if isinstance(v, int) and not isinstance(v, bool)}

@@ -8,6 +8,9 @@ results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes t
     SERVER_CPUS=0.5
     SERVER=my-service               a service of the user's: a new container, as it is
     FRESH=yes
+    SERVER=my-service               with what its subject's [levers] name (lab.model.own_lever)
+    ENV_POOL_SIZE=40
+    OWN_CPUS=2
     SERVER=generator                the driver's own container
     GENERATOR_CPUS=0.05
 
@@ -16,10 +19,11 @@ results/.host-changes/. `host/changes.sh` runs beside it on the host. It makes t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError, LabUnreachable
+from lab.model import OwnLever
 from lab.model.knobs import CPUS, GENERATOR, GENERATOR_CPUS, HOST, IMAGE
 from lab.store.records import write_text
 from lab.system.host import Clock
@@ -27,16 +31,28 @@ from lab.system.host import Clock
 DEADLINE_S = 90.0
 POLL_S = 0.1
 FRESH = "FRESH"
+# The services of the user's own, in the list.
+OWN = "OWN_SERVER"
 
 
-def allowed(servers: Sequence[str], images: Sequence[str] = ()) -> dict[str, str]:
+def allowed(
+    servers: Sequence[str],
+    images: Sequence[str] = (),
+    own: Sequence[str] = (),
+    levers: Iterable[OwnLever] = (),
+) -> dict[str, str]:
     """The names that a line of a request may have, each with what its value may be, as a POSIX
     extended regular expression. The host's only list: it is written down before a driver starts.
-    `images` are those that the user has named for a server: none, and no other, may be started."""
+    `images` are those that the user has named for a server: none, and no other, may be started.
+    `own` are services of the user's: only these get what `levers` name, and nothing else."""
     every = {**HOST, GENERATOR_CPUS: CPUS, FRESH: "yes"}
     if images:
         every[IMAGE] = "|".join(image.replace(".", r"\.") for image in images)
-    return {"SERVER": "|".join((*servers, GENERATOR)), **every}
+    if own:
+        every[OWN] = "|".join(own)
+    for lever in levers:
+        every.update(lever.patterns)
+    return {"SERVER": "|".join((*servers, *own, GENERATOR)), **every}
 
 
 class HostChanges:

@@ -54,6 +54,11 @@ def fresh_container(server: str, host_changes: HostChanges, stack: Stack, clock:
     Raises LabUnreachable when that takes longer than RESTART_S, and LabError.
     """
     host_changes.fresh(server, clock)
+    answers_again(server, stack, clock)
+
+
+def answers_again(server: str, stack: Stack, clock: Clock) -> None:
+    """Wait until a foreign service answers whose container is new. Raises as fresh_container."""
     until = clock.monotonic() + RESTART_S
     while True:
         clock.sleep(POLL_S)

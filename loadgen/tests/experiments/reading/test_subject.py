@@ -7,7 +7,8 @@ import pytest
 from lab.errors import WordError
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
-from lab.model import Experiment, Request
+from lab.model import Expect, Experiment, Request
+from lab.store.records import from_json, to_json
 from support.repo import REPO
 
 
@@ -34,7 +35,13 @@ def test_the_example_is_a_mix_of_requests_under_its_name() -> None:
     assert of.ready == "/health"
     assert of.requests == (
         Request("/items?page=1", weight=9),
-        Request("/orders", "POST", {"Content-Type": "application/json"}, '{"item": 7}'),
+        Request(
+            "/orders",
+            "POST",
+            {"Content-Type": "application/json"},
+            '{"item": 7}',
+            expect=Expect(201, '"order":'),
+        ),
     )
 
 
@@ -49,6 +56,23 @@ def test_one_that_is_no_get_is_called_by_its_method(tmp_path: Path) -> None:
     assert (of.routes, of.requests, of.ready) == (("PUT /x",), (Request("/x", "PUT"),), "/")
     with pytest.raises(WordError, match=r"wrk sends GET of one path only, and PUT /x is more"):
         bench(folder, "shop", ENGINE="wrk")
+
+
+def test_what_answers_have_to_be_is_for_the_engine_that_checks_them(tmp_path: Path) -> None:
+    folder = written(tmp_path, 'path = "/x"\nexpect = {status = [200, 404]}')
+    of = bench(folder, "shop")
+    assert (of.routes, of.ready) == (("GET /x",), "/x")
+    assert [one.expect for one in of.requests] == [Expect((200, 404))]
+    with pytest.raises(WordError, match=r"oha checks no answers, and GET /x expects some; allowed"):
+        bench(folder, "shop", ENGINE="oha")
+    # As a run's manifest keeps it.
+    assert from_json(Experiment, to_json(of)) == of
+
+
+def test_what_is_expected_is_a_status_or_some_of_them() -> None:
+    assert [Expect(404).takes(status) for status in (200, 404)] == [False, True]
+    assert [Expect((200, 404)).takes(status) for status in (200, 404, 500)] == [True, True, False]
+    assert [Expect(body_contains="a").takes(status) for status in (200, 400)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +93,49 @@ def test_one_that_is_no_get_is_called_by_its_method(tmp_path: Path) -> None:
         (['path = "/x"\nheaders = {a = "b\\nc"}'], "", "request 1: the header 'a':"),
         (['path = "/x"\nheaders = {content-Length = "1"}'], "", "the header 'content-Length'"),
         (['path = "/x"\nmethod = "POST"'], "", "ready is missing"),
+        (
+            ['path = "/x"\nexpect = {}'],
+            "",
+            "request 1: expect: it is empty; allowed: status, body_",
+        ),
+        (['path = "/x"\nexpect = {status = []}'], "", "expect: it is empty"),
+        (
+            ['path = "/x"\nexpect = {status = 99}'],
+            "",
+            "expect: status=99 is not allowed; allowed: 2",
+        ),
+        (['path = "/x"\nexpect = {status = [200, 600]}'], "", "status=600 is not allowed"),
+        (['path = "/x"\nexpect = {status = "ok"}'], "", "Expected `int | array`"),
+        (['path = "/x"\nexpect = {body = "ok"}'], "", "has no field body"),
+        (['path = "/x"\nexpect = {body_contains = ""}'], "", "a text of 1 to 1000 bytes"),
+        ([f'path = "/x"\nexpect = {{body_contains = "{"é" * 501}"}}'], "", "of 1 to 1000 bytes"),
+        (
+            ['path = "/x"\nmethod = "HEAD"\nexpect = {body_contains = "a"}'],
+            'ready = "/"',
+            "an answer to HEAD has no body",
+        ),
+        (
+            ['path = "/x"\nheaders = {accept-encoding = "br"}\nexpect = {body_contains = "a"}'],
+            "",
+            "beside Accept-Encoding: the body may come compressed",
+        ),
+        (
+            ['path = "/x"'],
+            "levers = {pool = {cpus = 1}}",
+            "levers: pool is not a resource; allowed: w",
+        ),
+        (
+            ['path = "/x"'],
+            'levers = {"server CPU" = {}}',
+            "levers: server CPU: it is empty; allowed: v",
+        ),
+        (['path = "/x"'], 'levers = {"server CPU" = {cpu = 1}}', "has no field cpu"),
+        (
+            ['path = "/x"'],
+            'levers = {"worker pool" = {variable = "A", value = 1}, '
+            'ports = {variable = "A", value = 2}}',
+            "levers: A is in 2 of them",
+        ),
         (['path = "/x"'], 'ready = "x"', "ready=x is not a path"),
         (['path = "/x"'], "ready", "after a key"),
     ],

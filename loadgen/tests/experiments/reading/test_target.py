@@ -1,5 +1,6 @@
 """The words of a bench of a service that is not the lab's."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from lab.errors import WordError
 from lab.experiments.plans import of_file, of_verb
 from lab.experiments.reading import Here
-from lab.model import Experiment
+from lab.model import Experiment, OwnLever
+from lab.store.records import from_json, to_json
 from support.foreign import URL
 from support.repo import REPO
 
@@ -132,7 +134,7 @@ def test_an_experiment_is_done_to_a_target_whatever_servers_its_file_names(
     [
         ({"EXP": "spike", "RATE": "auto"}, r"RATE=auto is not .* RATE=n requests per second$"),
         ({"EXP": "sweep", "MODE": "open"}, r"MODE=open without RATE .* or MODE=closed$"),
-        ({"EXP": "next-bottleneck"}, "run: TARGET does not apply to experiments/next-bottleneck"),
+        ({"EXP": "truth"}, "run: TARGET does not apply to experiments/truth"),
         ({"EXP": "sweep", "SERVER": "a"}, "run: SERVER with TARGET is not allowed"),
     ],
 )
@@ -163,10 +165,35 @@ def test_a_file_that_records_is_refused_with_a_target(tmp_path: Path) -> None:
         of_file({"EXP": "mine", "TARGET": f"{URL}/x"}, OWN, tmp_path)
 
 
-def test_an_inquiry_needs_a_server_whose_settings_can_change() -> None:
-    words = {"TARGET": f"{URL}/", "CONC": "5"}
-    with pytest.raises(WordError, match="explain: TARGET is not allowed; allowed: make bench"):
-        of_verb("explain", words, OWN)
+def test_an_inquiry_may_change_what_the_subject_of_a_container_of_the_lab_names(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shop.toml").write_text(
+        f'url = "{URL}"\n[[request]]\npath = "/x"\n[levers]\n"worker pool" = '
+        '{variable = "POOL_SIZE", value = 20}\n"server CPU" = {cpus = 1}\n'
+    )
+    words = {"TARGET": "shop", "CONC": "5"}
+    found, notes = of_verb("explain", words, dataclasses.replace(OWN, subjects=tmp_path))
+    assert isinstance(found, Experiment)
+    assert (found.servers, found.routes, found.launches) == (("my-service",), ("/x",), 0)
+    assert found.levers == {
+        "worker pool": OwnLever(variable="POOL_SIZE", value=20),
+        "server CPU": OwnLever(cpus=1),
+    }
+    assert notes == ()
+    assert from_json(Experiment, to_json(found)) == found
+    # Nobody can change a service that is none.
+    found, notes = of_verb("explain", words, dataclasses.replace(ELSEWHERE, subjects=tmp_path))
+    assert isinstance(found, Experiment)
+    assert found.levers == {}
+    assert "[levers] left out: my-service is no container of this lab" in notes[0]
+
+
+def test_only_a_server_of_the_lab_has_bottlenecks_planted() -> None:
+    with pytest.raises(
+        WordError, match="density: TARGET is not allowed; allowed: make bench, make"
+    ):
+        of_verb("density", {"TARGET": f"{URL}/"}, OWN)
 
 
 def test_a_container_of_the_lab_is_made_anew_and_no_other_service() -> None:

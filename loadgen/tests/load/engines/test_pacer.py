@@ -14,7 +14,7 @@ import yaml
 from lab.errors import RawDataError
 from lab.load.engines import every_second
 from lab.load.engines.pacer import LOAD, LOOK_BACK_S, OUTPUT, PACKED, Pacer, load_of
-from lab.model import Reading, Request, TrialPlan, error_share
+from lab.model import Expect, Reading, Request, TrialPlan, error_share
 from support.pacer import second, text, write
 from support.repo import REPO
 
@@ -255,6 +255,53 @@ def test_a_mix_of_requests_is_sent_to_the_plans_host(opened: TrialPlan) -> None:
     get = {"method": "GET", "url": "https://shop:1/x?a=1", "headers": {}, "body": "", "weight": 9.0}
     post = {"method": "POST", "url": "https://shop:1/y", "headers": {"A": "b"}, "body": "c"}
     assert load["requests"] == [get, {**post, "weight": 1.0}]
+
+
+def test_what_an_answer_has_to_be_is_told_to_the_engine(opened: TrialPlan) -> None:
+    mix = tuple(
+        Request("/x", expect=expect)
+        for expect in (None, Expect(404), Expect((200, 201), "ok"), Expect(body_contains="ok"))
+    )
+    load = load_of(dataclasses.replace(opened, requests=mix), 2, Path())
+    assert [one.get("expect") for one in load["requests"]] == [
+        None,
+        {"status": (404,), "body_contains": None},
+        {"status": (200, 201), "body_contains": "ok"},
+        {"status": None, "body_contains": "ok"},
+    ]
+
+
+def test_answers_that_are_not_as_expected_are_errors_and_told_by_request(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    mix = (
+        Request("/x", expect=Expect(body_contains='"done"' + "!" * 40)),
+        Request("/y", "POST", expect=Expect((201, 409))),
+        Request("/z"),
+    )
+    plan = dataclasses.replace(opened, requests=mix)
+    one: dict[str, Any] = {"statuses": {"200": 9, "500": 1}, "ok": 5, "http_errors": 5}
+    missed = [[0, 200, 2], [1, 200, 1], [1, 500, 1]]
+    seconds = [second(at, [100.0] * 10, [105.0] * 10, [5.0] * 10, **one) for at in range(4)]
+    # In the warm-up nothing of this is told.
+    late = [{**line, "unexpected": missed} if at >= 2 else line for at, line in enumerate(seconds)]
+    reading = read_back(tmp_path, plan, late)
+    assert (reading.window_ok, reading.window_http_errors, reading.unexpected) == (10, 10, 8)
+    assert reading.notes[-2:] == (
+        "pacer: request 1 (GET /x): 4 answers in the window were not as expected: "
+        f"4 × status 200 without '\"done\"{'!' * 34}'",
+        "pacer: request 2 (POST /y): 4 answers in the window were not as expected: "
+        "2 × status 200 where 201 or 409 is expected, 2 × status 500 where 201 or 409 is expected",
+    )
+    # Nobody knows better what an error is: so no status is looked at again.
+    assert [line.http_errors for line in every_second(plan, tmp_path)] == [5, 5, 5, 5]
+    assert [line.good for line in every_second(plan, tmp_path)] == [5, 5, 5, 5]
+
+
+def test_without_expectations_there_is_no_count_of_what_was_unexpected(
+    opened: TrialPlan, tmp_path: Path
+) -> None:
+    assert read_back(tmp_path, opened, even()).unexpected is None
 
 
 def test_a_closed_load_has_no_rate_and_poisson_is_said(plan: Plan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from lab.experiments.reading import target as targets
 from lab.experiments.reading.settings import Asked, Settings
 from lab.experiments.reading.subject import given_target
 from lab.experiments.reading.target import Target
-from lab.model import MODES, Arrivals, Experiment, Mode
+from lab.model import MODES, Arrivals, Experiment, Mode, OwnLever
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
 
@@ -50,6 +51,12 @@ class Load:
     held: str
     notes: tuple[str, ...]
 
+    @property
+    def levers(self) -> Mapping[str, OwnLever]:
+        """What the lab may change of the target: none where that is no container of the lab."""
+        of = self.target
+        return of.levers if of and of.server in self.asked.here.own else {}
+
     def experiment(self, kind: str, own: object = None, **changes: Any) -> Experiment:
         """The load as an experiment of a kind; `own` is the record of that kind's settings,
         `changes` are what the kind decides itself."""
@@ -69,6 +76,7 @@ class Load:
             target=self.target.url if self.target else None,
             requests=self.target.requests if self.target else (),
             ready=self.target.ready if self.target else None,
+            levers=self.levers,
             **{name: getattr(self, name) for name in fields} | changes,
         )
 
@@ -200,10 +208,10 @@ def _possible(settings: Settings, load: Load, *, searched: bool) -> Load:
             raise rate.refuse(f"{rate.text} is not allowed: a closed load has no rate")
         return dataclasses.replace(load, rate_rps=None)
     if engines is not None and load.target and load.target.requests and load.engines != (EXACT,):
-        raise engines.refuse(
-            f"{engines.text} sends GET of one path only, and {load.target.route} is more; allowed: "
-            f"ENGINE={EXACT}"
-        )
+        what = f"sends GET of one path only, and {load.target.route} is more"
+        if any(one.expect for one in load.target.requests):
+            what = f"checks no answers, and {load.target.route} expects some"
+        raise engines.refuse(f"{engines.text} {what}; allowed: ENGINE={EXACT}")
     arrivals = settings.get("load.arrivals")
     if arrivals is not None and load.arrivals != "constant":
         if "open" not in load.modes:

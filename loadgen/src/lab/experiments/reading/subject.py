@@ -10,6 +10,11 @@ method = "POST"
 path = "/orders"
 headers = {Content-Type = "application/json"}
 body = '{"item": 7}'
+expect = {status = 201, body_contains = '"order":'}      # any status below 400 unless told
+[levers]                      # of a container of the lab: what lifts which resource, as it is now
+"worker pool" = {variable = "POOL_SIZE", value = 20}
+"garbage collection" = {variable = "JAVA_OPTS", value = 256, text = "-Xmx{}m", memory = "512m"}
+"server CPU" = {cpus = 1}
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.experiments.reading.settings import Settings
 from lab.experiments.reading.target import KEY, LONGEST, PATH, SHAPE, Target, target
-from lab.model import Request
+from lab.model import RESOURCES, Expect, OwnLever, Request
 from lab.store.records import from_json
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -31,6 +37,8 @@ _METHOD = re.compile(r"(?!CONNECT$)[A-Z]{1,20}")
 # RFC 9110, 5.1 and 5.5. What follows from the body is pacer's to say.
 _FIELD = re.compile(r"(?!(?i:content-length|transfer-encoding)$)[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+# What pacer looks for at most in a body, in bytes.
+_LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class Subject:
     url: str
     request: tuple[Request, ...]
     ready: str | None = None
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
 
 
 def given_target(settings: Settings, folder: Path | None) -> Target | None:
@@ -66,6 +75,7 @@ def _subject(name: str, folder: Path) -> Target:
     ready = told.ready or (first.path if first.method == "GET" else None)
     for wrong in _problems(told, of, ready):
         raise ValueError(f"{name}: {file}: {wrong}")
+    of = dataclasses.replace(of, levers=told.levers)
     if told.request == (Request(first.path),):
         return dataclasses.replace(of, route=first.path, ready=ready)
     single = f"{first.method} {first.path}" if len(told.request) == 1 else name
@@ -83,12 +93,38 @@ def _problems(told: Subject, of: Target, ready: str | None) -> Iterator[str]:
             yield f"{where}: path={one.path} is not a path, with its query, of at most {LONGEST}"
         if not _METHOD.fullmatch(one.method):
             yield f"{where}: method={one.method} is not allowed; allowed: capital letters"
-        for field, value in one.headers.items():
-            if not _FIELD.fullmatch(field) or not _VALUE.fullmatch(value):
-                yield f"{where}: the header {field!r}: {value!r} is not allowed"
+        for header, value in one.headers.items():
+            if not _FIELD.fullmatch(header) or not _VALUE.fullmatch(value):
+                yield f"{where}: the header {header!r}: {value!r} is not allowed"
         if not 0 < one.weight < float("inf"):
             yield f"{where}: weight={one.weight:g} is not allowed; allowed: above 0"
+        if one.expect is not None:
+            yield from (f"{where}: expect: {wrong}" for wrong in _wrong(one, one.expect))
     if ready is None:
         yield "ready is missing; allowed: a path that answers GET, as the first request does not"
     elif not PATH.fullmatch(ready):
         yield f"ready={ready} is not a path"
+    for resource, lever in told.levers.items():
+        if resource not in RESOURCES:
+            yield f"levers: {resource} is not a resource; allowed: {', '.join(RESOURCES)}"
+        yield from (f"levers: {resource}: {wrong}" for wrong in lever.problems())
+    variables = Counter(one.variable for one in told.levers.values() if one.variable)
+    yield from (f"levers: {one} is in {n} of them" for one, n in variables.items() if n > 1)
+
+
+def _wrong(of: Request, expect: Expect) -> Iterator[str]:
+    """Why no answer can be as expected."""
+    if expect == Expect():
+        yield "it is empty; allowed: status, body_contains, or both"
+    for status in expect.statuses:
+        if not 200 <= status <= 599:
+            yield f"status={status} is not allowed; allowed: 200..599, or a list of such"
+    text = expect.body_contains
+    if text is None:
+        return
+    if not 0 < len(text.encode()) <= _LONGEST_TEXT:
+        yield f"body_contains is not allowed; allowed: a text of 1 to {_LONGEST_TEXT} bytes"
+    if of.method == "HEAD":
+        yield "body_contains is not allowed: an answer to HEAD has no body"
+    if any(header.lower() == "accept-encoding" for header in of.headers):
+        yield "body_contains is not allowed beside Accept-Encoding: the body may come compressed"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lab.errors import WordError
 from lab.experiments.reading.settings import Settings, Word
-from lab.model import Mode, Request
+from lab.model import Mode, OwnLever, Request
 from lab.model.routes import THIS_MACHINE
 
 WORD = "TARGET"
@@ -35,7 +35,8 @@ class Target:
     """`url` is scheme, host and port, `server` the host in small letters, `route` path and query.
     `note` tells the user how the given address was changed. Of a subject (`reading.subject`) the
     load is made of `requests`, if it is more than GET of the route; `route` is what they are
-    called, and the path `ready` answers when the service is."""
+    called, the path `ready` answers when the service is, and `levers` are what the lab may change
+    of its container, by resource."""
 
     url: str
     server: str
@@ -43,6 +44,7 @@ class Target:
     note: str | None = None
     ready: str | None = None
     requests: tuple[Request, ...] = ()
+    levers: Mapping[str, OwnLever] = field(default_factory=dict)
 
 
 def target(text: str) -> Target:
@@ -123,5 +125,6 @@ def refuse(words: Mapping[str, str], verb: str) -> None:
     """Raises WordError where TARGET is given: it is not a word of this verb."""
     if WORD in words:
         raise WordError(
-            f"{verb}: {WORD} is not allowed; allowed: make bench, make capacity and make run"
+            f"{verb}: {WORD} is not allowed; allowed: make bench, make capacity, make explain and "
+            "make run"
         )

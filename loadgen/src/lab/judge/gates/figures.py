@@ -186,7 +186,13 @@ def findings(record: TrialRecord, reading: Reading) -> Iterator[str]:
     ok, errors = answered(reading)
     if errors and ok:
         share = errors / (errors + ok)
-        yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
+        if reading.unexpected:
+            yield (
+                f"{share:.1%} of the answers were errors, {reading.unexpected:,} of them not as "
+                "the subject expects, and their latencies count too"
+            )
+        else:
+            yield f"{share:.1%} of the answers were HTTP errors, and their latencies count too"
     lost = lost_rps(reading, record.plan.offered_rps)
     if lost:
         share = lost / (reading.achieved_rps + lost)

@@ -155,7 +155,8 @@ class ClientMetrics(Collector):
         )
         requests = CounterMetricFamily(
             "lab_client_requests",
-            "Requests by outcome: ok, http_error (status 400 and up), timeout, error.",
+            "Requests by outcome: ok, http_error (status 400 and up, or not as a subject expects), "
+            "timeout, error.",
             labels=(*CLIENT, "outcome"),
         )
         others = {

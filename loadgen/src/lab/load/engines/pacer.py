@@ -11,6 +11,8 @@ and `late.hlog`, which the lab does not read. The lines cover the whole run, war
   exact.
 * `late` is how long the generator took to send a request that was due on a connection that was
   free: its own lateness, a histogram of all requests.
+* An answer that is not as its request expects is an HTTP error, and counted once more by request
+  and status (`unexpected`).
 * A connection that could not be opened is no request. It is a note, and where the generator itself
   had no port or descriptor left for it, the generator was the limit.
 
@@ -60,6 +62,8 @@ LOOK_BACK_S = 6
 CPUS_PER_LOOP = 4
 # Why it could not connect, where that is its own limit (loadgen/pacer/host.go), in words.
 _OWN_CAUSES = {"no_port_left": "port", "no_descriptor_left": "file descriptor"}
+# So much of a text that an answer lacks is quoted.
+SHOWN = 40
 # Of each request at most three buckets of about so many characters, before they are condensed.
 BUCKET_BYTES = 14
 
@@ -126,13 +130,16 @@ class Pacer:
             window_ok=sum(line.ok for line in window),
             window_http_errors=sum(line.http_errors for line in window),
             window_lost=sum(line.lost for line in window),
+            unexpected=_unexpected(window).total()
+            if any(r.expect for r in plan.requests)
+            else None,
             lag_ms=late.sum_us / late.count / 1000 if late.count else None,
             late=late.latency(),
             due=sum(line.due for line in window) if is_open else None,
             threads=loops_for(plan) + plan.url.startswith("https:"),
             seconds=tuple(_each_second(window, plan.mode)),
             problems=tuple(_own_limits(window)),
-            notes=tuple(_notes(told, window)),
+            notes=(*_notes(told, window), *_misses(plan, window)),
         )
 
     def curves(self, plan: TrialPlan, raw: Path) -> Curves:
@@ -154,6 +161,7 @@ class Pacer:
                 corrected=line.corrected.histogram if line.corrected else Histogram(),
                 lag_us=line.late.sum_us,
                 lost=line.lost,
+                errors=line.http_errors,
             )
             for line in _whole(plan, raw).seconds
         )
@@ -201,6 +209,9 @@ def _requests(plan: TrialPlan) -> Iterator[dict[str, Any]]:
     host = urlsplit(plan.url)
     for one in plan.requests:
         told = to_json(one)
+        expect = told.pop("expect")
+        if one.expect:
+            told["expect"] = {**expect, "status": one.expect.statuses or None}
         yield {"url": f"{host.scheme}://{host.netloc}{told.pop('path')}", **told}
     if not plan.requests:
         yield {"method": "GET", "url": plan.url, "headers": {}, "body": "", "weight": 1}
@@ -245,7 +256,8 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class Line:
     """A second of the run. ``unfinished`` (sent or waiting), ``waiting`` and ``connections`` are
-    levels at its end; ``corrected`` is None in a closed load."""
+    levels at its end; ``corrected`` is None in a closed load. ``unexpected`` are (request, status,
+    count) of the answers that were not as expected, the requests counted from 0."""
 
     second: int
     length_s: float
@@ -263,6 +275,7 @@ class Line:
     raw: Times
     late: Times
     corrected: Times | None
+    unexpected: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def lost(self) -> int:
@@ -276,6 +289,8 @@ class Line:
         held = (self.raw, self.corrected) if self.corrected else (self.raw,)
         if statuses != answers or any(one.count != answers for one in held):
             return f"its statuses and latencies are not those of {answers} answers"
+        if sum(count for *_, count in self.unexpected) > self.http_errors:
+            return f"more of its answers were not as expected than the {self.http_errors} errors"
         if self.late.count != self.sent:
             return f"it tells the lateness of {self.late.count} of {self.sent} requests"
         return None
@@ -457,6 +472,35 @@ def _notes(told: _Told, window: Sequence[Line]) -> Iterator[str]:
     waiting = told.seconds[-1].waiting if told.seconds else 0
     if waiting:
         yield f"pacer: {waiting} requests were due and not yet sent when the load ended"
+
+
+def _unexpected(window: Sequence[Line]) -> Counter[tuple[int, int]]:
+    """The answers that were not as expected, by request (from 0) and status."""
+    whole: Counter[tuple[int, int]] = Counter()
+    for line in window:
+        for request, status, count in line.unexpected:
+            whole[request, status] += count
+    return whole
+
+
+def _misses(plan: TrialPlan, window: Sequence[Line]) -> Iterator[str]:
+    """What was not as expected, of each request."""
+    counts = _unexpected(window)
+    for number, one in enumerate(plan.requests):
+        parts = {status: n for (request, status), n in sorted(counts.items()) if request == number}
+        if one.expect is None or not parts:
+            continue
+        wanted = " or ".join(map(str, one.expect.statuses)) or "below 400"
+        text = repr((one.expect.body_contains or "")[:SHOWN])
+        said = [
+            f"{n} × status {status} "
+            + (f"without {text}" if one.expect.takes(status) else f"where {wanted} is expected")
+            for status, n in parts.items()
+        ]
+        yield (
+            f"pacer: request {number + 1} ({one.name}): {sum(parts.values())} answers in the "
+            f"window were not as expected: {', '.join(said)}"
+        )
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> Counter[str]:

@@ -1,4 +1,5 @@
-// Draws the stacks of this page: the width of a frame is its share of all that is shown.
+// Draws the stacks of this page: the width of a frame is its share of all that is shown. A frame is
+// [name, width, frames that it calls], and where two recordings are compared what it costs in A and in B.
 
 const { unit, root } = JSON.parse(document.querySelector("#stacks").textContent);
 const graph = document.querySelector("#graph");
@@ -7,6 +8,8 @@ const said = document.querySelector("#said");
 const ROW = 19;
 // Narrower frames are left out, as nobody can point at them.
 const LEAST = 0.0015;
+// Frames that differ by less than this share of what both take have no sign.
+const ALIKE = 0.05;
 // From the whole to the frame that is shown alone.
 let path = [root];
 
@@ -20,16 +23,36 @@ function colour(name) {
   return `hsl(${hash} 65% 75%)`;
 }
 
+const three = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+
+/** Red where B takes more, blue where it takes less, pale where they are alike. */
+function leaning(a, b) {
+  const share = (b - a) / (a + b);
+  return `hsl(${share > 0 ? 8 : 212} 85% ${92 - 30 * Math.abs(share)}%)`;
+}
+
+/** What a frame is called, told at length, and its colour. */
+function look([name, weight, , a, b]) {
+  if (a === undefined) {
+    const all = `${weight.toLocaleString("en")} ${unit}, ${percent(weight / root[1])} of all`;
+    return { text: name, title: `${name}\n${all}`, background: colour(name) };
+  }
+  const more = b - a;
+  const told = `A ${three(a)}, B ${three(b)} ${unit} (${more < 0 ? "−" : "+"}${three(Math.abs(more))})`;
+  const sign = Math.abs(more) < ALIKE * (a + b) ? "" : more < 0 ? "▼ " : "▲ ";
+  return { text: sign + name, title: `${name}\n${told}`, background: leaning(a, b) };
+}
+
 function box(node, left, width, level, chosen) {
   const button = document.createElement("button");
-  const [name, weight] = node;
-  button.textContent = name;
-  button.title = `${name}\n${weight.toLocaleString("en")} ${unit}, ${percent(weight / root[1])} of all`;
+  const { text, title, background } = look(node);
+  button.textContent = text;
+  button.title = title;
   button.style.left = `${100 * left}%`;
   button.style.width = `${100 * width}%`;
   button.style.top = `${ROW * level}px`;
-  button.style.background = colour(name);
-  button.classList.toggle("marked", isMarked(name));
+  button.style.background = background;
+  button.classList.toggle("marked", isMarked(node[0]));
   button.addEventListener("click", () => {
     path = chosen;
     draw();

@@ -190,6 +190,8 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     raw = _latency(row.raw_p50_ms, row.raw_p95_ms, row.raw_p99_ms, row.raw_max_ms)
     yield "raw latency", raw
     yield "accounting", _accounting(row)
+    if row.unexpected is not None:
+        yield "not as expected", f"{row.unexpected:,} answers in the window"
     marked = [moment.text for moment in moments(record)]
     yield "marked in its figures", "; ".join(marked) if of.panels else None
     if record.before.spread is not None:

@@ -1,0 +1,151 @@
+"""What the lab may change of the container of a service of the user's own, to lift a resource: its
+limits, and numbers in variables of its environment. No I/O.
+
+Only the host can do that, and it gets the list of names and values before a driver starts
+(system/host_changes.py). A value is a text of the user's file with digits in it, and nothing of
+either means anything to a shell, to YAML or to Compose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lab.model.knobs import CPUS
+
+# The names of these settings in a condition and in a request to the host.
+OWN_CPUS, OWN_MEMORY, OWN_VARIABLE = "OWN_CPUS", "OWN_MEMORY", "ENV_"
+MEMORY = r"[1-9][0-9]{0,6}[mg]"
+PLACE = "{}"
+# How many times what a resource has now it gets in a step, and when it is lifted.
+STEP, LIFT = 2, 4
+MOST = 100_000_000
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,49}")
+_TEXT = re.compile(r"(?=.*\{\})([A-Za-z0-9 ._:=+,/%@-]|\{\}){1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLever:
+    """What lifts one resource, as it is now. All that is given changes together.
+
+    * `variable`: of the environment; its value is `text` with the number `value` for each {}, of at
+      most `most`
+    * `cpus` and `memory` (512m, 2g): the limits of the container
+    """
+
+    variable: str | None = None
+    value: int | None = None
+    text: str = PLACE
+    most: int = MOST
+    cpus: float | None = None
+    memory: str | None = None
+
+    def problems(self) -> Iterator[str]:
+        """Why it is none."""
+        if self.variable is None and self.cpus is None and self.memory is None:
+            yield "it is empty; allowed: variable with value, cpus, memory"
+        if (self.variable is None) != (self.value is None):
+            yield "variable and value belong together: the value is what it has now"
+        if self.variable is not None and not _VARIABLE.fullmatch(self.variable):
+            yield f"variable={self.variable} is not allowed; allowed: A-Z, 0-9 and _, at most 50"
+        if not 1 <= self.most <= MOST:
+            yield f"most={self.most} is not allowed; allowed: 1..{MOST}"
+        elif self.value is not None and not 1 <= self.value <= self.most:
+            yield f"value={self.value} is not allowed; allowed: 1..{self.most}"
+        if not _TEXT.fullmatch(self.text):
+            yield f"text={self.text} is not allowed; allowed: {PLACE} among A-Z a-z 0-9 ._:=+,/%@-"
+        if self.cpus is not None and not 0.01 <= self.cpus <= 999:
+            yield f"cpus={self.cpus:g} is not allowed; allowed: 0.01..999"
+        if self.memory is not None and not re.fullmatch(MEMORY, self.memory):
+            yield f"memory={self.memory} is not allowed; allowed: as 512m or 2g"
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """The settings of its container with what each may be, as POSIX extended regular
+        expressions."""
+        found = {}
+        if self.variable is not None:
+            # The only two of the characters of a text that mean something there.
+            plain = self.text.replace(".", r"\.").replace("+", r"\+")
+            found[OWN_VARIABLE + self.variable] = plain.replace(PLACE, "[0-9]{1,9}")
+        if self.cpus is not None:
+            found[OWN_CPUS] = CPUS
+        if self.memory is not None:
+            found[OWN_MEMORY] = MEMORY
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChange:
+    """The settings of a container with a step, and lifted. The texts are for people. `factor` is
+    that of the step where one number changes, None where several do."""
+
+    step: Mapping[str, str]
+    lift: Mapping[str, str]
+    step_text: str
+    lift_text: str
+    factor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A number that changes: how it is written in which setting, and its name for people."""
+
+    setting: str
+    form: str
+    name: str
+    now: float
+    step: float
+    lift: float
+
+    def written(self, number: float) -> str:
+        """Without an exponent, which no setting takes."""
+        plain = f"{number:.2f}".rstrip("0").rstrip(".")
+        return self.form.replace(PLACE, plain)
+
+
+def change_of(
+    of: OwnLever, host: Mapping[str, str], enough: int | None, cpus: int
+) -> OwnChange | str:
+    """The change of a container that has these settings now, or why there is none. A number of
+    which `enough` are known is lifted to that, CPUs to all of the machine's (`cpus`)."""
+    parts = [*_number(of, host, enough), *_cpus(of, host, cpus), *_memory(of, host)]
+    for part in parts:
+        if part.step <= part.now:
+            return f"{part.name} is {part.written(part.now)} already, the most there is"
+    return OwnChange(
+        step={part.setting: part.written(part.step) for part in parts},
+        lift={part.setting: part.written(part.lift) for part in parts},
+        step_text=" and ".join(
+            f"{part.name} {part.written(part.now)} → {part.written(part.step)}" for part in parts
+        ),
+        lift_text=" and ".join(f"{part.name}={part.written(part.lift)}" for part in parts),
+        factor=parts[0].step / parts[0].now if len(parts) == 1 else None,
+    )
+
+
+def _number(of: OwnLever, host: Mapping[str, str], enough: int | None) -> Iterator[_Part]:
+    if of.variable is None or of.value is None:
+        return
+    setting, now = OWN_VARIABLE + of.variable, of.value
+    if setting in host:
+        shape = r"(\d+)".join(map(re.escape, of.text.split(PLACE)))
+        found = re.fullmatch(shape, host[setting])
+        now = int(found[1]) if found else now
+    step = min(of.most, STEP * now)
+    lift = max(step, min(of.most, LIFT * now if enough is None else enough))
+    yield _Part(setting, of.text, of.variable, now, step, lift)
+
+
+def _cpus(of: OwnLever, host: Mapping[str, str], cpus: int) -> Iterator[_Part]:
+    if of.cpus is not None:
+        now = float(host.get(OWN_CPUS, of.cpus))
+        yield _Part(OWN_CPUS, PLACE, "cpus", now, min(cpus, STEP * now), cpus)
+
+
+def _memory(of: OwnLever, host: Mapping[str, str]) -> Iterator[_Part]:
+    if of.memory is not None:
+        given = host.get(OWN_MEMORY, of.memory)
+        now = int(given[:-1]) * (1024 if given.endswith("g") else 1)
+        yield _Part(OWN_MEMORY, f"{PLACE}m", "memory", now, STEP * now, LIFT * now)

@@ -1,0 +1,113 @@
+"""What the lab may change of the container of a service of the user's own."""
+
+import pytest
+
+from lab.model.knobs import CPUS
+from lab.model.own_lever import OwnChange, OwnLever, change_of
+from support.repo import matches_in_bash
+
+POOL = OwnLever(variable="POOL_SIZE", value=20)
+HEAP = OwnLever(variable="JAVA_OPTS", value=256, text="-XX:+UseG1GC -Xms{}m -Xmx{}m", memory="1g")
+
+
+def changed(of: OwnLever, enough: int | None = None, **host: str) -> OwnChange:
+    found = change_of(of, host, enough, 4)
+    assert isinstance(found, OwnChange), found
+    return found
+
+
+def test_a_number_is_doubled_and_lifted_to_what_is_enough_or_four_times() -> None:
+    assert changed(POOL, 400) == OwnChange(
+        {"ENV_POOL_SIZE": "40"},
+        {"ENV_POOL_SIZE": "400"},
+        "POOL_SIZE 20 → 40",
+        "POOL_SIZE=400",
+        2.0,
+    )
+    assert changed(POOL).lift == {"ENV_POOL_SIZE": "80"}
+    # Never to less than its step.
+    assert changed(POOL, 30).lift == {"ENV_POOL_SIZE": "40"}
+
+
+def test_what_was_lifted_before_goes_on_from_there() -> None:
+    assert changed(POOL, 400, ENV_POOL_SIZE="80").step_text == "POOL_SIZE 80 → 160"
+    lifted = "-XX:+UseG1GC -Xms512m -Xmx512m"
+    after = changed(HEAP, ENV_JAVA_OPTS=lifted, OWN_MEMORY="2048m")
+    assert after.step == {
+        "ENV_JAVA_OPTS": "-XX:+UseG1GC -Xms1024m -Xmx1024m",
+        "OWN_MEMORY": "4096m",
+    }
+
+
+def test_what_belongs_together_changes_together() -> None:
+    both = changed(HEAP)
+    assert both.step == {"ENV_JAVA_OPTS": "-XX:+UseG1GC -Xms512m -Xmx512m", "OWN_MEMORY": "2048m"}
+    assert both.lift["OWN_MEMORY"] == "4096m"
+    assert both.step_text.endswith("-Xmx512m and memory 1024m → 2048m")
+    assert both.factor is None
+
+
+def test_cpus_are_lifted_to_all_of_the_machine() -> None:
+    assert changed(OwnLever(cpus=0.5)) == OwnChange(
+        {"OWN_CPUS": "1"}, {"OWN_CPUS": "4"}, "cpus 0.5 → 1", "cpus=4", 2.0
+    )
+    assert changed(OwnLever(cpus=3)).step == {"OWN_CPUS": "4"}
+    assert change_of(OwnLever(cpus=4), {}, None, 4) == "cpus is 4 already, the most there is"
+
+
+def test_nothing_is_set_beyond_what_it_takes() -> None:
+    limited = OwnLever(variable="POOL_SIZE", value=20, most=30)
+    assert changed(limited, 400).lift == changed(limited, 400).step == {"ENV_POOL_SIZE": "30"}
+    full = change_of(limited, {"ENV_POOL_SIZE": "30"}, 400, 4)
+    assert full == "POOL_SIZE is 30 already, the most there is"
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        (OwnLever(), "it is empty"),
+        (OwnLever(variable="A"), "variable and value belong together"),
+        (OwnLever(value=1), "it is empty"),
+        (OwnLever(variable="a", value=1), "variable=a is not allowed"),
+        (OwnLever(variable="A=B", value=1), "variable=A=B is not allowed"),
+        (OwnLever(variable="A", value=0), "value=0 is not allowed; allowed: 1..100000000"),
+        (OwnLever(variable="A", value=9, most=8), "value=9 is not allowed; allowed: 1..8"),
+        (OwnLever(variable="A", value=1, most=0), "most=0 is not allowed"),
+        (OwnLever(variable="A", value=1, text="-Xmx1m"), "text=-Xmx1m is not allowed"),
+        (OwnLever(variable="A", value=1, text='{}"'), "is not allowed"),
+        (OwnLever(variable="A", value=1, text="${}"), "is not allowed"),
+        (OwnLever(variable="A", value=1, text="{}\n"), "is not allowed"),
+        (OwnLever(variable="A", value=1, text="{0}{}"), "is not allowed"),
+        (OwnLever(cpus=0), "cpus=0 is not allowed"),
+        (OwnLever(cpus=float("nan")), "cpus=nan is not allowed"),
+        (OwnLever(memory="1"), "memory=1 is not allowed; allowed: as 512m or 2g"),
+    ],
+)
+def test_what_is_no_lever(of: OwnLever, says: str) -> None:
+    assert says in next(iter(of.problems()))
+
+
+@pytest.mark.parametrize("of", [POOL, HEAP, OwnLever(cpus=0.5)])
+def test_every_change_is_what_the_host_allows(of: OwnLever) -> None:
+    assert not list(of.problems())
+    patterns = of.patterns
+    for settings in (changed(of, 5000).step, changed(of, 5000).lift):
+        assert settings.keys() == patterns.keys()
+        for name, value in settings.items():
+            assert matches_in_bash(patterns[name], value)
+            for wrong in (
+                f"{value}x",
+                f"{value};x",
+                f"x{value}",
+                value.replace("5", "a5", 1) + "$",
+            ):
+                assert not matches_in_bash(patterns[name], wrong)
+
+
+def test_only_digits_of_the_text_vary() -> None:
+    assert HEAP.patterns == {
+        "ENV_JAVA_OPTS": r"-XX:\+UseG1GC -Xms[0-9]{1,9}m -Xmx[0-9]{1,9}m",
+        "OWN_MEMORY": "[1-9][0-9]{0,6}[mg]",
+    }
+    assert OwnLever(cpus=1).patterns == {"OWN_CPUS": CPUS}
+    assert not matches_in_bash(HEAP.patterns["ENV_JAVA_OPTS"], "-XX::UseG1GC -Xms1m -Xmx1m")
