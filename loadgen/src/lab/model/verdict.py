@@ -11,7 +11,9 @@ from typing import Literal
 RESOURCES = (
     "worker pool",
     "carrier threads",
+    "pinned carriers",
     "event loop",
+    "lock",
     "server CPU",
     "garbage collection",
     "accept queue",
