@@ -162,6 +162,29 @@ def test_knobs(
     )
 
 
+@pytest.mark.parametrize(("resource", "name"), [("lock", "lock_ms"), ("pinned carriers", "pin_ms")])
+def test_what_is_planted_is_halved_and_then_taken_away(resource: str, name: str) -> None:
+    of = pulled(resource, knobs(pool_size=5, **{name: 11}))
+    assert of == Lever(
+        knobs(pool_size=5, **{name: 5}), knobs(pool_size=5, **{name: 0}),
+        f"{name} 11 → 5", f"{name}=0", 2.2,
+    )  # fmt: skip
+    read = pulled(resource, settings={name: 1})
+    assert (read.step, read.lift, read.at_most) == (knobs(**{name: 0}), knobs(**{name: 0}), None)
+
+
+def test_what_nobody_planted_takes_other_code_or_more_carriers() -> None:
+    assert refused("lock") == "it is in the code: only another version of it can tell"
+    assert refused("lock", settings={"lock_ms": 0}) == refused("lock")
+    more = pulled("pinned carriers", settings={"pin_ms": 0})
+    assert more.step == knobs(virtual_thread_parallelism=2)
+    assert more.lift == knobs(virtual_thread_parallelism=256)
+    older = refused("pinned carriers", jdk="21.0.8")
+    assert older == "this JDK does not let the number of its carrier threads be changed"
+    nothing = {"settings": dict.fromkeys(SETTINGS)}
+    assert refused("pinned carriers", **nothing) == "this server does not tell its carrier threads"
+
+
 def test_a_deadline_is_raised_above_the_longest_of_drawn_delays() -> None:
     found = pulled("downstream timeout", spread=SPREAD)
     assert found.step == knobs(downstream_timeout_ms=2 * math.ceil(SPREAD.longest_ms))

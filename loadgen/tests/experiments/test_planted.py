@@ -123,13 +123,14 @@ def test_findings_of_a_run_that_has_only_begun() -> None:
 def test_the_shipped_file_has_the_cases_of_the_issue() -> None:
     found, notes = of_file({"EXP": "bottlenecks"}, Here(SERVERS, 1_048_576), SHIPPED)
     assert isinstance(found, Experiment)
-    assert len(settings_of(Planted, found).cases) == 18
+    assert len(settings_of(Planted, found).cases) == 21
     assert sum(case.expected == ("none",) for case in settings_of(Planted, found).cases) == 2
     named = {name for case in settings_of(Planted, found).cases for name in case.expected}
     assert named == {
         "none", "worker pool", "downstream connections", "downstream timeout", "Toxiproxy",
         "downstream", "generator", "carrier threads", "server CPU", "garbage collection",
         "file descriptors", "event loop", "accept queue", "connection set-up", "host CPU", "ports",
+        "lock", "pinned carriers",
     }  # fmt: skip
     assert notes == ()
 

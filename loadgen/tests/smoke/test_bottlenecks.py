@@ -4,16 +4,28 @@ from lab.experiments.cases import Case
 from lab.experiments.planted import right, wrong_and_sure
 from lab.model import Row
 from support.planted_run import judged
-from support.stored import results
+from support.stored import results, trials_of
 
 # A small machine that is busy may hide some cases at the first try, and none at both.
 MOST_MISSED = 4
 
 
-def tries() -> list[list[tuple[Case, Row]]]:
+# Where the requests of a planted lock and of a planted pin wait.
+SITES = {
+    "lock": "lab.contract.blocking.OneLock.hold:",
+    "pinned carriers": "lab.contract.blocking.PinnedWait.<clinit>:",
+}
+
+
+def runs() -> tuple[str, ...]:
     """The run of all cases, and the one of those that it missed, if it missed any."""
     again = list(results().glob("*-bottlenecks-again"))
-    return [judged(name) for name in ("bottlenecks", *["bottlenecks-again"] * len(again))]
+    return ("bottlenecks", *["bottlenecks-again"] * len(again))
+
+
+def tries() -> list[list[tuple[Case, Row]]]:
+    """The cases of the `runs`, each with its row."""
+    return [judged(name) for name in runs()]
 
 
 def test_no_wrong_name_is_given_with_strong_evidence() -> None:
@@ -37,3 +49,11 @@ def test_every_case_is_named_right_at_the_first_or_the_second_try() -> None:
     ]
     assert len(missed[0]) <= MOST_MISSED, missed[0]
     assert missed[-1] == {}
+
+
+def test_waits_are_named_with_the_line_that_waits() -> None:
+    verdicts = [trial["verdict"] for name in runs() for trial in trials_of(name)]
+    for resource, site in SITES.items():
+        said = [one["sentence"] for one in verdicts if one["bottleneck"] == resource]
+        assert said
+        assert [sentence for sentence in said if site not in sentence] == []

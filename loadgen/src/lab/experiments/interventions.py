@@ -10,6 +10,9 @@ more connections must not raise it.
 | downstream connections | knob `downstream_connections`                  | × 2                   | as many as connections    |
 | downstream timeout     | knob `downstream_timeout_ms`                   | × 2, at least 2 × R0  | 10 s                      |
 | carrier threads        | knob `virtual_thread_parallelism`              | × 2                   | as many as CPUs           |
+| pinned carriers        | knob `pin_ms` where it is not 0                | half                  | 0                         |
+|                        | else knob `virtual_thread_parallelism`         | × 2                   | as many as connections    |
+| lock                   | knob `lock_ms` where it is not 0               | half                  | 0                         |
 | event loop             | `BLOCK_THE_LOOP` where it is on, else `LOOPS` | false; × 2            | as many as CPUs           |
 | server CPU             | `SERVER_CPUS` where there is a limit           | × 2                   | all CPUs                  |
 | garbage collection     | `-Xmx`, `-Xms` of `SERVER_JVM_FLAGS`           | × 2, `SERVER_MEMORY` to fit | × 4                 |
@@ -38,7 +41,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.judge.predict import pinned_carriers, predict, response_spread, response_time_ms
+from lab.judge.predict import (
+    UNPINNED,
+    pinned_carriers,
+    predict,
+    release_of,
+    response_spread,
+    response_time_ms,
+)
 from lab.model import Bound, Condition, OwnLever, Snapshot, ToxicState
 from lab.model.knobs import DIRECT, KNOBS, PROXIED
 from lab.model.own_lever import change_of
@@ -69,6 +79,9 @@ SPIN = 0.2
 # The widest range of local ports: above every port the lab listens on (compose.yaml).
 FIRST_PORT, LAST_PORT = 10_000, 65_535
 MIB = 2**20
+# Why carriers have no lever.
+FIXED = "this JDK does not let the number of its carrier threads be changed"
+UNTOLD = "this server does not tell its carrier threads"
 _IN_FORCE = re.compile(r"(?P<proxy>[^/ ]+)/(?P<name>\S+) (?P<type>\w+) (?P<values>.*)")
 
 
@@ -249,10 +262,41 @@ def _downstream_timeout(now: Present) -> Lever | str:
 
 def _carriers(now: Present) -> Lever | str:
     if pinned_carriers(parse(now.route), now.snapshot):
-        return "this JDK does not let the number of its carrier threads be changed"
-    return (
-        _knob(now, "virtual_thread_parallelism", now.cpus)
-        or "this server does not tell its carrier threads"
+        return FIXED
+    return _knob(now, "virtual_thread_parallelism", now.cpus) or UNTOLD
+
+
+def _pinned(now: Present) -> Lever | str:
+    planted = _planted(now, "pin_ms")
+    if planted is not None:
+        return planted
+    release = release_of(now.snapshot.own_identity.jdk)
+    if release is not None and release < UNPINNED:
+        return FIXED
+    return _knob(now, "virtual_thread_parallelism", now.connections) or UNTOLD
+
+
+def _lock(now: Present) -> Lever | str:
+    return _planted(now, "lock_ms") or "it is in the code: only another version of it can tell"
+
+
+def _planted(now: Present, name: str) -> Lever | None:
+    """Half of a planted time, and none of it; throughput is its inverse where it is the limit. None
+    where nothing is planted."""
+    value = now.knob(name)
+    if not value:
+        return None
+
+    def condition(to: int) -> Condition:
+        return dataclasses.replace(now.condition, knobs={**now.condition.knobs, name: to})
+
+    step = value // 2
+    return Lever(
+        condition(step),
+        condition(0),
+        f"{name} {value} → {step}",
+        f"{name}=0",
+        value / step if step else None,
     )
 
 
@@ -494,6 +538,8 @@ def _toxic(now: Present, proxy: str, name: str, **values: str) -> Condition:
 _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "worker pool": _worker_pool,
     "carrier threads": _carriers,
+    "pinned carriers": _pinned,
+    "lock": _lock,
     "event loop": _event_loop,
     "server CPU": _server_cpu,
     "garbage collection": _garbage_collection,

@@ -18,6 +18,8 @@ OWN = (
     "loops",
     "block_the_loop",
     "lock_ms",
+    "pin_ms",
+    "lock_watch_ms",
     "keep_alive_max_idle",
     "downstream_keep_idle_s",
     "framework",

@@ -339,10 +339,16 @@ def pinned_carriers(call: RouteCall, snapshot: Snapshot) -> int | None:
     identity, pool = snapshot.identity, snapshot.setting("pool_size")
     if identity is None or pool is not None or not call.route.in_synchronized:
         return None
-    release = re.match(r"\d+", identity.jdk)
-    if release is None or int(release[0]) >= UNPINNED:
+    release = release_of(identity.jdk)
+    if release is None or release >= UNPINNED:
         return None
     return snapshot.setting("virtual_thread_parallelism")
+
+
+def release_of(jdk: str) -> int | None:
+    """The feature release of a JDK's version, 25 of 25.0.3; None where that is not one."""
+    release = re.match(r"\d+", jdk)
+    return int(release[0]) if release else None
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:

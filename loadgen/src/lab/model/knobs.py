@@ -27,6 +27,8 @@ KNOBS: tuple[Knob, ...] = (
     Knob("downstream_connections", "connections", 1, 60_000, "downstream calls at a time"),
     Knob("downstream_timeout_ms", "ms", 1, 600_000, "deadline of a downstream call"),
     Knob("lock_ms", "ms", 0, 60_000, "a fault: a lock that each request holds so long; 0: none"),
+    Knob("pin_ms", "ms", 0, 60_000, "a fault: each request keeps its carrier so long; 0: none"),
+    Knob("lock_watch_ms", "ms", 0, 60_000, "waits for locks count from this length on; 0: none do"),
     Knob("virtual_thread_parallelism", "carriers", 1, 256, "threads that carry virtual ones"),
 )
 

@@ -13,7 +13,9 @@ from lab.model.own_lever import OWN_VARIABLE
 RESOURCES = (
     "worker pool",
     "carrier threads",
+    "pinned carriers",
     "event loop",
+    "lock",
     "server CPU",
     "garbage collection",
     "accept queue",

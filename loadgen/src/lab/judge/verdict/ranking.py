@@ -16,7 +16,16 @@ from collections.abc import Callable
 
 from lab.judge.gates import parts
 from lab.judge.gates.figures import RATE_ERROR, rate_error_of
-from lab.judge.verdict import downstream, foreign, load, machine, proxy, server_limits, threads
+from lab.judge.verdict import (
+    downstream,
+    foreign,
+    load,
+    locks,
+    machine,
+    proxy,
+    server_limits,
+    threads,
+)
 from lab.judge.verdict.evidence import SeenTrial, kept
 from lab.model import (
     NONE,
@@ -42,6 +51,8 @@ _STANDINGS: tuple[Callable[[SeenTrial], Standing | None], ...] = (
     downstream.connections,
     server_limits.garbage_collection,
     server_limits.server_cpu,
+    locks.lock,
+    locks.pinned_carriers,
     threads.carrier_threads,
     threads.event_loop,
     machine.host_cpu,
@@ -81,8 +92,13 @@ _EXPLAINS: dict[str, frozenset[str]] = {
             "worker pool",
             "garbage collection",
             "accept queue",
+            "lock",
         )
     ),
+    # A request holds its worker while it waits. A lock and pinned carriers are rivals: whoever
+    # waits for a lock may be pinned, and whoever holds it may wait for a carrier.
+    "lock": frozenset(("worker pool", "accept queue")),
+    "pinned carriers": frozenset(("carrier threads", "worker pool", "accept queue")),
     "carrier threads": frozenset(("worker pool", "accept queue")),
     "event loop": frozenset(("accept queue", "worker pool")),
     # Loops, carriers and quotas are left out: on a full machine both may bind.
@@ -196,7 +212,7 @@ def _verdict(seen: SeenTrial) -> Verdict:
     missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
     doubted = doubted or any(_hides(one, name, ranked) for one in unseen)
     if name == UNKNOWN:
-        return _unknown(sentence, ranked, tuple(missing))
+        return _unknown(sentence, ranked, (*missing, *kept(locks.unseen(seen))))
     strength = STRONG if strong and not doubted else WEAK
     return Verdict(name, strength, sentence, ranked, tuple(missing))
 

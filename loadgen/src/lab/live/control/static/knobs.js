@@ -7,6 +7,7 @@ const ALL = "";
 const SLIDERS = {
   pool_size: 1000, queue_bound: 10_000, downstream_connections: 20_000,
   downstream_timeout_ms: 30_000, virtual_thread_parallelism: 16, lock_ms: 100,
+  pin_ms: 500, lock_watch_ms: 100,
 };
 
 /** `info` says which there are. Returns what reads their values, and tells what was in the way, or

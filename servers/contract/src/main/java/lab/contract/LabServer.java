@@ -21,14 +21,20 @@ public final class LabServer implements AutoCloseable {
   private final ManagementServer management;
   private final MBeans mbeans;
   private final LineFile file;
+  private final LockWatch locks;
   private final CountDownLatch stopped = new CountDownLatch(1);
 
   private LabServer(
-      TrafficServer traffic, ManagementServer management, MBeans mbeans, LineFile file) {
+      TrafficServer traffic,
+      ManagementServer management,
+      MBeans mbeans,
+      LineFile file,
+      LockWatch locks) {
     this.traffic = traffic;
     this.management = management;
     this.mbeans = mbeans;
     this.file = file;
+    this.locks = locks;
   }
 
   /**
@@ -70,6 +76,8 @@ public final class LabServer implements AutoCloseable {
     Exposition exposition = new Exposition(registry, identity);
     Knobs knobs = new Knobs(settings);
     Carriers.show(knobs);
+    LockWatch locks = new LockWatch();
+    locks.offer(knobs);
     MBeans mbeans = new MBeans();
     LineFile file = new LineFile();
     TrafficServer traffic = null;
@@ -90,10 +98,11 @@ public final class LabServer implements AutoCloseable {
       knobs.requireWhatShips();
       registry.register(new KernelCounters(Path.of("/proc/net"), traffic.port()));
       registry.register(new CollectorThreads(Path.of("/proc/self")));
+      registry.register(locks);
       ManagementServer management =
           new ManagementServer(settings.managementPort(), identity, knobs, exposition, restart);
       management.start();
-      return new LabServer(traffic, management, mbeans, file);
+      return new LabServer(traffic, management, mbeans, file, locks);
     } catch (BadValueException | IOException | RuntimeException e) {
       if (traffic != null) {
         traffic.stop(Duration.ZERO);
@@ -117,6 +126,7 @@ public final class LabServer implements AutoCloseable {
   public void close() {
     traffic.stop(STOP_GRACE);
     management.close();
+    locks.close();
     mbeans.close();
     try {
       file.close();

@@ -14,7 +14,6 @@ import java.util.regex.Pattern;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.Recording;
 import jdk.jfr.RecordingState;
-import jdk.jfr.consumer.RecordedClass;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordedStackTrace;
@@ -45,23 +44,16 @@ final class Recorder implements AutoCloseable {
   private static final String LOST_SAMPLES = "jdk.CPUTimeSamplesLost";
   private static final String EXECUTION_SAMPLE = "jdk.ExecutionSample";
   private static final String ALLOCATION_SAMPLE = "jdk.ObjectAllocationSample";
-  private static final String MONITOR_ENTER = "jdk.JavaMonitorEnter";
-  private static final String THREAD_PARK = "jdk.ThreadPark";
-  private static final String PINNED = "jdk.VirtualThreadPinned";
 
   /** What a thread parks on that waits for a lock or a permit, and not for work or an answer. */
-  private static final Pattern LOCKS =
-      Pattern.compile(
-          "java\\.util\\.concurrent\\.(locks\\.(Reentrant|StampedLock)|Semaphore\\$).*");
+  private static final Pattern LOCKS_AND_PERMITS =
+      Pattern.compile(Waits.LOCKS.pattern() + "|java\\.util\\.concurrent\\.Semaphore\\$.*");
 
   /** What is between a wait and the code that waits. */
   private static final Pattern INSIDE_A_WAIT =
       Pattern.compile(
           "(java\\.util\\.concurrent\\.(locks\\.|Semaphore)|jdk\\.internal\\."
               + "|java\\.lang\\.(VirtualThread|System\\$)).*");
-
-  /** What differs from JVM to JVM in the name of a class that was made at run time. */
-  private static final Pattern ADDRESS = Pattern.compile("[/+.]0x[0-9a-f]+(/\\d+)?");
 
   private @Nullable Recording recording;
   private List<String> events = List.of();
@@ -155,11 +147,10 @@ final class Recorder implements AutoCloseable {
         yield List.of(ALLOCATION_SAMPLE);
       }
       case LOCK -> {
-        List<String> waits = List.of(MONITOR_ENTER, THREAD_PARK, PINNED);
-        for (String wait : waits) {
+        for (String wait : Waits.EVENTS) {
           next.enable(wait).withThreshold(Duration.ofMillis(1)).withStackTrace();
         }
-        yield waits;
+        yield Waits.EVENTS;
       }
       default -> throw new IllegalArgumentException("no kind of recording: " + kind);
     };
@@ -196,13 +187,10 @@ final class Recorder implements AutoCloseable {
         yield add(stacks, "[lost]", lost, lost);
       }
       case ALLOCATION_SAMPLE -> add(stacks, stack(event, ""), event.getLong("weight"), 1);
-      case MONITOR_ENTER -> addWait(stacks, event, "[monitor]");
-      case PINNED -> addWait(stacks, event, "[pinned]");
-      case THREAD_PARK -> {
-        RecordedClass on = event.getClass("parkedClass");
-        boolean isLock = on != null && LOCKS.matcher(on.getName()).matches();
-        yield isLock ? addWait(stacks, event, "[lock]") : 0;
-      }
+      case Waits.MONITOR_ENTER -> addWait(stacks, event, "[monitor]");
+      case Waits.PINNED -> addWait(stacks, event, "[pinned]");
+      case Waits.THREAD_PARK ->
+          Waits.parkedOn(event, LOCKS_AND_PERMITS) ? addWait(stacks, event, "[lock]") : 0;
       default -> 0;
     };
   }
@@ -239,23 +227,12 @@ final class Recorder implements AutoCloseable {
     int innermost = 0;
     while (!wait.isEmpty()
         && innermost < frames.size() - 1
-        && INSIDE_A_WAIT.matcher(className(frames.get(innermost))).matches()) {
+        && INSIDE_A_WAIT.matcher(Waits.className(frames.get(innermost))).matches()) {
       innermost++;
     }
     for (int at = frames.size() - 1; at >= innermost; at--) {
-      out.add(text(frames.get(at)));
+      out.add(Waits.text(frames.get(at)));
     }
     return out.toString();
-  }
-
-  private static String text(RecordedFrame frame) {
-    String method = className(frame) + "." + frame.getMethod().getName();
-    // What parts frames, and a stack from its weight; other languages have such names.
-    String name = method.replace(';', '_').replace(' ', '_');
-    return frame.getLineNumber() > 0 ? name + ":" + frame.getLineNumber() : name;
-  }
-
-  private static String className(RecordedFrame frame) {
-    return ADDRESS.matcher(frame.getMethod().getType().getName()).replaceAll("");
   }
 }

@@ -12,6 +12,7 @@ public final class TestContext implements AutoCloseable {
   private final PrometheusRegistry registry = new PrometheusRegistry();
   private final MBeans mbeans = new MBeans();
   private final LineFile file = new LineFile();
+  private final LockWatch locks = new LockWatch();
   private final Knobs knobs;
   private final ModelContext model;
 
@@ -25,6 +26,8 @@ public final class TestContext implements AutoCloseable {
     }
     Settings settings = Settings.fromEnvironment(environment);
     knobs = new Knobs(settings);
+    locks.offer(knobs);
+    registry.register(locks);
     model =
         new ModelContext(
             "test",
@@ -55,6 +58,7 @@ public final class TestContext implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
+    locks.close();
     mbeans.close();
     file.close();
   }

@@ -647,6 +647,19 @@ public abstract class ContractTest {
     assertThat(mbean("DownstreamConnections", "Cap")).isEqualTo(3);
   }
 
+  /** What it then tells is tested where it is made. */
+  @Test
+  void locksAreWatchedWhileToldTo() throws Exception {
+    RunningServer server = start();
+    for (int ms : new int[] {50, 0}) {
+      var answer =
+          management(server).call("PATCH", "/settings", "{\"lock_watch_ms\":%d}".formatted(ms));
+      assertThat(answer.statusCode()).isEqualTo(200);
+      assertThat(answer.body()).contains("\"lock_watch_ms\":%d".formatted(ms));
+      assertThat(get(server, "/downstream").status()).isEqualTo(200);
+    }
+  }
+
   @Test
   void thePoolGrowsAndShrinks() throws Exception {
     assumeWorkerPool();

@@ -16,6 +16,7 @@ public final class BlockingRoutes implements AutoCloseable {
   private final BlockingDownstream downstream;
   private final Aggregates aggregates;
   private final OneLock lock;
+  private final Pin pin;
 
   /** With the lab's own client of the downstream. */
   public BlockingRoutes(ModelContext context) {
@@ -33,6 +34,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this.downstream = new BlockingDownstream(context, client);
     this.aggregates = Aggregates.of(context);
     this.lock = new OneLock(context.knobs());
+    this.pin = new Pin(context.knobs());
   }
 
   /**
@@ -47,6 +49,7 @@ public final class BlockingRoutes implements AutoCloseable {
     }
     if (call.route() != Route.HEALTH) {
       lock.hold();
+      pin.hold();
     }
     return switch (call.route()) {
       case ROOT -> hello(call.value("wait_ms"));

@@ -6,7 +6,8 @@ import lab.contract.Settings;
 
 /**
  * A fault to be found: one lock that every request holds for {@code lock_ms}, so that they take
- * turns. Off by default. No metric tells of it, as none tells of the locks in real services.
+ * turns. Off by default. No metric of its own tells of it, as none tells of the locks in real
+ * services.
  */
 final class OneLock {
   private final ReentrantLock lock = new ReentrantLock(true);

@@ -1,0 +1,184 @@
+package lab.contract;
+
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot.CounterDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedFrame;
+import jdk.jfr.consumer.RecordedStackTrace;
+import jdk.jfr.consumer.RecordedThread;
+import jdk.jfr.consumer.RecordingStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Adds up how long threads waited for monitors and locks, and how long virtual threads kept their
+ * carriers while they waited, by the line of code that waited. Off unless {@code lock_watch_ms}
+ * says how long a wait must last to count: a recording costs.
+ *
+ * <p>Waits of platform threads, and carriers that are kept, are events of Flight Recorder: each is
+ * counted when it ends, about a second later. A virtual thread that waits for a lock leaves its
+ * carrier, and for that JDK 25 has no event: {@link ParkedThreads} looks at them instead, every
+ * second or so.
+ */
+final class LockWatch implements MultiCollector, AutoCloseable {
+  /** Who waits for what: a label each. */
+  record Wait(String kind, String threads, String site) {}
+
+  static final String MONITOR = "monitor";
+  static final String LOCK = "lock";
+  static final String OTHER_SITES = "other";
+
+  /** Each is a series. Locks that matter are few. */
+  private static final int MOST_SITES = 30;
+
+  private static final String PINNED = "pinned";
+  private static final String PLATFORM = "platform";
+  private static final String VIRTUAL = "virtual";
+  private static final double NANOS_PER_SECOND = 1e9;
+
+  private final boolean seesVirtual = ParkedThreads.canBeSeen();
+  private int thresholdMs;
+  private @Nullable RecordingStream stream;
+  private @Nullable ParkedThreads parked;
+
+  /** What was counted since watching began; another one from the next beginning on. */
+  private volatile Map<Wait, LongAdder> nanos = Map.of();
+
+  /** Adds the knob; a JVM without Flight Recorder has none. */
+  void offer(Knobs knobs) {
+    if (FlightRecorder.isAvailable()) {
+      knobs.add(Settings.LOCK_WATCH_MS, this::thresholdMs, this::watch);
+    }
+  }
+
+  private synchronized int thresholdMs() {
+    return thresholdMs;
+  }
+
+  /** Begins anew where the value is another one; 0 ends it, and forgets what was counted. */
+  private synchronized void watch(int ms) {
+    if (ms == thresholdMs) {
+      return;
+    }
+    close();
+    if (ms > 0) {
+      Map<Wait, LongAdder> counted = new ConcurrentHashMap<>();
+      stream = stream(Duration.ofMillis(ms), counted);
+      if (seesVirtual) {
+        parked =
+            new ParkedThreads(
+                (kind, site, waited) -> add(counted, new Wait(kind, VIRTUAL, site), waited));
+      }
+      nanos = counted;
+    }
+    thresholdMs = ms;
+  }
+
+  /** Ends watching. */
+  @Override
+  public synchronized void close() {
+    if (parked != null) {
+      parked.close();
+      parked = null;
+    }
+    if (stream != null) {
+      stream.close();
+      stream = null;
+    }
+    thresholdMs = 0;
+    nanos = Map.of();
+  }
+
+  private RecordingStream stream(Duration threshold, Map<Wait, LongAdder> counted) {
+    RecordingStream next = new RecordingStream();
+    for (String name : Waits.EVENTS) {
+      next.enable(name).withThreshold(threshold).withStackTrace();
+      next.onEvent(name, event -> count(event, threshold, counted));
+    }
+    // Nothing is kept of an event, and none has to come after another.
+    next.setReuse(true);
+    next.setOrdered(false);
+    next.startAsync();
+    return next;
+  }
+
+  private void count(RecordedEvent event, Duration threshold, Map<Wait, LongAdder> counted) {
+    Duration waited = event.getDuration();
+    Wait wait = waitOf(event);
+    // A recording beside this one may ask for shorter waits, and this one gets them too.
+    if (wait != null && waited.compareTo(threshold) >= 0) {
+      add(counted, wait, waited.toNanos());
+    }
+  }
+
+  /** Null for what is no wait for a lock, and for what ParkedThreads sees. */
+  private @Nullable Wait waitOf(RecordedEvent event) {
+    String name = event.getEventType().getName();
+    if (name.equals(Waits.PINNED)) {
+      return new Wait(PINNED, VIRTUAL, site(event));
+    }
+    boolean isMonitor = name.equals(Waits.MONITOR_ENTER);
+    boolean isLock = name.equals(Waits.THREAD_PARK) && Waits.parkedOn(event, Waits.LOCKS);
+    RecordedThread thread = event.getThread();
+    boolean isVirtual = thread != null && thread.isVirtual();
+    if (!(isMonitor || isLock) || (isVirtual && seesVirtual)) {
+      return null;
+    }
+    return new Wait(isMonitor ? MONITOR : LOCK, isVirtual ? VIRTUAL : PLATFORM, site(event));
+  }
+
+  static void add(Map<Wait, LongAdder> counted, Wait wait, long waitedNanos) {
+    boolean fits = counted.size() < MOST_SITES || counted.containsKey(wait);
+    counted
+        .computeIfAbsent(
+            fits ? wait : new Wait(wait.kind(), wait.threads(), OTHER_SITES),
+            first -> new LongAdder())
+        .add(waitedNanos);
+  }
+
+  /** The innermost frame that is not the JDK's; where all are, the innermost. */
+  private static String site(RecordedEvent event) {
+    RecordedStackTrace trace = event.getStackTrace();
+    if (trace == null || trace.getFrames().isEmpty()) {
+      return OTHER_SITES;
+    }
+    List<RecordedFrame> frames = trace.getFrames();
+    return frames.stream()
+        .filter(frame -> !Waits.isOfTheJdk(Waits.className(frame)))
+        .findFirst()
+        .map(Waits::text)
+        .orElseGet(() -> Waits.text(frames.getFirst()));
+  }
+
+  @Override
+  public MetricSnapshots collect() {
+    Map<Wait, LongAdder> counted = nanos;
+    if (counted.isEmpty()) {
+      return MetricSnapshots.of();
+    }
+    CounterSnapshot.Builder told =
+        CounterSnapshot.builder()
+            .name("lab_wait_seconds")
+            .help(
+                "Time that threads waited for monitors and locks, and kept carriers while they"
+                    + " waited (pinned), by site; there while lock_watch_ms is not 0.");
+    counted.forEach(
+        (wait, sum) ->
+            told.dataPoint(
+                CounterDataPointSnapshot.builder()
+                    .labels(
+                        Labels.of(
+                            "kind", wait.kind(), "threads", wait.threads(), "site", wait.site()))
+                    .value(sum.sum() / NANOS_PER_SECOND)
+                    .build()));
+    return MetricSnapshots.of(told.build());
+  }
+}
