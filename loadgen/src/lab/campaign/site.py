@@ -147,7 +147,8 @@ def site_verb(
     rest = sum(path.stat().st_size for path in asked.to.rglob("*") if path.is_file()) - page_bytes
     _say(
         console,
-        f"results/{asked.to.name}: {len(runs)} runs, {machines} machines; {site.NAME} "
+        f"results/{asked.to.name}: {_counted(len(runs), 'run')}, "
+        f"{_counted(machines, 'machine')}; {site.NAME} "
         f"{page_bytes / MIB:.1f} MiB, the runs' own reports {rest / MIB:.1f} MiB",
     )
     _say(console, f"open results/{asked.to.name}/{site.NAME}, or put the folder on any static host")
@@ -253,7 +254,7 @@ def _of_trials(
         measured,
         experiment.kind,
         (*shown, *_links(run_dir)),
-        f"{len(rows)} trials, {valid} of them valid",
+        f"{_counted(len(rows), 'trial')}, {valid} of them valid",
     )
     limits = kind.limits(experiment) if kind.limits else None
     whole = replace(run, rows=rows, limits=limits, servers=experiment.servers)
@@ -276,7 +277,7 @@ def _of_density(run_dir: Path) -> SiteRun:
     rows = density.read(run_dir / density.NAME)
     shown = (density_report.table(rows), density_report.invalid(rows))
     valid = sum(row.valid for row in rows)
-    said = f"{len(rows)} launches, {valid} of them valid"
+    said = f"{_counted(len(rows), 'launch', 'es')}, {valid} of them valid"
     servers = tuple(dict.fromkeys(row.server for row in rows))
     whole = _site_run(run_dir, record, "density", (*shown, *_links(run_dir)), said)
     return replace(whole, servers=servers)
@@ -291,7 +292,7 @@ def _of_executors(run_dir: Path) -> SiteRun:
     if launches:
         executors_report.render(Console(file=text, width=160), launches)
     table = Code([line.rstrip() for line in text.getvalue().splitlines()])
-    said = f"{len(launches)} JVMs"
+    said = _counted(len(launches), "JVM")
     return _site_run(run_dir, record, executors.NAME, (table, *_links(run_dir)), said)
 
 
@@ -375,6 +376,10 @@ def _differs(members: Sequence[Run], run: Run) -> str:
             if kind not in ACROSS:
                 return text
     return ""
+
+
+def _counted(count: int, what: str, more: str = "s") -> str:
+    return f"{count} {what}{'' if count == 1 else more}"
 
 
 def _say(console: Console, line: str) -> None:

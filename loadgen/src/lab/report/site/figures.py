@@ -21,8 +21,8 @@ from lab.report.page.spec import DASHES, SHAPES, Series, Spec
 from lab.report.site.cells import Group, groups, quantities
 from lab.report.site.told import SiteRun
 
-# Lines of one x stand beside each other in turns of so many.
-TURNS, SHIFT_PX = 5, 4.0
+# Lines stand beside each other where they have one x.
+SHIFTS_PX = (0.0, 4.0, -4.0, 8.0, -8.0)
 # What a trend tells.
 TREND = ("goodput", "p95")
 
@@ -85,7 +85,7 @@ def _place(of: Sequence[Group], hues: Mapping[str, int], x: units.Unit) -> Place
         medians: list[Spec] = []
         dots: list[Spec] = []
         for at, (key, name) in enumerate(names.items()):
-            shift = (at % TURNS - TURNS // 2) * SHIFT_PX
+            shift = SHIFTS_PX[at % len(SHIFTS_PX)]
             mine = [one for one in of if (one.run.name, one.lane) == key]
             for one in sorted(mine, key=lambda one: what.load(one.rows[0])):
                 where = {"x": what.load(one.rows[0]), "shift": shift}
@@ -108,7 +108,8 @@ def _trends(of: Sequence[Group], hues: Mapping[str, int]) -> Iterator[Place]:
         x: Spec = {
             "field": "x",
             "type": "nominal",
-            "axis": {"title": None, "labelAngle": -35, "labelLimit": 190},
+            # Day, time and code below each other.
+            "axis": {"title": None, "labelAngle": 0, "labelExpr": "split(datum.label,' ')"},
             "scale": {"domain": list(labels.values())},
         }
         series = _series({one.lane: one.lane for one in here}, hues)
