@@ -241,16 +241,17 @@ def test_a_copy_under_another_name_is_not_counted_twice(results: Path) -> None:
     assert {cell["run"] for cell in data(page)["cells"]} == {OLD, NEW, OTHER}
 
 
+@pytest.mark.parametrize("where", [(site, "page"), (Jittery, "read")])
 def test_what_is_interrupted_leaves_what_was_there(
-    results: Path, monkeypatch: pytest.MonkeyPatch
+    results: Path, where: tuple[object, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_site(results)
     before = files(results / "site")
 
-    def stopped(_: object) -> str:
+    def stopped(*_: object) -> str:
         raise Interrupted("stopped by SIGINT")
 
-    monkeypatch.setattr(site, "page", stopped)
+    monkeypatch.setattr(*where, stopped)
     with pytest.raises(Interrupted):
         make_site(results, RUNS=OLD)
     assert files(results / "site") == before

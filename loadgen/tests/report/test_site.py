@@ -98,6 +98,8 @@ def test_an_overloaded_load_says_that_its_latencies_say_little() -> None:
     [cell] = groups(a_run(rows))
     assert "overloaded: latencies grow with the length of the window" in list(cell.notes())
     [place] = curves(a_run(rows))
+    said = ["subtitle" in figure.spec["title"] for figure in place.figures]
+    assert said == [False, True, True]
     assert "overloaded" in place.figures[1].spec["layer"][0]["data"]["values"][0]["tip"]
 
 

@@ -26,7 +26,7 @@ from rich.text import Text
 from lab.campaign import executors
 from lab.campaign.derive import Trial, found_in, trials_again
 from lab.campaign.sides import Run, unlike
-from lab.errors import LabError, WordError
+from lab.errors import Interrupted, LabError, WordError
 from lab.experiments.kind import Outcome
 from lab.experiments.reading import refuse_unknown
 from lab.experiments.registry import kind_of
@@ -209,13 +209,15 @@ def _copy(run_dir: Path, to: Path) -> None:
 
 
 def _read(run_dir: Path, engines: Sequence[Engine]) -> _Read:
-    """A run, or why it cannot be read."""
+    """A run, or why it cannot be read. Raises Interrupted, which says nothing of the run."""
     try:
         if (run_dir / "raw" / executors.RAW).is_file():
             return _Read(_of_executors(run_dir))
         if (run_dir / density.NAME).is_file():
             return _Read(_of_density(run_dir))
         return _of_trials(run_dir, *trials_again(run_dir, engines))
+    except Interrupted:
+        raise
     except LabError as failure:
         return _Read(_unreadable(run_dir, str(failure).replace(f"{run_dir}/", "")))
 

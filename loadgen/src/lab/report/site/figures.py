@@ -23,6 +23,7 @@ from lab.report.site.told import SiteRun
 
 # Lines stand beside each other where they have one x.
 SHIFTS_PX = (0.0, 4.0, -4.0, 8.0, -8.0)
+OVERLOADED = "overloaded loads: latency grows with the window's length"
 # What a trend tells.
 TREND = ("goodput", "p95")
 
@@ -92,8 +93,8 @@ def _place(of: Sequence[Group], hues: Mapping[str, int], x: units.Unit) -> Place
                 _add(one, what, {"series": name, **where}, medians, dots)
         if shown := [*medians, *dots]:
             axis = along(what, [point["x"] for point in shown])
-            figures.append(_figure(what, series, Points(medians, dots), axis))
-    return _placed(of, first.cell.engine, figures)
+            figures.append(_figure(what, series, Points(medians, dots), axis, of))
+    return _placed(of, f"{first.cell.engine}, kind {first.run.kind}", figures)
 
 
 def _trends(of: Sequence[Group], hues: Mapping[str, int]) -> Iterator[Place]:
@@ -122,7 +123,7 @@ def _trends(of: Sequence[Group], hues: Mapping[str, int]) -> Iterator[Place]:
             for one in sorted(here, key=lambda one: _begun(one.run)):
                 _add(one, what, {"series": one.lane, "x": labels[one.run.name]}, medians, dots)
             if medians or dots:
-                figures.append(_figure(what, series, Points(medians, dots), x))
+                figures.append(_figure(what, series, Points(medians, dots), x, here))
         heading = f"{here[0].where}, {here[0].window}"
         yield _placed(here, heading, figures, trend=True)
 
@@ -161,14 +162,18 @@ def _add(of: Group, what: Quantity, at: Spec, medians: list[Spec], dots: list[Sp
     dots += what.dots(whole, of.rows, metric)
 
 
-def _figure(what: Quantity, series: Sequence[Series], of: Points, x: Spec) -> Figure:
+def _figure(
+    what: Quantity, series: Sequence[Series], of: Points, x: Spec, loads: Sequence[Group]
+) -> Figure:
     values = [
         point[name] for point in (*of.medians, *of.dots) for name in ("y", "low", "high")
         if name in point
     ]  # fmt: skip
     crosses = "×: invalid trial" if any(not one["valid"] for one in of.dots) else ""
     limit = "" if what.limit is None else f"objective: at most {what.text(what.limit)}"
-    view = lines(what, series, of, x, units.scale(values), title(what.title, limit, crosses))
+    over = "" if what.is_rate or not any(one.overloaded for one in loads) else OVERLOADED
+    below = title(what.title, limit, crosses, over)
+    view = lines(what, series, of, x, units.scale(values), below)
     return Figure(what.slug, what.title, "The table of cells has its numbers.", view)
 
 
