@@ -117,6 +117,13 @@ judged_again() {
   make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
+# Stored runs as a folder for others, without the lab, and wrong words in one line.
+sited() {
+  local site=$LAB_RESULTS_DIR/smoke-site
+  make site "RUNS=*-smoke" TO=smoke-site && grep -q '"kind": "loads"' "$site/lab-site.json" && [[ -s $site/index.html ]] &&
+    ! make site RUNS=nosuch && rm -r "$site"
+}
+
 # Toxics by the clock of a trial: they do not make it invalid, and none is left.
 scripted() {
   drive run EXP=faults SCALE=0.2 LAUNCHES=0 SERVER=event-loop CONC=100 RATE=250 WARMUP=2s NAME=scripted &&
@@ -321,5 +328,6 @@ smoke_test() {
   for one in smoke resumed; do
     if exists "*-$one"; then step "smoke-report-$one" one judged_again "$one"; fi
   done
+  if exists "*-smoke"; then step smoke-site one sited; fi
   step smoke-down one nothing_left
 }

@@ -12,6 +12,7 @@ cleaned() {
   mkdir -p "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa,notes,20261122-mine} "$lab"/.lab/{test,logs}
   touch "$lab"/results/{20261122T231332Z-bench,20261122T231947Z-aa}/manifest.json
   mkdir "$lab/results/20261122T000001Z-backup"
+  if [[ ${SITE-} == yes ]]; then mkdir "$lab/results/site" && touch "$lab/results/site/lab-site.json"; fi
   ln -s 20261122T231947Z-aa "$lab/results/latest"
   ln -s ../results/notes "$lab/results/20261122T000000Z-link"
   fake docker <<'FAKE'
@@ -45,6 +46,11 @@ check "clean: runs stay, and are counted; logs of builds and tests go" \
 cleaned RUNS=yes
 check "clean: RUNS=yes removes runs, and what is no run stays" \
   '[[ $status == 0 && $(grep -cE "^removed  ./results/20261122T[0-9]+Z-(bench|aa) " <<<"$out") == 2 && $(ls "$lab/results" | paste -sd,) == 20261122-mine,20261122T000000Z-link,20261122T000001Z-backup,notes ]]'
+SITE=yes cleaned X=1
+check "clean: a site of runs is counted beside them" \
+  '[[ $out == *"kept     2 runs and 1 of \`make site\` in ./results "* && -d $lab/results/site ]]'
+SITE=yes cleaned RUNS=yes
+check "clean: RUNS=yes removes a site of runs, too" '[[ $status == 0 && ! -e $lab/results/site && -d $lab/results/notes ]]'
 cleaned RUNS=all
 check "clean: RUNS is yes, or nothing is done" '[[ $status == 1 && $out == "lab: RUNS=all: allowed is yes" && ! -s $calls && -d $lab/.lab/test ]]'
 cleaned FAKE_UP=0123

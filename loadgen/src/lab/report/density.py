@@ -64,11 +64,10 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     plan = of.experiment
     assert isinstance(plan, Plan)  # noqa: S101 - manifest.read_of says so
     unended = Strong(f"The run is {of.status}, not complete: {len(rows)} of {plan.rows} launches.")
-    measured = Table(HEADER, tuple(_cells(rows)), legend=_legend(rows))
     sections = (
         question(plan.question, plan.hypothesis),
-        Section("Memory per connection", [measured]),
-        Section("Invalid launches", [Bullets(tuple(_invalid(rows)))]),
+        Section("Memory per connection", [table(rows)]),
+        Section("Invalid launches", [invalid(rows)]),
         Section("Notes", [Bullets(tuple(_fewer(rows)))]),
         fairness.section(of.fairness),
         Section("What was run, on what", [Facts(tuple(_what(of, plan, rows)))]),
@@ -76,6 +75,17 @@ def text(of: Manifest, rows: Sequence[Row]) -> str:
     )
     above = [Loud([unended])] if of.status != "complete" else []
     return document(f"{plan.name}: {of.run}", above, sections)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """What a connection takes of each server."""
+    label = "Memory per connection"
+    return Table(HEADER, tuple(_cells(rows)), label, legend=_legend(rows), names=2)
+
+
+def invalid(rows: Sequence[Row]) -> Bullets:
+    """The launches that do not count, and why."""
+    return Bullets(tuple(_invalid(rows)))
 
 
 def _what(of: Manifest, plan: Plan, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:

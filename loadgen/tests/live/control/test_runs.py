@@ -41,6 +41,13 @@ def test_the_newest_runs_come_first_with_what_they_leave(tmp_path: Path) -> None
     assert older.files == ("report.html", "REPORT.md", "trials.csv", "manifest.json")
 
 
+def test_a_site_of_runs_is_no_run(tmp_path: Path) -> None:
+    run_in(tmp_path)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "lab-site.json").write_text("{}")
+    assert [run.name for run in Runs(tmp_path).newest()] == [NAME]
+
+
 def test_broken_runs_are_listed_as_what_they_are(tmp_path: Path) -> None:
     folder = run_in(tmp_path)
     (folder / "manifest.json").write_text("[")

@@ -15,6 +15,7 @@ from typing import Any
 
 from lab.errors import RawDataError
 from lab.store.records import read_object
+from lab.store.run_dir import SITE
 
 # The newest: a page is no archive.
 MOST_RUNS = 50
@@ -129,7 +130,8 @@ class Runs:
     def _folders(self) -> Iterator[Path]:
         try:
             for path in self._results.iterdir():
-                if path.is_dir() and not path.is_symlink() and _RUN.fullmatch(path.name):
+                named = _RUN.fullmatch(path.name) and not path.is_symlink()
+                if named and path.is_dir() and not (path / SITE).is_file():
                     yield path
         except OSError:
             return

@@ -112,6 +112,39 @@ def _lines(
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
     series = [*styles.series(lanes), *set_series]
+    points = Points(medians, dots, set_points, own_bounds)
+    x = along(what, [what.load(row) for row in rows])
+    below = _below(what, rows, bool(own_bounds))
+    own = lines(what, series, points, x, scale, title(what.title, *below))
+    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The data of a figure of lines, as `Quantity` makes it. `set_lines` and `own_bounds` are no
+    lane's measurements: what was offered, predicted or allowed, and each lane's own bound."""
+
+    medians: Sequence[Spec]
+    dots: Sequence[Spec]
+    set_lines: Sequence[Spec] = ()
+    own_bounds: Sequence[Spec] = ()
+
+
+def along(what: Quantity, places: Sequence[float]) -> Spec:
+    """The axis of the loads at these places."""
+    margin = (max(places) / min(places)) ** 0.08 if max(places) > min(places) else 2.0
+    axis = {**units.axis(what.x), "values": sorted(set(places))}
+    axis["labelExpr"] = what.x.written("datum.value")
+    domain = [min(places) / margin, max(places) * margin]
+    scale = {"type": "log", "domain": domain, "nice": False}
+    return {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
+
+
+def lines(
+    what: Quantity, series: Sequence[Series], of: Points, x: Spec, scale: Spec, named: Spec
+) -> Spec:
+    """The view of these series along the axis `x`: a line through the medians of each, intervals,
+    launches, and invalid trials. `scale` is that of the other axis, `named` the title."""
     encodings = spec.of_series(series, WIDTH, what.unit.label)
     line = spec.picked(encodings, "color", "opacity")
     dashed = {**line, **spec.picked(encodings, "strokeDash")}
@@ -119,37 +152,29 @@ def _lines(
     shaped = {**told, **spec.picked(encodings, "shape")}
     ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
     parts = (
-        ("set", set_points, {"type": "line"}, dashed),
-        ("own-bounds", own_bounds, DOTTED, line),
-        ("medians", of_kind(medians, ""), {"type": "line"}, dashed),
-        ("raw-medians", of_kind(medians, "raw"), DOTTED, line),
-        ("intervals", with_interval(medians), {"type": "rule"}, ends),
-        ("launches", of_kind(dots, ""), POINT, shaped),
-        ("raw-launches", of_kind(dots, "raw"), HOLLOW, shaped),
-        ("invalid", invalid(dots), CROSS, told),
+        ("set", of.set_lines, {"type": "line"}, dashed),
+        ("own-bounds", of.own_bounds, DOTTED, line),
+        ("medians", of_kind(of.medians, ""), {"type": "line"}, dashed),
+        ("raw-medians", of_kind(of.medians, "raw"), DOTTED, line),
+        ("intervals", with_interval(of.medians), {"type": "rule"}, ends),
+        ("launches", of_kind(of.dots, ""), POINT, shaped),
+        ("raw-launches", of_kind(of.dots, "raw"), HOLLOW, shaped),
+        ("invalid", invalid(of.dots), CROSS, told),
     )
     layers = [layer(*part) for part in parts if part[1]]
-    layers[0]["params"] = [spec.zoom("x", "y"), spec.toggle()]
-    places = [what.load(row) for row in rows]
-    margin = (max(places) / min(places)) ** 0.08 if max(places) > min(places) else 2.0
-    x_axis = {**units.axis(what.x), "values": sorted(set(places))}
-    x_axis["labelExpr"] = what.x.written("datum.value")
-    domain = [min(places) / margin, max(places) * margin]
-    own: Spec = {
-        "title": title(what.title, *_below(what, rows, bool(own_bounds))),
+    channels = ("x", "y") if x["type"] == "quantitative" else ("y",)
+    layers[0]["params"] = [spec.zoom(*channels), spec.toggle()]
+    return {
+        "title": named,
         "width": WIDTH,
         "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
         "encoding": {
-            "x": {
-                "field": "x", "type": "quantitative", "axis": x_axis,
-                "scale": {"type": "log", "domain": domain, "nice": False},
-            },
+            "x": x,
             "y": {"field": "y", "type": "quantitative", "axis": units.axis(what.unit),
                   "scale": scale},
         },
         "layer": layers,
     }  # fmt: skip
-    return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
 
 
 def _set_lines(

@@ -34,10 +34,14 @@ async function vega() {
 
 async function draw(figure) {
   const group = figure.closest(".specs");
-  await once("vega", vega);
   const packed = group.querySelector("script");
   const all = await once(packed, async () => JSON.parse(await text(packed)));
-  const spec = all[[...group.querySelectorAll("figure")].indexOf(figure)];
+  await show(figure, all[[...group.querySelectorAll("figure")].indexOf(figure)]);
+}
+
+/** Draws a specification into its figure. Returns the view of Vega. */
+async function show(figure, spec) {
+  await once("vega", vega);
   // As large as what was printed there; what is too narrow for it shrinks the whole.
   const grown = Math.max(1, figure.clientWidth / spec.width);
   const [width, height] = [spec.width * grown, spec.height * grown].map(Math.floor);
@@ -47,6 +51,7 @@ async function draw(figure) {
   const { view } = await vegaEmbed(live, { ...spec, width, height }, OPTIONS);
   figure.classList.add("drawn");
   byKeyboard(live, view);
+  return view;
 }
 
 /** Entries of the legend become buttons that the keyboard reaches. */

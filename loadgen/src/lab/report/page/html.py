@@ -49,7 +49,7 @@ def html(
         for key, title, body in parts
     )
     return (
-        f"{head(f'{name}: {run}', _style())}<body>\n"
+        f"{head(f'{name}: {run}', style())}<body>\n"
         f'<header><p class="over">Concurrency Lab, report</p><h1>{name}</h1>'
         f'<p class="meta">{inline(_about(of))}</p>{markup(first(of))}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n{main}</main>\n'
@@ -100,10 +100,11 @@ def _about(of: Content) -> str:
     return f"{', '.join(of.experiment.servers)}: {len(of.rows)} trials, {day} {time[:5]} UTC"
 
 
-def _style() -> str:
+def style(more: str = "") -> str:
+    """The style sheet of a report, with the colours of its figures; `more` comes after it."""
     css = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return (
         f":root{{{variables(LIGHT)}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
-        f"{css}"
+        f"{css}{more}"
     )

@@ -106,7 +106,9 @@ def of_series(series: Sequence[Series], width: float, unit: str = "") -> Spec:
     if any(one.dash for one in series):
         dashes = {"strokeDash": encoding([DASHES[one.dash] for one in series])}
         if shaped:
-            dashes["strokeDash"]["legend"] = None
+            # In another order, as Vega-Lite makes one legend of equal domains, and then warns.
+            turned = {name: values[::-1] for name, values in dashes["strokeDash"]["scale"].items()}
+            dashes["strokeDash"] |= {"legend": None, "scale": turned}
     return {
         "color": encoding([hue(one.hue) for one in series]),
         **dashes,
