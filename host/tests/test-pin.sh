@@ -20,7 +20,8 @@ FAKE
   export FAKE_PULL=$1
   run "$lab/images/pin.sh" "${@:2}"
 }
-export FAKE_DIGESTS="other/toxiproxy@sha256:$(printf '%064d' 8) ghcr.io/shopify/toxiproxy@$digest"
+FAKE_DIGESTS="other/toxiproxy@sha256:$(printf '%064d' 8) ghcr.io/shopify/toxiproxy@$digest"
+export FAKE_DIGESTS
 pinning ok toxiproxy 2.13.0
 check "pin: tag and digest of what came, in one line of .env" \
   '[[ $status == 0 && $(count "docker pull --quiet ghcr.io/shopify/toxiproxy:2.13.0$") == 1 && $out == "TOXIPROXY_IMAGE=ghcr.io/shopify/toxiproxy:2.13.0@$digest" \
