@@ -32,7 +32,7 @@ DRIVER := host/lab.sh drive
 # For maintainers: a tool of the tests' image, on this user's own files.
 TOOLS := docker run --rm -u $$(id -u):$$(id -g) -e HOME=/tmp
 
-.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report site density executors costs toxics toxic toxics-reset doctor test truth dashboards lock clean
+.PHONY: help ready idle driver up down bench run capacity explain sweep compare gate report site density executors costs toxics toxic toxics-reset doctor test audit truth dashboards lock clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -139,6 +139,9 @@ doctor: ## Say what this machine and the running lab can and cannot do, also bef
 
 test: ## Run the tests: [SUITE=quick|full|long|mutations ONLY="static python"]; quick takes 8 minutes, full 31
 	@.ci/test.sh
+
+audit: ## What the lab's images are made of, and what is known against it; says what it could not check (asks PyPI and OSV: AUDIT_OSV=<address>)
+	@.ci/audit.sh
 
 truth: ## How often is the lab right? Oracles, then 137 planted cases (33 minutes) and 96 trials with small differences; goes on where it stopped: docs/truth.md
 	@.ci/truth.sh

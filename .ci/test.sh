@@ -55,7 +55,8 @@ if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
 trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; exit 130' INT TERM
 
-setting() { sed -n "s/^$1=//p" .env; }
+# An image without the digest of its pin: it may have been built.
+setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
 test_image=concurrency-lab/loadgen-test:local
 
 # in_tests FOLDER COMMAND…: the tests' own container: the repository read-only, nothing to reach

@@ -53,7 +53,7 @@ fi
 for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
-for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\(..*\)/\1/p' .env | sort -u); do upstream "$name"; done
+for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; done
 for id in $(docker images --quiet --filter dangling=true --filter "label=com.docker.compose.project=$project" | sort -u); do
   image "$id" "$id, without a name"
 done

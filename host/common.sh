@@ -13,6 +13,20 @@ setting() {
   if [[ -n ${!1-} ]]; then printf '%s' "${!1}"; else sed -n "s/^$1=//p" .env | head -n 1; fi
 }
 
+# A pin of .env may end in a digest (name:tag@sha256:…), which the registry is held to (images/present.sh). Everybody
+# else goes by name and tag, under which the image is also built where it cannot be pulled: so NAME_IMAGE is exported
+# without the digest, for Compose too, and NAME_DIGEST has it.
+while IFS='=' read -r pin image; do
+  if [[ $pin != *_IMAGE ]]; then continue; fi
+  if [[ -n ${!pin-} ]]; then image=${!pin}; fi
+  if [[ $image != *@* ]]; then continue; fi
+  if ! [[ $image =~ ^[^@]+:[^@/:]+@sha256:[0-9a-f]{64}$ ]]; then
+    fail "$pin=$image: an image is name:tag, or name:tag@sha256: and 64 digits and letters a to f"
+  fi
+  export "$pin=${image%%@*}" "${pin%_IMAGE}_DIGEST=${image#*@}"
+done <.env
+unset -v pin image
+
 # at_least HAVE MAJOR MINOR: whether the version HAVE is that one or later.
 at_least() {
   local major minor rest

@@ -6,9 +6,10 @@
 #                       grafana nix nixpkgs
 #
 # An image is there, else pulled, else built from package registries under the same name and
-# tag (images/NAME/). Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network:
-# without them the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it,
-# the JRE 21 only where JDK does. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
+# tag (images/NAME/). One that is pinned by digest too (name:tag@sha256:…) is pulled by it.
+# Grafana and Nix cannot be built, and the wrk2 of nixpkgs not without the network: without them
+# the lab goes on and says what is missing. oha only where OHA_IMAGE asks for it, the JRE 21 only
+# where JDK does. One line per image; logs are in .lab/logs/. Runs on bash 3.2 (macOS) too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
@@ -36,6 +37,22 @@ pin() {
     fail "$variable is set neither in .env nor in the environment"
   fi
   printf '%s' "$image"
+}
+
+# digest NAME: that of its pin; nothing for a pin by tag alone.
+digest() {
+  local variable
+  variable=$(tr '[:lower:]' '[:upper:]' <<<"$1")_DIGEST
+  printf '%s' "${!variable-}"
+}
+
+# is_there NAME IMAGE: and is what its pin says, of that digest, or built here.
+is_there() {
+  local digest told
+  digest=$(digest "$1")
+  if [[ -z $digest ]]; then has_image "$2"; return; fi
+  told=$(docker image inspect --format '{{.RepoDigests}} {{with .Config.Labels}}{{index . "lab.image"}}{{end}}' "$2" 2>/dev/null) &&
+    [[ $told == *"@$digest"* || $told == *" $2" ]]
 }
 
 # recipe NAME: the folder that builds it.
@@ -84,22 +101,24 @@ take() {
 }
 give_back() { rmdir "$locks/$1"; }
 
-# pull IMAGE LOG: 0 when pulled; otherwise `why_not` says why. Of those who want something of a registry the
+# pull IMAGE DIGEST LOG: 0 when pulled; otherwise `why_not` says why. Of those who want something of a registry the
 # first waits for its first word; downloads themselves go on side by side.
 why_not=""
 pull() {
-  local image=$1 log=$2 host status=0
+  local image=$1 digest=$2 log=$3 host status=0
   host=$(registry_of "$image")
   take "registry-$host"
   if is_unreachable "$host"; then
     why_not="$host cannot be reached"
     status=1
   else
-    start_pull "$image" "$log" "$host" || status=$?
+    start_pull "$image${digest:+@$digest}" "$log" "$host" || status=$?
   fi
   give_back "registry-$host"
-  if ((status != 0)) || wait "$pid"; then return "$status"; fi
-  no_pull "$log" "$host"
+  if ((status != 0)); then return "$status"; fi
+  if ! wait "$pid"; then no_pull "$log" "$host"; return; fi
+  # What is pulled by digest has no tag.
+  if [[ -n $digest ]]; then docker tag "$image@$digest" "$image"; fi
 }
 
 # start_pull IMAGE LOG HOST: until the registry's first word; from then on the download, process `pid`, has
@@ -127,9 +146,17 @@ start_pull() {
 
 # no_pull LOG HOST: 1, and why.
 no_pull() {
-  if grep -qiE 'manifest unknown|not found|no matching manifest|denied|unauthorized|toomanyrequests|rate limit' "$1"; then
+  local said
+  said=$(tail -n 1 "$1" | cut -c 1-160)
+  if grep -qiE 'verification failed|unexpected (commit )?digest' "$1"; then
+    why_not="what $2 sent is not of the digest that .env pins"
+  elif grep -qiE 'manifest unknown|not found|no matching manifest|denied|unauthorized|toomanyrequests|rate limit|429 too many' "$1"; then
     # This registry answers, only not with this image.
-    why_not=$(tail -n 1 "$1" | cut -c 1-160)
+    why_not=$said
+    if grep -qE '@sha256:.*(not found|manifest unknown)' "$1"; then why_not="$2 has none of the digest that .env pins"; fi
+  elif grep -qv '^Error' "$1"; then
+    remember_unreachable "$2"
+    why_not="$2 broke off: $said"
   else
     remember_unreachable "$2"
   fi
@@ -162,6 +189,7 @@ build() {
     DOCKER_BUILDKIT=1 docker build --progress=plain --tag "$image" --label "lab.image=$image" \
       --build-arg "DEBIAN_IMAGE=$(pin debian)" --build-arg "GOLANG_IMAGE=$(pin golang)" \
       --build-arg "NIX_IMAGE=$(setting NIX_IMAGE)" --build-arg "NIXPKGS_RELEASE=$(setting NIXPKGS_RELEASE)" \
+      --build-arg "NIXPKGS_SHA256=$(setting NIXPKGS_SHA256)" \
       --build-arg "JAVA=${java%%-*}" --build-arg "TAG=${image##*:}" "$(recipe "$name")" >>"$log" 2>&1
   fi
 }
@@ -189,11 +217,11 @@ ensure() {
 
 make_present() {
   local name=$1 image=$2 log needed reason started=$SECONDS pid
-  if has_image "$image"; then return 0; fi
+  if is_there "$name" "$image"; then return 0; fi
   log=$LOGS/$name.log
   why_not=""
-  if [[ $name != nixpkgs ]] && pull "$image" "$log"; then
-    line "$image" "pulled, $((SECONDS - started)) s"
+  if [[ $name != nixpkgs ]] && pull "$image" "$(digest "$name")" "$log"; then
+    line "$image" "pulled, $((SECONDS - started)) s$([[ -z $(digest "$name") ]] || printf ', of the digest that is pinned')"
     return 0
   fi
   if [[ ! -d $(recipe "$name") ]]; then
@@ -201,12 +229,13 @@ make_present() {
       line "$image" "ABSENT: it cannot be pulled ($why_not)"
       return 1
     fi
+    # It would be used all the same.
+    if has_image "$image"; then
+      line "$image" "is there, but not of the digest that .env pins, and cannot be pulled ($why_not): \`docker image rm $image\`, or pin another"
+      return 1
+    fi
     line "$image" "absent ($why_not): $(without "$name")"
     return 0
-  fi
-  if [[ $image == *@* ]]; then
-    line "$image" "ABSENT: it cannot be pulled ($why_not), and what is pinned by digest cannot be built"
-    return 1
   fi
   reason=$why_not
   for needed in $(needs "$name"); do ensure "$needed" || return 1; done
@@ -224,7 +253,9 @@ make_present() {
     tail -n 15 "$log" >&2
     return 1
   fi
-  line "$image" "built from $(built_from "$image"), $((SECONDS - started)) s"
+  # That there is no registry is said once, by the images that cannot be built.
+  if [[ $reason == *"cannot be reached" ]]; then reason=""; fi
+  line "$image" "built from $(built_from "$image"), $((SECONDS - started)) s${reason:+; not pulled: $reason}"
 }
 
 # What the lab needs on this machine.
@@ -246,6 +277,14 @@ needed_names() {
   case $wrk2 in '' | wrk2-none) ;; *) echo wrk2 ;; esac
 }
 
+# as_pinned NAME…: whether images that are there, under their tags, have the digests of their pins.
+as_pinned() {
+  local name
+  for name in "$@"; do
+    if [[ -n $(digest "$name") ]] && ! is_there "$name" "$(pin "$name")"; then return 1; fi
+  done
+}
+
 main() {
   local name image names images=() absent=0 pids=() pid status=0
   mkdir -p "$LOGS"
@@ -265,12 +304,12 @@ main() {
     image=$(pin "$name")
     images+=("$image")
   done
-  if docker image inspect "${images[@]}" >/dev/null 2>&1; then
+  if docker image inspect "${images[@]}" >/dev/null 2>&1 && as_pinned $names; then
     printf 'images: all %s there\n' "${#images[@]}"
     return
   fi
-  for image in "${images[@]}"; do
-    if ! has_image "$image"; then absent=$((absent + 1)); fi
+  for name in $names; do
+    if ! is_there "$name" "$(pin "$name")"; then absent=$((absent + 1)); fi
   done
   printf 'images: %s of %s there\n' "$((${#images[@]} - absent))" "${#images[@]}"
   # Side by side: one downloads or unpacks while another compiles.

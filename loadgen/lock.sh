@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes requirements.txt and requirements-dev.txt from pyproject.toml: every version pinned
+# Writes requirements.txt, requirements-dev.txt and requirements-audit.txt from pyproject.toml: every version pinned
 # with hashes, without the address of the index. Needs a package index, and uv only for this.
 set -eu
 cd "$(dirname "$0")"
@@ -16,3 +16,4 @@ lock() {
 }
 lock --upgrade --output-file requirements.txt
 lock --upgrade --extra dev --constraint requirements.txt --output-file requirements-dev.txt
+lock --upgrade --extra audit --constraint requirements-dev.txt --output-file requirements-audit.txt

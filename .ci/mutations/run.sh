@@ -16,7 +16,8 @@ trap 'rm -rf "$copy"' EXIT
 git ls-files -z | xargs -0 cp --parents -t "$copy"
 : "${TEST_IMAGE:=concurrency-lab/loadgen-test:local}"
 
-setting() { sed -n "s/^$1=//p" .env; }
+# An image without the digest of its pin: it may have been built.
+setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
 # The image holds the lab as it is; the mutated code must be found first.
 in_copy() {
   docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp -e LAB_REPO=/lab/repo -e PYTHONPATH=/lab/repo/loadgen/src \

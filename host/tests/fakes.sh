@@ -32,7 +32,8 @@ COMPOSE_PROFILES=grafana
 ENV
   calls=$lab/calls
   : >"$calls"
-  # FAKE_PULL: ok, refused (no registry), missing (registry without the image) or silent.
+  # FAKE_PULL: ok, refused (no registry), missing (registry without the image), other (than its digest),
+  # limited (429), dies (half-way) or silent.
   # FAKE_BUILD: ok, broken, blocked until there is a file `go`, or meet: that of jre and that of prometheus wait for each other. An image is there when there/<name> is.
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
@@ -40,13 +41,17 @@ file() { printf '%s/there/%s' "$lab" "$(tr '/:' '__' <<<"$1")"; }
 printf 'docker %s\n' "$*" >>"$lab/calls"
 case "$1 ${2-}" in
   "image inspect")
+    if [[ $3 == --format && $4 == *RepoDigests* ]]; then cat "$(file "$5")" 2>/dev/null; exit; fi
     if [[ $3 == --format ]]; then [[ $5 != prom/* ]] || echo "a package of another version"; exit; fi
     shift 2; for image in "$@"; do [[ -e $(file "$image") ]] || exit 1; done ;;
   "pull "*)
     case $FAKE_PULL in
       ok) echo "Pulling from somewhere"; touch "$(file "$2")" ;;
       refused) echo "Error response from daemon: dial tcp: no such host" >&2; exit 1 ;;
-      missing) echo "Error response from daemon: manifest unknown" >&2; exit 1 ;;
+      missing) echo "Error response from daemon: manifest for $2 not found: manifest unknown: manifest unknown" >&2; exit 1 ;;
+      other) echo "Pulling from somewhere"; echo "manifest verification failed for digest ${2#*@}" >&2; exit 1 ;;
+      limited) echo "Error response from daemon: toomanyrequests: too many, wait" >&2; exit 1 ;;
+      dies) echo "Pulling from somewhere"; sleep 0.3; echo "unexpected EOF" >&2; exit 1 ;;
       silent) exec sleep 60 ;;
     esac ;;
   "build "*)
@@ -59,7 +64,8 @@ case "$1 ${2-}" in
     fi
     if [[ $FAKE_BUILD == blocked ]]; then for _ in {1..900}; do [[ ! -e $lab/go ]] || break; sleep 0.1; done; fi
     [[ $FAKE_BUILD != broken ]] || { echo "the last thing the build said"; exit 1; }
-    touch "$(file "$2")" ;;
+    printf '[] %s\n' "$2" >"$(file "$2")" ;;
+  "tag "*) [[ -e $(file "$2") ]] && printf '[%s] \n' "${2%:*@*}@${2#*@}" >"$(file "$3")" ;;
   "import "*) touch "$(file "${*: -1}")" ;;
   "version "*)
     [[ -e $lab/engine ]] || { echo "Cannot connect to the Docker daemon" >&2; exit 1; }
@@ -68,7 +74,7 @@ case "$1 ${2-}" in
 esac
 FAKE
   export FAKE_PULL=refused FAKE_BUILD=ok
-  unset WRK2_IMAGE OHA_IMAGE COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE COMPOSE_PROJECT_NAME LAB_VERB NOFILE
+  unset WRK2_IMAGE OHA_IMAGE TOXIPROXY_DIGEST GRAFANA_DIGEST COMPOSE_PROFILES INSTALL_ENGINE DOCKER_HOST FAKE_COMPOSE COMPOSE_PROJECT_NAME LAB_VERB NOFILE
   state=$lab/.lab/concurrency-lab
 }
 

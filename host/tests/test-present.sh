@@ -142,6 +142,64 @@ fresh; everything; debian_host; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.0
 run "$lab/images/present.sh"
 check "arm64: Nix is not asked for, its wrk2 is for amd64" '[[ $status == 0 && $out == "images: all 8 there" ]]'
 
+# --- pins with a digest -------------------------------------------------------------------
+# shellcheck disable=SC2034 # used by checks, as text
+digest=sha256:$(printf '%064d' 7)
+# pinned WHAT NAME…: present.sh NAME… where toxiproxy and grafana have a digest, and the registry does WHAT.
+pinned() {
+  fresh; debian_host; there debian:trixie-slim golang:1.27.4-trixie
+  sed -i.was -E "s/^((TOXIPROXY|GRAFANA)_IMAGE=.*)/\1@$digest/" "$lab/.env"
+  export FAKE_PULL=$1
+  run "$lab/images/present.sh" "${@:2}"
+}
+pinned ok toxiproxy
+check "a digest: pulled by it, and tagged" \
+  '[[ $status == 0 && $(count "^docker pull ghcr.io/shopify/toxiproxy:2.12.0@$digest$") == 1 && $(count "^docker tag ghcr.io/shopify/toxiproxy:2.12.0@$digest ghcr.io/shopify/toxiproxy:2.12.0$") == 1 && $out == *"toxiproxy:2.12.0 "*" pulled, "*", of the digest that is pinned" ]]'
+: >"$calls"
+run "$lab/images/present.sh" toxiproxy
+check "a digest: what has it is there" '[[ $status == 0 && $out == "images: all 1 there" && $(count "docker pull") == 0 ]]'
+sed -i.was "s/${digest#sha256:}/${digest:7:63}8/" "$lab/.env"
+run "$lab/images/present.sh" toxiproxy
+check "a digest: what has another is pulled anew" '[[ $status == 0 && $out == "images: 0 of 1 there"* && $(count "docker pull .*8$") == 1 ]]'
+pinned refused toxiproxy
+check "a digest: what cannot be pulled is built, under name and tag" '[[ $status == 0 && $(built) == ghcr.io/shopify/toxiproxy:2.12.0 && $out == *" built from packages, "*" s" ]]'
+: >"$calls"
+run "$lab/images/present.sh" toxiproxy
+check "a digest: what was built here is there" '[[ $status == 0 && $out == "images: all 1 there" && -z $(built) ]]'
+pinned missing toxiproxy
+check "a digest that the registry does not have: built, and said" \
+  '[[ $status == 0 && $(built) == ghcr.io/shopify/toxiproxy:2.12.0 && $out == *"; not pulled: ghcr.io has none of the digest that .env pins" ]]'
+pinned other toxiproxy
+check "a digest that is not of what was sent: built, and said" '[[ $status == 0 && $out == *"; not pulled: what ghcr.io sent is not of the digest that .env pins" ]]'
+pinned other grafana
+check "what cannot be built is absent, with the reason" '[[ $status == 0 && $out == *"grafana/grafana:13.2.0 "*" absent (what docker.io sent is not of the digest that .env pins): no dashboards"* ]]'
+there grafana/grafana:13.2.0
+run "$lab/images/present.sh" grafana
+check "but one of another digest under that name is refused: it would be used" \
+  '[[ $status == 1 && $out == *"is there, but not of the digest that .env pins, and cannot be pulled (what docker.io sent "*"docker image rm grafana/grafana:13.2.0"* ]]'
+pinned limited toxiproxy grafana
+check "a registry that limits: it is not taken for unreachable, and its words are told" \
+  '[[ $status == 0 && $out == *" built from packages, "*"; not pulled: "*"toomanyrequests: too many, wait"* && $out == *"absent ("*"toomanyrequests"* && ! -s $lab/.lab/unreachable-registries ]]'
+pinned dies toxiproxy
+check "a registry that dies half-way: built, and said" '[[ $status == 0 && $out == *"; not pulled: ghcr.io broke off: unexpected EOF" && -s $lab/.lab/unreachable-registries ]]'
+pinned ok toxiproxy
+: >"$calls"
+TOXIPROXY_IMAGE=my/toxiproxy:1 run "$lab/images/present.sh" toxiproxy
+check "an image of the user's without a digest is held to none" '[[ $status == 0 && $(count "docker pull my/toxiproxy:1$") == 1 ]]'
+for wrong in my/toxiproxy@$digest my/toxiproxy:1@sha256:7 my/toxiproxy:1@md5:7; do
+  TOXIPROXY_IMAGE=$wrong run "$lab/images/present.sh" toxiproxy
+  check "a pin is name:tag@sha256:…, not $wrong" '[[ $status == 1 && $out == "lab: TOXIPROXY_IMAGE=$wrong: an image is name:tag, or "* && $(wc -l <<<"$out") == 1 ]]'
+done
+pinned ok toxiproxy
+fake docker <<<'if [[ $1 == compose ]]; then printf %s "$TOXIPROXY_IMAGE"; fi'
+run "$lab/host/lab.sh" compose config
+check "Compose goes by name and tag" '[[ $out == ghcr.io/shopify/toxiproxy:2.12.0 ]]'
+
+fresh; everything; debian_host; there nixos/nix:2.28.7; rm "$lab/there/concurrency-lab_wrk2_nixpkgs-26.05"
+echo NIXPKGS_SHA256=0am8 >>"$lab/.env"
+run "$lab/images/present.sh" nixpkgs
+check "the archive of nixpkgs is held to its sum" '[[ $status == 0 && $(count "NIXPKGS_RELEASE=26.05 .*NIXPKGS_SHA256=0am8 .*images/nixpkgs$") == 1 ]]'
+
 fresh; everything; debian_host
 JDK=21 run "$lab/images/present.sh"
 check "an older JRE is built by the same recipe, only where it is asked for" \

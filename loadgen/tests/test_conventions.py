@@ -238,8 +238,18 @@ def test_every_upstream_image_is_pinned() -> None:
     pins = dict(re.findall(r"^([A-Z0-9]+_IMAGE)=(\S+)$", (REPO / ".env").read_text(), re.MULTILINE))
     assert len(pins) >= 8
     for name, image in pins.items():
-        assert re.search(r":[\w.-]+$", image), f"{name} has no tag"
-        assert not image.endswith(":latest"), name
+        tagged, _, digest = image.partition("@")
+        assert re.search(r":[\w.-]+$", tagged), f"{name} has no tag"
+        assert not tagged.endswith(":latest"), name
+        assert re.fullmatch(r"|sha256:[0-9a-f]{64}", digest), name
+
+
+def test_the_page_of_the_images_says_where_each_digest_was_read() -> None:
+    page = (REPO / "images/README.md").read_text()
+    digests = re.findall(r"@sha256:(\w+)$", (REPO / ".env").read_text(), re.MULTILINE)
+    assert re.findall(r"`sha256:(\w{12})…`", page) == [digest[:12] for digest in digests]
+    [nixpkgs] = re.findall(r"^NIXPKGS_SHA256=(\w+)$", (REPO / ".env").read_text(), re.MULTILINE)
+    assert f"`{nixpkgs[:12]}…`" in page
 
 
 def test_servers_and_probe_share_one_list_of_buckets() -> None:
