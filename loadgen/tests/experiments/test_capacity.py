@@ -359,9 +359,9 @@ def test_the_interval_over_launches_contains_the_first_bracket() -> None:
         assert detail.low <= most[detail.launch] < detail.high
 
 
-# Measured by this very simulation: of 60 servers each with fixed seeds, whose capacity scatters from
-# JVM to JVM and from trial to trial by these shares. With three trials at each end of the first
-# launch, as one launch alone has, it was 60, 60, 60 and 60, and 34, 41, 32 and 37 trials.
+# Measured by this very simulation: of 60 servers each with fixed seeds, whose capacity scatters
+# from JVM to JVM and from trial to trial by these shares. With three trials at each end of the
+# first launch, as one launch alone has, it was 60, 60, 60 and 60, and 34, 41, 32 and 37 trials.
 @pytest.mark.parametrize(
     ("of_jvms", "of_trials", "least", "widest", "trials"),
     [
@@ -678,8 +678,8 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
     )
     of = searched()
     assert found(of, run(of, {"a": lambda plan: plain(plan) | parts}))[-1].text == (
-        "a million requests at the rates held take 80 s of the server's CPU time, and 200 s with the "
-        "lab around it"
+        "a million requests at the rates held take 80 s of the server's CPU time, and 200 s with "
+        "the lab around it"
     )
     _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
     assert answer.text.endswith("; then: host CPU (strong)")
@@ -711,8 +711,8 @@ def test_servers_are_ordered_only_where_intervals_separate() -> None:
     told = found(one, run(one, servers))
     assert [finding.server for finding in told[:3]] == ["a", "b", "c"]
     assert answers(one, told)[-1] == (
-        "[from, to]: up to the first rate every trial of one JVM held, from the second on every one "
-        "broke. That orders no servers; LAUNCHES=6 gives a 95 % interval.",
+        "[from, to]: up to the first rate every trial of one JVM held, from the second on every "
+        "one broke. That orders no servers; LAUNCHES=6 gives a 95 % interval.",
     )
 
 
@@ -723,8 +723,8 @@ def test_launches_that_were_not_measured_give_no_interval_over_launches() -> Non
     assert [one.server for one in told[:2]] == ["a", "b"]
     (note,) = (cells[0] for cells in answers(of, told) if len(cells) == 1)
     assert note == (
-        "[from, to]: up to the first rate every trial of one JVM held, from the second on every one "
-        "broke. That orders no servers."
+        "[from, to]: up to the first rate every trial of one JVM held, from the second on every "
+        "one broke. That orders no servers."
     )
     assert ("[from, to]: at least 95 %, over launches.",) in answers(of, found(of, rows))
 

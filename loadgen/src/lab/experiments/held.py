@@ -176,8 +176,8 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
 
 
 def _whose(row: Row) -> str:
-    """Whose the CPU time is, where that of each part is known: what the lab itself takes is no fault
-    of the server."""
+    """Whose the CPU time is, where that of each part is known: what the lab itself takes is no
+    fault of the server."""
     server, proxy, whole_us = row.cpu_server_us, row.cpu_proxy_us, _whole_us(row)
     if not server or not proxy:
         return ""
@@ -283,8 +283,8 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     if known:
         own_s, whole_s = map(statistics.median, zip(*known, strict=True))
         text = (
-            f"a million requests at the rates held take {own_s:,.0f} s of the server's CPU time, and "
-            f"{whole_s:,.0f} s with the lab around it"
+            f"a million requests at the rates held take {own_s:,.0f} s of the server's CPU time, "
+            f"and {whole_s:,.0f} s with the lab around it"
         )
         yield Finding(COST, server, 0, own_s, "s", None, None, text)
 
@@ -392,8 +392,8 @@ def _notes(experiment: Experiment, of: Sequence[Finding], launches: int) -> Iter
         if experiment.target or experiment.launches >= LEAST_VALUES:
             more = ""
         ends = (
-            f"[from, to]: up to the first rate every trial of {jvms} held, from the second on every "
-            "one broke"
+            f"[from, to]: up to the first rate every trial of {jvms} held, from the second on "
+            "every one broke"
         )
         yield f"{ends}{'. That orders no servers' if len(of) > 1 else ''}{more}."
         return

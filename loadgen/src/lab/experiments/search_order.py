@@ -201,11 +201,11 @@ class Searches(Design):
         return plan
 
     def _longer_s(self, server: str, window_s: int) -> int:
-        """The window that confirms what one of `window_s` said. Where requests come evenly and each
-        takes as long as the next, a rate that is too high by the share d makes them wait d longer in
-        each second: after room / d what is left of the objective's latency, and it breaks. So this
-        window shows half of the resolution. Elsewhere queues grow and shrink by chance, for many
-        seconds."""
+        """The window that confirms what one of `window_s` said. Where requests come evenly and
+        each takes as long as the next, a rate that is too high by the share d makes them wait d
+        longer in each second: after room / d what is left of the objective's latency, and it
+        breaks. So this window shows half of the resolution. Elsewhere queues grow and shrink by
+        chance, for many seconds."""
         experiment, capacity = self.planner.experiment, self._capacity
         most_s, snapshot = LONGER * window_s, self.planner.snapshots[server]
         if experiment.arrivals != "constant" or snapshot.spread is not None or snapshot.foreign:
