@@ -305,7 +305,7 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
 def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
     browser.look(url)
     all_drawn(browser)
-    browser.point_at("#loads ~ * .live .launches_marks path, #loads ~ * .live .invalid_marks path")
+    browser.point_at("#figures ~ * .live .launches_marks path, #figures ~ * .live .invalid_marks path")
     browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
     lines = browser.ask("return document.querySelector('#vg-tooltip-element').innerText").split(
         "\n"
@@ -381,7 +381,7 @@ def test_the_keyboard_reaches_links_details_and_wide_tables(browser: Browser, ur
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_picture_of_it_is_not_blank(browser: Browser, url: str, dark: bool, width: int) -> None:
     browser.look(url, width, dark=dark)
-    whole, figure = browser.pixels(), browser.pixels("svg.fig")
+    whole, figure = browser.pixels(), browser.pixels("#figures ~ .specs")
     for seen in (whole, figure):
         colour, share = seen.ground
         assert "#{:02x}{:02x}{:02x}".format(*colour) == (DARK if dark else LIGHT)["page"]
