@@ -38,6 +38,8 @@ PURLS = {
     "Maven": "pkg:maven/{}@{}",
     "PyPI": "pkg:pypi/{}@{}",
     "jar": "pkg:generic/{}@{}",
+    "other": "pkg:generic/{}@{}",
+    "image": "pkg:oci/{}@{}",
 }
 # Lines of findings of one kind that are shown. The others are in found.json.
 SHOWN = 20
@@ -46,9 +48,14 @@ NAMED = 3
 FOUND, NOT_ALL_CHECKED = 1, 2
 
 
+# Packages that nobody is asked about, and images that nobody could look at.
+OTHER, ABSENT = "other", "image"
+
+
 class Component(NamedTuple):
     """A package as OSV names it: of Debian the source package, of Maven group:artifact. `jar` is
-    one that nobody identifies, with the first digits of its SHA-256 as its version."""
+    one that nobody identifies, with the first digits of its SHA-256 as its version. OTHER is of
+    another distribution, ABSENT an image that is not there."""
 
     kind: str
     name: str
@@ -62,6 +69,14 @@ def of_debian(status: str) -> Iterator[Component]:
         if fields["Status"] == "install ok installed":
             source, _, version = str(fields["Source"] or fields["Package"]).partition(" ")
             yield Component("Debian", source, version.strip("()") or str(fields["Version"]))
+
+
+def of_alpine(installed: str) -> Iterator[Component]:
+    """The packages in apk's database."""
+    for paragraph in installed.split("\n\n"):
+        fields = dict(line.split(":", 1) for line in paragraph.splitlines() if ":" in line)
+        if "P" in fields:
+            yield Component(OTHER, f"alpine/{fields['P']}", fields.get("V", "unknown"))
 
 
 def of_python(metadata: str) -> Component:
@@ -142,13 +157,28 @@ def trusted_jars(checksums: Path) -> dict[str, Component]:
 def inventory(
     image: tarfile.TarFile, known: dict[str, Component], own: Container[str]
 ) -> Iterator[Component]:
-    """What the file system of an image holds, in the order of its files, with repetitions."""
+    """What the file system of an image holds, with repetitions."""
+    debian: list[Component] = []
+    distribution = "debian"
     for file in image:
         content = image.extractfile(file) if file.isfile() else None
         if content is None:
             continue
         if file.name == "var/lib/dpkg/status":
-            yield from of_debian(content.read().decode())
+            debian += of_debian(content.read().decode())
+        elif file.name in ("etc/os-release", "usr/lib/os-release"):
+            said = re.search(r"^ID=\"?(\w+)", content.read().decode(), re.MULTILINE)
+            distribution = said[1] if said else "unknown"
+        elif file.name in ("lib/apk/db/installed", "usr/lib/apk/db/installed"):
+            yield from of_alpine(content.read().decode())
+        elif (
+            file.name.endswith("/release")
+            and not file.name.startswith("usr/lib/jvm/")
+            and b"JAVA_VERSION=" in (told := content.read())
+        ):
+            # One that no package of Debian brought.
+            version = re.search(rb'JAVA_VERSION="([^"]*)"', told)
+            yield Component(OTHER, "jdk", version[1].decode() if version else "unknown")
         elif file.name.endswith(".dist-info/METADATA"):
             one = of_python(content.read().decode())
             if one.name != "lab":
@@ -157,6 +187,9 @@ def inventory(
             yield from of_jar(Path(file.name).name, content.read(), known, own)
         elif file.mode & 0o111 and file.size > 500_000:
             yield from of_go(content.read())
+    for one in debian:
+        known = distribution == "debian"
+        yield one if known else Component(OTHER, f"{distribution}/{one.name}", one.version)
 
 
 def sbom(held: dict[Component, set[str]], commit: str) -> dict[str, Any]:
@@ -250,7 +283,11 @@ def scan(folder: Path, url: str, release: str, commit: str) -> int:
 
     found: dict[Component, list[str]] = {}
     checked: dict[str, set[Component]] = defaultdict(set)
-    reasons: dict[str, str] = {"jar": "nobody knows what these jars are"}
+    reasons: dict[str, str] = {
+        "jar": "nobody knows what these jars are",
+        OTHER: "OSV is not asked about packages that are not Debian's",
+        ABSENT: "not on this machine",
+    }
     try:
         checked["PyPI"], found, skipped = pip_audit_says((folder / "pip-audit.txt").read_text())
         reasons["PyPI"] = f"pip-audit: {skipped}" if skipped else "not in the locks"

@@ -2,7 +2,7 @@
 # What the lab is made of, and what is known against it: `make audit`. Not a part of `make test`: its answer
 # changes without the lab, and it asks registries. It needs the driver's image, and looks at the images that are here.
 #
-# In .lab/audit/: sbom.cdx.json (CycloneDX: every package of every image), found.json (what is known against them).
+# In .lab/audit/: sbom.cdx.json (CycloneDX: the packages of the images), found.json (what is known against them).
 # Python is asked for by pip-audit, at PyPI; Debian, Go and Maven at OSV: AUDIT_OSV=<address>, or empty: not asked.
 # Exit status: 0 all was checked and nothing is known, 1 something is known, 2 not everything could be checked.
 set -euo pipefail
@@ -48,7 +48,11 @@ for image in $(compose --profile '*' config --images | sort -u); do
   container=""
   if ((status != 0)); then fail "audit: what $image holds could not be read"; fi
 done
-printf 'images       %s looked at%s\n' "$number" "${absent[*]:+; not here, so NOT CHECKED: ${absent[*]}}"
+for image in ${absent[@]+"${absent[@]}"}; do
+  number=$((number + 1))
+  printf '{"image": "%s", "components": [["image", "%s", ""]]}\n' "$image" "$image" >"$audit/image-$number.json"
+done
+printf 'images       %s looked at\n' "$((number - ${#absent[@]}))"
 
 # The locks of the driver and of its tests. Status 1 is a finding, and anything else is in its output.
 in_driver -v "$PWD/loadgen:/lab/loadgen:ro" -w /lab/loadgen --entrypoint sh -- -c '

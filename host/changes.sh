@@ -59,7 +59,8 @@ read_request() {
       problem="$name is not a setting of $server"
       return 1
     fi
-    if ! [[ $value =~ ^($pattern)$ ]]; then
+    # Whatever the list allows: of what Compose reads as YAML nothing may have a meaning there.
+    if ! [[ $value =~ ^($pattern)$ ]] || [[ $name == ENV_* && ! $value =~ ^[A-Za-z0-9\ ._:=+,/%@-]+$ ]]; then
       problem="$name=$value is not allowed"
       return 1
     fi

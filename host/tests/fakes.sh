@@ -133,6 +133,7 @@ changing() {
 SERVER fixed-pool|netty|my-shop|generator
 OWN_SERVER my-shop
 ENV_POOL_SIZE2 [0-9]{1,9}
+ENV_ANY .*
 ENV_JAVA_OPTS -XX:\+UseG1GC -Xmx[0-9]{1,9}m
 OWN_CPUS [0-9]{1,3}(\.[0-9]{1,3})?
 OWN_MEMORY [1-9][0-9]{0,6}[mg]

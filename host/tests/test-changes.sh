@@ -75,6 +75,7 @@ refused SERVER=my-shop ENV_OTHER=1
 refused SERVER=my-shop ENV_path=1
 refused SERVER=my-shop 'ENV_POOL_SIZE2=4"0'
 refused SERVER=my-shop 'ENV_POOL_SIZE2=$HOME'
+refused SERVER=my-shop 'ENV_ANY=20"}, privileged: true, labels: {q: "r'
 refused SERVER=my-shop 'ENV_JAVA_OPTS=-XX:+UseG1GC -Xmx512m -agentpath:/x'
 refused SERVER=my-shop 'ENV_JAVA_OPTS=-XX:+UseG1GC -Xmxm'
 refused SERVER=generator OWN_CPUS=1

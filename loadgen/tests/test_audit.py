@@ -170,7 +170,35 @@ def test_an_image_is_read_file_by_file() -> None:
         (),
     )
     kinds = [one.kind for one in held]
-    assert kinds == ["Debian"] * 3 + ["PyPI", "Maven"] + ["Go"] * 3
+    assert kinds == ["PyPI", "Maven"] + ["Go"] * 3 + ["Debian"] * 3
+
+
+def test_what_is_not_debians_is_not_asked_for_as_if_it_were() -> None:
+    ubuntu = {
+        "etc/os-release": b'NAME="Ubuntu"\nID=ubuntu\nVERSION_ID="24.04"\n',
+        "var/lib/dpkg/status": STATUS.encode(),
+        "opt/java/openjdk/release": b'JAVA_VERSION="25.0.1"\n',
+    }
+    alpine = {"lib/apk/db/installed": b"C:Q1\nP:musl\nV:1.2.5-r0\n\nP:busybox\nV:1.37\n\n"}
+    debian = {"usr/lib/jvm/java-25/release": b'JAVA_VERSION="25.0.1"\n'}
+    named = [
+        (one.kind, one.name)
+        for files in (ubuntu, alpine, debian)
+        for one in audit.inventory(image(files), {}, ())
+    ]
+    assert named == [
+        ("other", name)
+        for name in ("jdk", "ubuntu/glibc", "ubuntu/gcc-14", "ubuntu/wrk", "alpine/musl")
+    ] + [("other", "alpine/busybox")]
+
+
+def test_an_image_that_is_not_here_is_not_checked(
+    folder: Path, osv: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = {"image": "lab/d:1", "components": [["image", "lab/d:1", ""]]}
+    (folder / "image-3.json").write_text(json.dumps(gone))
+    assert audit.scan(folder, osv, "13", "abc") == audit.NOT_ALL_CHECKED
+    assert "image: 1 packages (lab/d:1 ): not on this machine" in capsys.readouterr().out
 
 
 # --- what is asked ------------------------------------------------------------------------

@@ -229,7 +229,11 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         executors.parse(words)
     else:
         refuse_unknown(words, (), verb)
-    return plan.levers.values() if isinstance(plan, Experiment) else ()
+    levers = tuple(plan.levers.values()) if isinstance(plan, Experiment) else ()
+    # Those of a stored run were in a file that containers can write.
+    for problem in (one for lever in levers for one in lever.problems()):
+        raise WordError(f"levers: {problem}")
+    return levers
 
 
 def _plan(argv: Sequence[str], environ: Environ) -> int:

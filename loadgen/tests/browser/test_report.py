@@ -305,7 +305,8 @@ def test_without_a_script_the_printed_figures_are_there(browser: Browser, url: s
 def test_a_pointer_is_told_the_values_it_is_at(browser: Browser, url: str) -> None:
     browser.look(url)
     all_drawn(browser)
-    browser.point_at("#figures ~ * .live .launches_marks path, #figures ~ * .live .invalid_marks path")
+    marks = ("launches_marks", "invalid_marks")
+    browser.point_at(", ".join(f"#figures ~ * .live .{one} path" for one in marks))
     browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
     lines = browser.ask("return document.querySelector('#vg-tooltip-element').innerText").split(
         "\n"

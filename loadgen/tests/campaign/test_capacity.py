@@ -44,7 +44,7 @@ def test_it_says_beforehand_how_many_trials_and_how_long(ready: Bench) -> None:
     # A capacity of 200: 4 s between trials, 22 s to warm up a JVM.
     left = (
         "about 17 trials (more where they disagree or are invalid), the first of 25 s and "
-        "warm-up, about 8m35s to 17m10s"
+        "warm-up, about 8m35s to 17m10s or more"
     )
     assert f"{left} in all, with wrk2, open load, at a rate that is searched" in ready.said
     ready.text.truncate(0)
@@ -71,7 +71,7 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     # The pool of `a` holds 1,000, and when it is lifted 3,000, on a JVM of its own:
     # 18 × (25 + 4) s and twice 22 s.
     assert "about 18 trials" in text
-    assert "about 9m26s to 18m52s in all" in text
+    assert "about 9m26s to 18m52s or more in all" in " ".join(text.split())
     assert list(Path(ready.place.results).glob("*-bench")) == []
     assert ready.warmed == []
 

@@ -14,8 +14,8 @@ from lab.report.progress import duration
 # Between the window of a trial and the load of the next one on the same JVM, and for a JVM that is
 # new or not yet proven warm, as measured on 2 cores. A busy machine takes twice as long.
 BETWEEN_S = 4.0
-# A search near full CPUs, where trials disagree, takes up to so many times as long: 52 minutes for
-# 39 that were announced, and two of four servers had not ended.
+# A search near full CPUs, where trials disagree, takes so many times as long and more: 52 minutes
+# for 39 that were announced, when two of four servers had not ended.
 MORE = 2.0
 WARM_UP_S = 22.0
 
@@ -41,7 +41,7 @@ def announcement(
     whole_s = load_s + trials * BETWEEN_S + jvms * len(experiment.routes) * WARM_UP_S
     took = duration(whole_s)
     if plans and design.total is None:
-        took += f" to {duration(MORE * whole_s)}"
+        took += f" to {duration(MORE * whole_s)} or more"
     scale = ""
     if experiment.scale != 1:
         scale = f", durations × {experiment.scale:g} (a quick look, not a result)"

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from lab.campaign.recorded_sides import between
 from lab.campaign.sides import Asked, Paired, Pool, pair, read_pools
-from lab.errors import LabError, RawDataError, WordError
+from lab.errors import CannotWrite, LabError, RawDataError, WordError
 from lab.experiments.endurance import resident
 from lab.experiments.kind import settings_of
 from lab.experiments.loads import Loads
@@ -181,7 +181,12 @@ def gate_verb(
             f"gate: nothing can be judged: {limits.file} limits {', '.join(allowed)}, and base and "
             "candidate have no load in common that tells any of it"
         )
-    notes = [*paired.notes, *_alone(paired), *between(base, candidate, paired, engines)]
+    notes = [*paired.notes, *_alone(paired)]
+    try:
+        notes += between(base, candidate, paired, engines)
+    except CannotWrite as failure:
+        # It is no limit, so the answer does not wait for it.
+        notes.append(f"no differential flame graph: {failure}")
     judged = gate.judge(
         base.named(base.lane), candidate.named(candidate.lane), asked, notes, paired.looks
     )

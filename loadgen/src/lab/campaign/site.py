@@ -374,6 +374,8 @@ def _differs(members: Sequence[Run], run: Run) -> str:
         for name in PLANNED:
             if getattr(a, name) != getattr(b, name):
                 return f"{name} is not that of {other.name}"
+        if bool(a.launches) != bool(b.launches):
+            return f"only one of it and {other.name} is of fresh JVMs"
         for kind, text in unlike(other, run, a.servers, b.servers):
             if kind not in ACROSS:
                 return text

@@ -17,6 +17,8 @@ from lab.model import Evidence, Standing
 WATCH = "lock_watch_ms"
 WAITED = "lab_wait_seconds_total"
 PINNED = "pinned"
+# What a server calls all sites beyond the most that it names (LockWatch.java).
+OTHER = "other"
 # Of the requests that wait for anything: from the first share on most of them wait at one lock,
 # from the second on it holds up enough of them to be a suspect.
 MOST, SOME = 0.5, 0.25
@@ -59,9 +61,10 @@ def lock(seen: SeenTrial) -> Standing | None:
     if waiting.value >= max(1.0, WAITING_SHARE * seen.record.plan.concurrency):
         if share is None or seen.crowded:
             score = 0.6
-        elif share >= MOST:
+        elif share >= MOST and site != OTHER:
             score = 0.94 if share >= EXPLAINED else 0.85
         elif share >= SOME:
+            # Also where it is several sites of which none has a name.
             score = 0.6
     if behind is not None:
         sentence += f", of {behind.value:.1f} requests that waited for anything"

@@ -211,8 +211,10 @@ def _verdict(seen: SeenTrial) -> Verdict:
     unseen = _unseen(seen, ranked)
     missing += [f"whether it was the {one}: nothing was read of it" for one in unseen]
     doubted = doubted or any(_hides(one, name, ranked) for one in unseen)
+    if name == UNKNOWN or locks.watched(seen):
+        missing += kept(locks.unseen(seen))
     if name == UNKNOWN:
-        return _unknown(sentence, ranked, (*missing, *kept(locks.unseen(seen))))
+        return _unknown(sentence, ranked, tuple(missing))
     strength = STRONG if strong and not doubted else WEAK
     return Verdict(name, strength, sentence, ranked, tuple(missing))
 

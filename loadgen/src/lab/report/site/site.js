@@ -110,7 +110,10 @@ class Site {
     this.#cells = data.cells.map((cell) => ({ ...this.#runs.get(cell.run), ...cell }));
     const withCells = new Set(data.cells.map(({ run }) => run));
     const others = data.runs.filter(({ run }) => !withCells.has(run));
-    const bare = others.flatMap((run) => [run, ...run.servers.map((server) => ({ ...run, server }))]);
+    const bare = others.flatMap((run) => [
+      { ...run, bare: true },
+      ...run.servers.map((server) => ({ ...run, server, bare: true })),
+    ]);
     this.#items = [...this.#cells, ...bare];
     this.#filters();
     this.#form.addEventListener("change", () => {
@@ -161,7 +164,9 @@ class Site {
     const there = new Set();
     for (const box of this.#form.querySelectorAll("input")) {
       const { name, value } = box;
-      const count = this.#items.filter((one) => one[name] === value && fits(wanted, one, name)).length;
+      const found = this.#items.filter((one) => one[name] === value && fits(wanted, one, name));
+      // A run without cells counts once, however many servers it has.
+      const count = new Set(found.map((one) => (one.bare ? one.run : one))).size;
       there.add(`${name}=${value}`);
       box.checked = wanted[name].includes(value);
       box.parentElement.lastChild.textContent = count;

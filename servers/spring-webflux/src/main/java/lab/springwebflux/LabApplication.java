@@ -1,7 +1,7 @@
 package lab.springwebflux;
 
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -59,17 +59,18 @@ class LabApplication {
     Settings settings = context.settings();
     AtomicInteger open = new AtomicInteger();
     LoopThreads.register(context, LOOPS, loops(context), open::get);
-    return server ->
-        server
-            .runOn(resources.getLoopResources(), settings.shipped())
-            .doOnBound(bound -> tellTransport(context, bound.channel()))
-            .option(ChannelOption.SO_BACKLOG, settings.backlog())
-            .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
-            .doOnChannelInit(
-                (observer, channel, address) -> {
-                  open.incrementAndGet();
-                  channel.closeFuture().addListener(closed -> open.decrementAndGet());
-                });
+    return server -> {
+      tellTransport(context, resources.getLoopResources());
+      return server
+          .runOn(resources.getLoopResources(), settings.shipped())
+          .option(ChannelOption.SO_BACKLOG, settings.backlog())
+          .childOption(ChannelOption.TCP_NODELAY, settings.tcpNodelay())
+          .doOnChannelInit(
+              (observer, channel, address) -> {
+                open.incrementAndGet();
+                channel.closeFuture().addListener(closed -> open.decrementAndGet());
+              });
+    };
   }
 
   @Bean
@@ -89,8 +90,14 @@ class LabApplication {
         context, new WebClientDownstream(client, context.settings().downstreamUrl()));
   }
 
-  private static void tellTransport(ModelContext context, Channel listening) {
-    boolean nio = listening instanceof NioServerSocketChannel;
+  /**
+   * As Reactor Netty will choose it. That a server has been bound is told on a loop, where it may
+   * come too late for {@code /settings}.
+   */
+  private static void tellTransport(ModelContext context, LoopResources loops) {
+    boolean shipped = context.settings().shipped();
+    var listening = loops.onChannelClass(ServerSocketChannel.class, loops.onServer(shipped));
+    boolean nio = listening == NioServerSocketChannel.class;
     context.knobs().ofFramework("transport", nio ? "nio" : "native");
   }
 
