@@ -142,7 +142,8 @@ def changed(a: Side, b: Side) -> str:
     most = changes(a, b)[:MOST_CHANGED]
     if not most:
         return f"{said}; no method alone surely differs by {LEAST:.0%} of that"
-    return f"{said}; alone {', '.join(map(_changed, most))}"
+    untested = "" if any(one.interval for one in most) else " (not tested: there is no interval)"
+    return f"{said}; alone {', '.join(map(_changed, most))}{untested}"
 
 
 def _changed(of: Change) -> str:
