@@ -51,8 +51,8 @@ LIFTED_SEARCH = "lifted search"
 UNIT = "req/s"
 # The mean time must grow by this share before the lab says where.
 LEAST_GREW = 0.05
-# Resources that the parts of the lab share.
-CPUS = ("host CPU",)
+# What the parts of the lab share.
+SHARED = "host CPU"
 SEPARATOR = "; then: "
 NOT_FINISHED = "not finished"
 Verdicts = Mapping[str, Verdict]
@@ -169,7 +169,7 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
     strong = 2 * sum(row.strength == STRONG for row in first.rows) >= len(first.rows)
     last = verdicts.get(first.rows[-1].trial)
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
-    if first.resource in CPUS:
+    if first.resource == SHARED:
         full += _whose(first.rows[-1])
     at = f", at {first.at:,} req/s" if first.at else ""
     return f"{full} ({'strong' if strong else 'weak'}{at})"
@@ -209,7 +209,7 @@ def _details(
         elif of.rate is not None:
             parts.append(f"{NOT_FINISHED}, {of.rate:,} req/s are next")
         # What broke and never held holds nothing. Of what nobody can tell there is no value.
-        told = low is not None or (broken is not None and of.rate is None)
+        told = low is not None or _has_told(of)
         value, ends = low.rate if low else 0, of.interval
         known = [None if one is None or not told else float(one) for one in (value, *ends)]
         text = ("" if name == SEARCH else f"{LIFTED}: ") + ", ".join(parts)

@@ -86,7 +86,7 @@ class Searches(Design):
         return after_damaged(done, self._next)
 
     def check(self) -> None:
-        """Raises WordError for an objective that a request misses which is alone in the server."""
+        """Raises WordError for an objective that even a request alone in the server would miss."""
         for server in self.planner.experiment.servers:
             if self.planner.snapshots[server].spread is not None:
                 continue
