@@ -138,6 +138,22 @@ recreate() {
   return 1
 }
 
+# takes_away SERVER LINES: whether a limit that is to give a service of the user's own more is below what its container
+# has now: then its subject is wrong, and more of it would look as if it were no help. 0 is no limit.
+takes_away() {
+  local name asked now
+  while read -r name now; do
+    asked=$(value "$name" "$2")
+    case $asked in *m) asked=$((${asked%m} << 20)) ;; *g) asked=$((${asked%g} << 30)) ;; esac
+    if [[ -n $asked ]] && awk -v asked="$asked" -v now="$now" 'BEGIN { exit !(now == 0 || asked < now) }'; then
+      problem="$name=$(value "$name" "$2") would take away from $1, which has $now now (0: no limit): [levers] of its subject say less"
+      return 0
+    fi
+  done < <(docker inspect --format '{{.HostConfig.NanoCpus}} {{.HostConfig.CpuQuota}} {{.HostConfig.CpuPeriod}} {{.HostConfig.Memory}}' "$(compose_id "$1")" 2>/dev/null |
+    awk 'NF == 4 { print "OWN_CPUS", $1 ? $1 / 1e9 : ($2 > 0 ? $2 / ($3 ? $3 : 1e5) : 0); printf "OWN_MEMORY %.0f\n", $4 }')
+  return 1
+}
+
 # have SERVER LINES: its container with these settings, all others by default; with FRESH a new one,
 # as it is now, of which nothing more is to be put back.
 have() {
@@ -146,6 +162,7 @@ have() {
   if [[ $1 == generator ]]; then limit "$driver" "$(value GENERATOR_CPUS "$2")"; return; fi
   if [[ -f $changed/of.$1 ]]; then had=$(<"$changed/of.$1"); fi
   if [[ $2 == FRESH=* ]]; then recreate "$1" "$had"; return; fi
+  if is_own "$1" && takes_away "$1" "$2"; then return 1; fi
   # Whatever becomes of it: what is not the default is put back in the end.
   printf '%s' "$2" >"$changed/of.$1"
   if [[ $(starting "$had") == "$(starting "$2")" ]]; then

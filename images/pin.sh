@@ -16,9 +16,9 @@ tag=${2:-${pinned##*:}}
 if ! [[ $tag =~ ^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$ ]]; then fail "pin.sh: '$tag' is not a tag"; fi
 image=${pinned%:*}:$tag
 
-docker pull --quiet "$image" >/dev/null || fail "pin.sh: $image cannot be pulled, so nobody knows its digest; .env is as it was"
-# Of the repository that was asked: an image can have digests of others.
-digest=$(docker image inspect --format '{{range .RepoDigests}}{{println .}}{{end}}' "$image" | sed -n "s|^${image%:*}@\(sha256:[0-9a-f]\{64\}\)\$|\1|p" | head -n 1)
+# Of what came now: an image that is there under two digests does not say which is the newer.
+said=$(docker pull "$image") || fail "pin.sh: $image cannot be pulled, so nobody knows its digest; .env is as it was"
+digest=$(sed -n 's|^Digest: \(sha256:[0-9a-f]\{64\}\)$|\1|p' <<<"$said")
 if [[ -z $digest ]]; then fail "pin.sh: the engine tells no digest of $image; .env is as it was"; fi
 sed "s|^$name=.*|$name=$image@$digest|" .env >.env.part
 # Written in place: its owner and mode stay.

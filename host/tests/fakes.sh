@@ -153,6 +153,7 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 case "$1 ${2-}" in
   "info "*) echo 4; exit ;;
   "compose ps") echo "id-of-$4"; exit ;;
+  "inspect "*) cat "$lab/limits" 2>/dev/null; exit ;;
 esac
 printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFILE-}" "${SERVER_JVM_FLAGS-}" >>"$lab/calls"
 if [[ -n ${COMPOSE_FILE-} ]]; then (IFS=: && cd "$lab" && cat ${COMPOSE_FILE#compose.yaml:} >"$lab/image"); fi

@@ -44,6 +44,20 @@ check "changes: it is put back as its own file says" '[[ $out == ok && $(count "
 : >"$calls"
 ask SERVER=my-shop
 check "changes: its own limits are not lifted" '[[ $out == ok && ! -s $calls ]]'
+# What its container has now: NanoCpus, quota and period, bytes.
+for limits in "0 0 0 0" "1510000000 0 0 1073741824" "0 151000 100000 1073741824" "1500000000 0 0 1073741825"; do
+  printf '%s\n' "$limits" >"$lab/limits"
+  ask SERVER=my-shop OWN_CPUS=1.5 OWN_MEMORY=1g
+  check "changes: a limit that takes away is none: $limits" '[[ $out == "failed: OWN_"*" would take away from my-shop, which has "* && ! -s $calls ]]'
+done
+for limits in "1500000000 0 0 1073741824" "0 75000 50000 1073741824" "100000000 0 0 1"; do
+  printf '%s\n' "$limits" >"$lab/limits"
+  ask SERVER=my-shop OWN_CPUS=1.5 OWN_MEMORY=1g
+  check "changes: as much or more is given: $limits" '[[ $out == ok && -s $calls ]]'
+  ask SERVER=my-shop
+  : >"$calls"
+done
+rm "$lab/limits" "$lab/image"
 touch "$lab/x"
 refused() {
   ask "$@"

@@ -46,13 +46,18 @@ class Change:
         return self.b - self.a
 
 
+def answers_of(row: Row) -> float:
+    """All answers of the window, errors too: an answer that is an error has waited as well."""
+    return (row.achieved_rps or 0.0) * (row.window_s or 0.0)
+
+
 def side_of(row: Row, recording: Recording) -> Side | str:
     """The side, or why it is none."""
     if not recording.whole:
         return "it outgrew its room"
     if not named(recording):
         return "it has too few samples"
-    answers = (row.achieved_rps or 0.0) * (row.window_s or 0.0)
+    answers = answers_of(row)
     each = row.cpu_server_us
     if recording.kind != CPU:
         unit = 1000 if recording.kind == LOCK else 1

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.judge.grouping import lane_of
 from lab.judge.hot import LEAST_SAMPLES, Hot, callers, hot, interval, named, waits
-from lab.judge.hot_difference import COSTS, LEAST, Change, Side, changes
+from lab.judge.hot_difference import COSTS, LEAST, Change, Side, answers_of, changes
 from lab.model import ALLOC, CPU, LOCK, Recording, Row, goodput
 from lab.report.blocks import Block, Link, Paragraph, Section, Strong, Table
 from lab.report.table import NOTHING, microseconds, three
@@ -167,7 +167,7 @@ def _seen(of: Recording, row: Row) -> str:
         if not of.total:
             return f"{what}: no wait of 1 ms or longer"
         kinds = ", ".join(f"{name} {share:.0%}" for name, share in waits(of).items())
-        answers = (goodput(row) or 0.0) * (row.window_s or 0.0)
+        answers = answers_of(row)
         each = f", {of.total / 1e6 / answers:.3g} ms for each answer" if answers else ""
         return f"{what}: {of.samples:,} waits of {of.total / 1e9:.3g} s in all{each} ({kinds})"
     said = f"{what}, {of.samples:,} samples"
