@@ -31,6 +31,7 @@ from lab.load.measure import PLAN
 from lab.model import (
     AGAIN,
     AS_IT_IS,
+    ENDED_AS_LOST,
     NONE,
     NOT_BACK,
     STRONG,
@@ -53,6 +54,7 @@ from support.runs import write_manifest
 CAPACITY = Capacity(Objective(p99_ms=500.0), 500, 100_000, 0.03, 100_000)
 UNBOUND = snapshot(settings={})
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
+LOST = f"{ENDED_AS_LOST} after 5 of 15 s: 41% of the answers took more than 500 ms"
 FILLED = "work outside the lab used 40% of the CPUs"
 LATE_GENERATOR = "the generator was the limit"
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
@@ -862,6 +864,20 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
         ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
         ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
+        # A load that was lost before its end, as it says itself, and one of a late generator.
+        ({"valid": False, "invalid_reasons": LOST, "achieved_rps": None}, "broke", LOST),
+        (
+            {"valid": False, "invalid_reasons": f"{LOST}; {TOO_SHORT}", "p99_ms": None},
+            "broke",
+            LOST,
+        ),
+        (
+            {"valid": False, "invalid_reasons": f"{LOST}; {LATE_GENERATOR}"},
+            "untold",
+            f"{LOST}; {LATE_GENERATOR}",
+        ),
+        ({"others_cpu": 0.4, "valid": False, "invalid_reasons": LOST}, "untold",
+         f"{FILLED} ({LOST})"),
         # A machine that others filled: what was not held says nothing of the rate,
         ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
         (
@@ -938,6 +954,46 @@ def test_rows_of_another_search_end_it() -> None:
     with pytest.raises(LabError, match="not of this search: 1000 req/s were next"):
         order_of(of).next(other)
     assert "not to be told" in found(of, other)[0].text
+
+
+def ending_as_lost(answer: Server) -> Server:
+    """The same server, whose trials end as soon as they may where they are not held."""
+
+    def lost(plan: TrialPlan) -> dict[str, Any]:
+        whole = answer(plan)
+        if plan.gives_up is None or whole["p99_ms"] <= 500:
+            return whole
+        none = dict.fromkeys(("achieved_rps", "p99_ms", "max_ms"))
+        return {**whole, **none, "valid": False, "invalid_reasons": LOST, "strength": "weak"}
+
+    return lost
+
+
+@pytest.mark.parametrize("launches", [0, 2, 6])
+def test_trials_that_end_as_lost_change_no_answer(launches: int) -> None:
+    for seed in range(20):
+        truth = random.Random(seed).uniform(100, 9000)
+
+        def told(lose: bool, truth: float = truth, seed: int = seed) -> tuple[Any, ...]:
+            plain = server(truth, 0.01, seed)
+            answer = ending_as_lost(plain) if lose else plain
+            rows, found, detail = alone(answer, launches=launches)
+            rates = [one.offered_rps for one in rows]
+            return rates, found.value, found.low, found.high, detail.value
+
+        assert told(lose=True) == told(lose=False)
+
+
+def test_only_rates_far_above_what_is_held_may_end_as_lost() -> None:
+    rows, answer, detail = alone(ending_as_lost(server(1650)))
+    lost = {one.offered_rps for one in rows if one.ended_as_lost}
+    # At the third trial of 1,682 it is known that 1,646 is held.
+    assert lost == {2000, 1682}
+    whole = [one for one in rows if one.offered_rps == 1682 and not one.ended_as_lost]
+    assert len(whole) == 1
+    # What gave way is as sure as the whole windows say.
+    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong)")
+    assert f"broke 1,682 (3 of 3 trials): {LOST}; p99 900 ms" in detail.text
 
 
 def test_an_interrupted_search_says_so() -> None:

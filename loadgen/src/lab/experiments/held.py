@@ -166,11 +166,13 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
         return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
     if first.resource is None:
         return UNKNOWN
-    strong = 2 * sum(row.strength == STRONG for row in first.rows) >= len(first.rows)
-    last = verdicts.get(first.rows[-1].trial)
+    # A trial that was ended as lost tells of a part of its window only.
+    rows = [row for row in first.rows if not row.ended_as_lost] or first.rows
+    strong = 2 * sum(row.strength == STRONG for row in rows) >= len(rows)
+    last = verdicts.get(rows[-1].trial)
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
     if first.resource == SHARED:
-        full += _whose(first.rows[-1])
+        full += _whose(rows[-1])
     at = f", at {first.at:,} req/s" if first.at else ""
     return f"{full} ({'strong' if strong else 'weak'}{at})"
 
