@@ -570,7 +570,6 @@ def test_a_lever_that_changes_nothing_proves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("host CPU", "nobody can add CPUs to this machine; make explain takes some away"),
         ("generator", "only another machine has more of it"),
         ("event loop", "this model has no event loops"),
         ("connections of the load", "connections follow from the rate"),
@@ -583,6 +582,100 @@ def test_where_nothing_can_be_lifted_the_reason_is_said(
     line, rows, [proof] = proven(tmp_path, server(1000, name=name))
     assert {one.arm for one in rows} == {None}
     assert line[3:] == (proof.text,) == (f"not lifted: {why}",)
+
+
+def on_the_machine(most: float = 1000, spun: float | None = 0.2, falls: bool = True) -> Server:
+    """Holds what the machine's CPUs allow; so much of them was taken away where a spinner ran."""
+
+    def answer(plan: TrialPlan) -> dict[str, Any]:
+        if plan.condition.spin is None:
+            return server(most)(plan)
+        left = 1 - (spun or 0.0) if falls else 1.0
+        return server(left * most)(plan) | {"spun": spun}
+
+    return answer
+
+
+def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) -> None:
+    line, rows, [proof] = proven(tmp_path, on_the_machine(), launches=2)
+    tried = [one for one in rows if one.arm]
+    assert rows[-6:] == tried
+    # In turns on the JVM that runs: all of them, fewer; then a rate that fewer are enough for.
+    assert [(one.offered_rps, one.arm, one.launch) for one in tried] == [
+        *2 * ((1000, "all-cpu", 0), (1000, "less-cpu", 0)),
+        *2 * ((700, "less-cpu", 0),),
+    ]
+    assert proof.text == (
+        "with 20% of the CPUs taken away it breaks at 1,000 req/s and holds 700 req/s, and with "
+        "all of them it held 1,000 req/s in between (confirmed: this rate takes the CPUs; that "
+        "more of them would raise it is not tried)"
+    )
+    assert line[2:] == ("then: host CPU (strong)", proof.text)
+    # They change no answer, and go on after an interrupt.
+    of = searched(own=PROVE, launches=2)
+    plain = searched(launches=2)
+    assert found(plain, rows) == found(plain, rows[:-6])
+    order = capacity.design(planner(of, snapshots={"a": POOL}))
+    for at, one in enumerate(rows):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert (plan.trial, plan.condition.spin) == (
+            one.trial,
+            0.2 if one.arm == "less-cpu" else None,
+        )
+        assert order.left(rows[:at]) >= len(rows) - at - 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "trials", "text"),
+    [
+        (
+            on_the_machine(falls=False),
+            4,
+            "with 20% of the CPUs taken away it still holds 1,000 req/s (not confirmed: this rate "
+            "does not take all CPUs)",
+        ),
+        (
+            on_the_machine(spun=0.5),
+            6,
+            "with 50% of the CPUs taken away it breaks at 1,000 req/s, and at 700 req/s too "
+            "(inconclusive: the spinner does more than take CPUs)",
+        ),
+        (
+            on_the_machine(spun=0.02),
+            4,
+            "with 2% of the CPUs taken away it cannot be told: the spinner got 2% of the CPUs only",
+        ),
+    ],
+)
+def test_what_fewer_cpus_do_not_prove(
+    tmp_path: Path, answer: Server, trials: int, text: str
+) -> None:
+    _, rows, [proof] = proven(tmp_path, answer)
+    assert sum(one.arm is not None for one in rows) == trials
+    assert proof.text == text
+
+
+def test_a_generator_that_the_spinner_starves_tells_nothing(tmp_path: Path) -> None:
+    plain = on_the_machine()
+
+    def late(plan: TrialPlan) -> dict[str, Any]:
+        return untold(lambda _: plan.condition.spin is not None, plain)(plan)
+
+    _, rows, [proof] = proven(tmp_path, late)
+    assert proof.text == f"with 20% of the CPUs taken away it cannot be told: {LATE_GENERATOR}"
+    assert sum(one.arm is not None for one in rows) == 4
+
+
+def test_a_machine_that_drifts_proves_nothing(tmp_path: Path) -> None:
+    def drifting(plan: TrialPlan) -> dict[str, Any]:
+        return server(900 if plan.arm else 1000)(plan) | {"spun": plan.condition.spin}
+
+    _, _, [proof] = proven(tmp_path, drifting)
+    assert proof.text == (
+        "inconclusive: 1,000 req/s broke again with all CPUs, in the JVM that was to be tried with "
+        "fewer"
+    )
 
 
 def test_what_is_held_with_the_lift_may_be_beyond_telling(tmp_path: Path) -> None:
@@ -1026,7 +1119,7 @@ def test_a_usual_run_is_known_beforehand(longer: bool, prove: bool) -> None:
     order = capacity.design(planner(of, snapshots={"a": UNBOUND, "b": POOL}))
     done = list[Row]()
     # 200 threads at 200 ms; without a bound, the geometric middle of 500 and 100,000.
-    servers = {"a": server(7071), "b": a_pool_of_threads(7071)}
+    servers = {"a": on_the_machine(7071), "b": a_pool_of_threads(7071)}
     while (plan := order.next(done)) is not None:
         done.append(row(plan, **servers[plan.server](plan)))
     assert sorted(map(load, order.typical)) == sorted(map(load, done))  # type: ignore[type-var]

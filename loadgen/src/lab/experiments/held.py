@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from lab.errors import RawDataError
 from lab.experiments.answers import answer_of_ends
+from lab.experiments.deprived import ARMS, Deprived
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.lifting import lever_of
 from lab.experiments.objective import Objective, latency_ms
@@ -310,6 +311,11 @@ def _lifted(
         known = cores if isinstance(cores, int) else 1
         why = lever_of(experiment, found, record.servers[server], known)
         text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
+        if not isinstance(why, str) and why.takes:
+            rate, *_ = capacity_of(list(found.values()))
+            less = [row for row in own if row.arm in ARMS]
+            objective = settings_of(Capacity, experiment).objective
+            text = Deprived.of(objective, round(rate), less).text
         yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
     text, value = _said(with_it, "", outcome.verdicts)
