@@ -94,12 +94,10 @@ class Deprived:
     @property
     def text(self) -> str:
         """What they show, for people."""
-        if not self.spun:
+        if not self.less.trials:
             return "not tried yet with fewer CPUs"
-        taken = f"with {min(self.spun):.0%}"
-        if round(max(self.spun), 2) > round(min(self.spun), 2):
-            taken += f" to {max(self.spun):.0%}"
-        taken += " of the CPUs taken away it"
+        shares = list(dict.fromkeys(f"{share:.0%}" for share in sorted(self.spun))) or ["some"]
+        taken = f"with {' to '.join((shares[0], *shares[1:][-1:]))} of the CPUs taken away it"
         rate, lower = f"{self.less.rate:,} req/s", f"{self.part.rate:,} req/s"
         whole, less, part = map(outcome, (self.whole, self.less, self.part))
         if less == "held":

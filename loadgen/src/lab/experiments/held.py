@@ -13,6 +13,7 @@ from lab.errors import RawDataError
 from lab.experiments.answers import answer_of_ends
 from lab.experiments.deprived import ARMS, Deprived
 from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.knee import knee
 from lab.experiments.lifting import lever_of
 from lab.experiments.objective import Objective, latency_ms
 from lab.experiments.order import STRAYED, counted
@@ -31,6 +32,7 @@ from lab.judge.intervals import LEAST_VALUES
 from lab.judge.time_split import growth, mean_split
 from lab.load.measure import PLAN
 from lab.model import (
+    KNEE,
     STRONG,
     UNKNOWN,
     CpuSplit,
@@ -79,6 +81,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
+        beside += _knee(capacity, server, own, found)
         beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
@@ -278,6 +281,18 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
         yield Finding(GREW, server, 0, grown.grown_ms, "ms", None, None, text)
 
 
+def _knee(
+    capacity: Capacity, server: str, own: Sequence[Row], found: Mapping[int, Search]
+) -> Iterator[Finding]:
+    """Of the curve, which is of the last launch."""
+    launch, last = max(found.items())
+    if capacity.curve and last.curve:
+        its = [row for row in own if (row.launch, row.arm) == (launch, None)]
+        told = knee(server, launch, capacity.objective, its[-last.curve :])
+        if told is not None:
+            yield told
+
+
 def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     """What a million requests cost in CPU time at the rates that were held: medians of the trials.
     A million times µs are seconds."""
@@ -380,7 +395,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
 
 
 def _beside(server: str) -> tuple[tuple[str, str], ...]:
-    return (server, GREW), (server, LIFTED)
+    return (server, GREW), (server, KNEE), (server, LIFTED)
 
 
 def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:

@@ -120,7 +120,7 @@ class Searches(Design):
             low, top = self._course(plans, server, self._start(server), holds)
             if capacity.curve:
                 last = launches(self.planner.experiment)[-1]
-                plans += [self._plan(server, max(1, round(at * holds)), last) for at in SHARES]
+                plans += [self._plan(server, max(1, round(at * low)), last) for at in SHARES]
             if capacity.prove and holds < middle and top is not None:
                 self._course(plans, server, top, middle, low, arm=LIFTED)
             elif capacity.prove and holds == middle:

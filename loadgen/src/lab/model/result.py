@@ -9,6 +9,9 @@ from typing import overload
 
 from lab.model.trial import ENDED_AS_LOST, TrialRecord
 
+# The name of the finding of a server's knee, which figures draw.
+KNEE = "knee"
+
 
 @dataclass(frozen=True, slots=True)
 class Latency:
