@@ -818,8 +818,8 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
     )
     of = searched()
     assert found(of, run(of, {"a": lambda plan: plain(plan) | parts}))[-1].text == (
-        "a million requests at the rates held take 80 s of the server's CPU time, and 200 s with "
-        "the lab around it"
+        "a million requests at 1,646 req/s take 80 s of the server's CPU time, and 200 s with the "
+        "lab around it (extrapolated at any other rate: a request costs more at a lower one)"
     )
     _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
     assert answer.text.endswith("; then: host CPU (strong)")

@@ -32,6 +32,7 @@ from lab.judge.intervals import LEAST_VALUES
 from lab.judge.time_split import growth, mean_split
 from lab.load.measure import PLAN
 from lab.model import (
+    EXTRAPOLATED,
     KNEE,
     STRONG,
     UNKNOWN,
@@ -300,9 +301,12 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     known = [(row.cpu_server_us, _whole_us(row)) for row in held if row.cpu_server_us]
     if known:
         own_s, whole_s = map(statistics.median, zip(*known, strict=True))
+        rates = sorted({row.offered_rps or 0 for row in held})
+        at = " to ".join(f"{rate:,}" for rate in dict.fromkeys((rates[0], rates[-1])))
         text = (
-            f"a million requests at the rates held take {own_s:,.0f} s of the server's CPU time, "
-            f"and {whole_s:,.0f} s with the lab around it"
+            f"a million requests at {at} req/s take "
+            f"{own_s:,.0f} s of the server's CPU time, and {whole_s:,.0f} s with the lab around it "
+            f"({EXTRAPOLATED} at any other rate: a request costs more at a lower one)"
         )
         yield Finding(COST, server, 0, own_s, "s", None, None, text)
 

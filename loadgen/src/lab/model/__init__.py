@@ -74,6 +74,7 @@ from lab.model.trial import (
 )
 from lab.model.verdict import (
     AS_IT_IS,
+    EXTRAPOLATED,
     NONE,
     OFFERED,
     RESOURCES,
