@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from rich.text import Text
+
 from lab.campaign.announcement import announcement
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Derived, derive, read_trial
@@ -252,7 +254,9 @@ class Loop:
             fairness.render(console, record.fairness)
             for line in derived.lines:
                 console.print(line, highlight=False)
-            if any(row.launch for row in rows):
+            if said := comparison.single(derived.comparisons):
+                console.print(Text(said, style="dim"))
+            elif any(row.launch for row in rows):
                 comparison.render(console, derived.comparisons)
 
         try:
