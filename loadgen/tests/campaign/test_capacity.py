@@ -66,6 +66,15 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
     text = planned(**SEARCH)
     assert "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s" in text
     assert "the others follow from what each finds" in text
+    # The geometric middle of 100 and 400: 100 holds, 400 does not, then between 200 and 205.
+    _, *path = text.partition("simulated, not measured")[2].splitlines()
+    steps = [line for line in path if "/downstream open" in line]
+    assert len(steps) == 17
+    assert steps[:3] == [
+        "  1 b: /downstream open, 72 connections, 100 req/s, 25 s",
+        "  2 b: /downstream open, 130 connections, 200 req/s, 25 s",
+        "  3 b: /downstream open, 243 connections, 400 req/s, 25 s",
+    ]
     own = Capacity(Objective(p99_ms=500.0), 1000, 9000, 0.5, 10_000, prove=True)
     text = planned(**{**SEARCH, "servers": ("a",), "own": to_json(own), "launches": 1})
     # The pool of `a` holds 1,000, and when it is lifted 3,000, on a JVM of its own:
