@@ -2,14 +2,17 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from campaign.test_conditions import rejudged
 from lab.campaign.run import run
 from lab.experiments.objective import Objective
 from lab.experiments.searches import Capacity
+from lab.experiments.stress import Stress
 from lab.report import answers
 from lab.store.records import to_json
 from support.bench import EXPERIMENT, Bench
@@ -172,3 +175,42 @@ def test_what_is_beside_an_answer_has_lines_of_its_own() -> None:
         *("a   holds 1 req/s", "    of the 310 ms 71% is in", "      the queue"),
         "bb  holds 2 req/s",
     )
+
+
+def test_no_interval_is_broken_where_a_line_is() -> None:
+    of = (
+        (
+            "quarkus-virtual-shipped",
+            "holds 12,310 req/s at p99 ≤ 500 ms [12,120, 14,480], not finished",
+            "then: host CPU, 96% busy: of the lab's CPU time server 38%, proxy 27% (strong)",
+            "with 20% of the CPUs taken away it breaks at 12,310 req/s and holds 8,617 req/s",
+        ),
+    )
+    for width in (60, 80):
+        told = answers.lines(of, width)
+        assert max(map(len, told)) <= width
+        assert any("[12,120, 14,480]" in line for line in told)
+        assert " ".join(" ".join(told).split()) == " ".join(of[0])
+
+
+@pytest.mark.parametrize("kind", ["capacity", "bench", "stress"])
+def test_at_80_columns_nothing_is_cut(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def terminal(self: Bench) -> Console:
+        return Console(file=self.text, width=80, force_terminal=True, no_color=True, highlight=False)
+
+    monkeypatch.setattr(Bench, "console", property(terminal))
+    stress = to_json(Stress(Objective(p95_ms=500.0), 100, 100, 400, 50, 0.1))
+    of: dict[str, dict[str, object]] = {
+        "capacity": {**SEARCH, "servers": ("a", "b")},
+        "bench": {},
+        "stress": {"kind": "stress", "modes": ("open",), "own": stress},
+    }
+    ready.run(**of[kind])
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", ready.text.getvalue())
+    # What comes at the end, after the progress.
+    begins = {"capacity": "a  holds", "bench": "a  at most", "stress": "server / counts"}
+    screen = text[text.rindex(begins[kind]) :]
+    assert max(map(len, screen.splitlines())) <= 80
+    assert "…" not in screen.replace("EXP=…", "")

@@ -67,7 +67,7 @@ def render(console: Console, comparisons: Sequence[Comparison]) -> None:
                 shown.add_row(*cells, Text(answer, style=_LOOKS[cell.answer][0]))
             console.print(shown)
         for line in beside(of):
-            console.print(Text(line), soft_wrap=True)
+            console.print(Text(line), soft_wrap=not console.is_terminal)
     for line in legend(comparisons):
         console.print(Text(line, style="dim"))
 

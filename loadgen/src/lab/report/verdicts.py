@@ -198,7 +198,8 @@ def render(console: Console, of: Sequence[Said]) -> None:
         line.append(f": {verdict}", style="not bold")
         if beside:
             line.append(f"; {beside}", style="dim not bold")
-        console.print(line, soft_wrap=True)
+        # On a terminal between words; a line of a file stays one.
+        console.print(line, soft_wrap=not console.is_terminal)
 
 
 def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]]) -> Said:
