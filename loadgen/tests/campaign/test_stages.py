@@ -227,7 +227,8 @@ def test_what_a_request_costs_is_measured_once_for_a_jvm_and_route(ready: Bench)
     assert {(r["valid"], r["predicted_rps"]) for r in ready.rows[:2]} == {("true", "500.000")}
     said = (
         "prediction: a /downstream 200 closed: ≤ 1,000 req/s (connections: 200 / 0.2 s); "
-        "host CPU ≈ 200 req/s (estimate: 2 / 10 ms); server CPU ≈ 500 req/s (estimate: 2 / 4 ms)"
+        "host CPU ≈ 200 req/s (extrapolated: 2 / 10 ms); server CPU ≈ 500 req/s "
+        "(extrapolated: 2 / 4 ms)"
     )
     assert ready.text.getvalue().count(said) == 1
 

@@ -171,8 +171,9 @@ def test_demand_bounds_by_the_cpus_as_an_estimate() -> None:
     # 2000 / 3750.
     assert prediction.expected_p95_ms == pytest.approx(533.3, abs=0.1)
     assert prediction.text == (
-        "≤ 10,000 req/s (connections: 2000 / 0.2 s); host CPU ≈ 3,800 req/s (estimate: 3 / 0.8 ms)"
-        "; server CPU ≈ 4,000 req/s (estimate: 2 / 0.5 ms)"
+        "≤ 10,000 req/s (connections: 2000 / 0.2 s); "
+        "host CPU ≈ 3,800 req/s (extrapolated: 3 / 0.8 ms); "
+        "server CPU ≈ 4,000 req/s (extrapolated: 2 / 0.5 ms)"
     )
 
 

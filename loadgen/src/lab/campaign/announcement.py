@@ -18,6 +18,11 @@ BETWEEN_S = 4.0
 # for 39 that were announced, when two of four servers had not ended.
 MORE = 2.0
 WARM_UP_S = 22.0
+# Before the trials of `Design.typical`.
+SIMULATED = (
+    "simulated, not measured: the search of servers that hold what their settings allow, but no "
+    "more than the geometric middle of the rates that may be tried"
+)
 
 
 def announcement(
@@ -52,18 +57,29 @@ def announcement(
 
 
 def planned(experiment: Experiment, design: Design, chosen: Chosen) -> Iterator[str]:
-    """The trials that are known before the run, a line each, after the announcement."""
+    """The trials that are known before the run, a line each, after the announcement. Where they
+    follow from findings: the first, and those of a usual run, which are simulated."""
     first = design.next([])
     yield announcement(experiment, design, chosen, first)
-    known = design.known
+    known, usual = design.known, design.typical
     for plan in known or ([first] if first else []):
-        rate = "" if plan.offered_rps is None else f", {plan.offered_rps} req/s"
-        yield (
-            f"{plan.trial}: {plan.route} {plan.mode}, {plan.concurrency} connections{rate}, "
-            f"{_takes_s(plan, chosen):.0f} s"
-        )
+        yield f"{plan.trial}: {_line(plan, chosen)}"
     if not known and first:
         yield "the others follow from what each finds"
+    if not known and usual:
+        yield SIMULATED
+        for number, plan in enumerate(usual, 1):
+            arm = "" if plan.arm is None else f"@{plan.arm}"
+            launch = f" #{plan.launch}" if plan.launch else ""
+            yield f"  {number} {plan.server}{arm}{launch}: {_line(plan, chosen)}"
+
+
+def _line(plan: TrialPlan, chosen: Chosen) -> str:
+    rate = "" if plan.offered_rps is None else f", {plan.offered_rps} req/s"
+    return (
+        f"{plan.route} {plan.mode}, {plan.concurrency} connections{rate}, "
+        f"{_takes_s(plan, chosen):.0f} s"
+    )
 
 
 def _takes_s(plan: TrialPlan, chosen: Chosen) -> float:

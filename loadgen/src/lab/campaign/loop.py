@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from rich.text import Text
+
 from lab.campaign.announcement import announcement
 from lab.campaign.as_measured import as_measured
 from lab.campaign.derive import Derived, derive, read_trial
@@ -54,10 +56,11 @@ class Loop:
         """Every trial that is left after `rows`; then the derived files, and the table."""
         with ending(self.run_dir, lambda status: self._end(status, rows), self.tools.console):
             self._measure(rows)
-        if rows and not any(row.valid for row in rows):
+        if rows and not any(row.valid or row.ended_as_lost for row in rows):
             warn(self.tools.console, f"none of the {len(rows)} trials is valid")
             return 1
-        return 1 if any(row.achieved_rps is None for row in rows) else 0
+        lost = (row for row in rows if row.achieved_rps is None and not row.ended_as_lost)
+        return 1 if any(lost) else 0
 
     def _measure(self, rows: list[Row]) -> None:
         tools, order = self.tools, self.order
@@ -87,7 +90,7 @@ class Loop:
                     point_latest(self.run_dir)
                 rows.append(row)
                 progress.finished(row, order.left(rows))
-                if not row.valid:
+                if not row.valid and not row.ended_as_lost:
                     progress.warn(f"{row.trial} is invalid: {row.invalid_reasons}")
             if recorder:
                 recorder.before(None, rows)
@@ -239,8 +242,11 @@ class Loop:
             answers.render(console, derived.answers)
             if kind_of(self.record.experiment).answers and derived.answers:
                 # Whoever wants more than the answer opens the report.
-                invalid = sum(not row.valid for row in rows)
-                console.print(f"{len(rows)} trials, {invalid} of them invalid", highlight=False)
+                lost = sum(row.ended_as_lost for row in rows)
+                invalid = sum(not row.valid for row in rows) - lost
+                said = f"{len(rows)} trials, {invalid} of them invalid"
+                said += f", {lost} ended as soon as they were lost" if lost else ""
+                console.print(said, highlight=False)
                 return
             table.render(console, rows, table.grouped(derived.notes), foreign=foreign)
             verdicts.render(console, derived.said)
@@ -248,7 +254,9 @@ class Loop:
             fairness.render(console, record.fairness)
             for line in derived.lines:
                 console.print(line, highlight=False)
-            if any(row.launch for row in rows):
+            if said := comparison.single(derived.comparisons):
+                console.print(Text(said, style="dim"))
+            elif any(row.launch for row in rows):
                 comparison.render(console, derived.comparisons)
 
         try:

@@ -11,7 +11,9 @@ from contextlib import suppress
 
 from lab.errors import RawDataError
 from lab.experiments.answers import answer_of_ends
+from lab.experiments.deprived import ARMS, Deprived
 from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.knee import knee
 from lab.experiments.lifting import lever_of
 from lab.experiments.objective import Objective, latency_ms
 from lab.experiments.order import STRAYED, counted
@@ -30,6 +32,8 @@ from lab.judge.intervals import LEAST_VALUES
 from lab.judge.time_split import growth, mean_split
 from lab.load.measure import PLAN
 from lab.model import (
+    EXTRAPOLATED,
+    KNEE,
     STRONG,
     UNKNOWN,
     CpuSplit,
@@ -78,6 +82,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
+        beside += _knee(capacity, server, own, found)
         beside += _cost(server, list(found.values()))
         if capacity.prove:
             beside += _lifted(outcome, server, own, found)
@@ -166,11 +171,13 @@ def _then(of: Sequence[Search], verdicts: Verdicts) -> str:
         return f"cannot be told: {unknown[0].untold[-1][1]}" if unknown else ""
     if first.resource is None:
         return UNKNOWN
-    strong = 2 * sum(row.strength == STRONG for row in first.rows) >= len(first.rows)
-    last = verdicts.get(first.rows[-1].trial)
+    # A trial that was ended as lost tells of a part of its window only.
+    rows = [row for row in first.rows if not row.ended_as_lost] or first.rows
+    strong = 2 * sum(row.strength == STRONG for row in rows) >= len(rows)
+    last = verdicts.get(rows[-1].trial)
     full = ", ".join(filter(None, (first.resource, last.figures if last else "")))
     if first.resource == SHARED:
-        full += _whose(first.rows[-1])
+        full += _whose(rows[-1])
     at = f", at {first.at:,} req/s" if first.at else ""
     return f"{full} ({'strong' if strong else 'weak'}{at})"
 
@@ -275,6 +282,18 @@ def _grown(server: str, of: Sequence[Search]) -> Iterator[Finding]:
         yield Finding(GREW, server, 0, grown.grown_ms, "ms", None, None, text)
 
 
+def _knee(
+    capacity: Capacity, server: str, own: Sequence[Row], found: Mapping[int, Search]
+) -> Iterator[Finding]:
+    """Of the curve, which is of the last launch."""
+    launch, last = max(found.items())
+    if capacity.curve and last.curve:
+        its = [row for row in own if (row.launch, row.arm) == (launch, None)]
+        told = knee(server, launch, capacity.objective, its[-last.curve :])
+        if told is not None:
+            yield told
+
+
 def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     """What a million requests cost in CPU time at the rates that were held: medians of the trials.
     A million times µs are seconds."""
@@ -282,9 +301,12 @@ def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
     known = [(row.cpu_server_us, _whole_us(row)) for row in held if row.cpu_server_us]
     if known:
         own_s, whole_s = map(statistics.median, zip(*known, strict=True))
+        rates = sorted({row.offered_rps or 0 for row in held})
+        at = " to ".join(f"{rate:,}" for rate in dict.fromkeys((rates[0], rates[-1])))
         text = (
-            f"a million requests at the rates held take {own_s:,.0f} s of the server's CPU time, "
-            f"and {whole_s:,.0f} s with the lab around it"
+            f"a million requests at {at} req/s take "
+            f"{own_s:,.0f} s of the server's CPU time, and {whole_s:,.0f} s with the lab around it "
+            f"({EXTRAPOLATED} at any other rate: a request costs more at a lower one)"
         )
         yield Finding(COST, server, 0, own_s, "s", None, None, text)
 
@@ -308,6 +330,11 @@ def _lifted(
         known = cores if isinstance(cores, int) else 1
         why = lever_of(experiment, found, record.servers[server], known)
         text = f"not lifted: {why}" if isinstance(why, str) else "not lifted yet"
+        if not isinstance(why, str) and why.takes:
+            rate, *_ = capacity_of(list(found.values()))
+            less = [row for row in own if row.arm in ARMS]
+            objective = settings_of(Capacity, experiment).objective
+            text = Deprived.of(objective, round(rate), less).text
         yield Finding(LIFTED, server, 0, None, UNIT, None, None, text)
         return
     text, value = _said(with_it, "", outcome.verdicts)
@@ -372,7 +399,7 @@ def answers(experiment: Experiment, found: Sequence[Finding]) -> tuple[tuple[str
 
 
 def _beside(server: str) -> tuple[tuple[str, str], ...]:
-    return (server, GREW), (server, LIFTED)
+    return (server, GREW), (server, KNEE), (server, LIFTED)
 
 
 def _disagree(of: Sequence[Finding], found: Sequence[Finding]) -> Iterator[str]:

@@ -19,7 +19,7 @@ def lever_of(
     experiment: Experiment, found: Mapping[int, Search], snapshot: Snapshot, cores: int
 ) -> Lever | str:
     """The lever of what gave way first, and of what by the prediction binds right behind it; or why
-    there is none. `found` are a server's searches, which are over; `snapshot` is the server as the
+    there is none. One that `takes` lifts nothing (`deprived`). `found` are a server's searches, which are over; `snapshot` is the server as the
     run began, `cores` are the driver's CPUs."""
     capacity, of = settings_of(Capacity, experiment), list(found.values())
     first = gave_way(of)
@@ -39,7 +39,4 @@ def lever_of(
         most_connections=capacity.connections,
         levers=experiment.levers,
     )
-    change = together(tied_with(now.lifted_by(first.resource), now, rate)[0], now)
-    if isinstance(change, Lever) and change.takes:
-        return "nobody can add CPUs to this machine; make explain takes some away"
-    return change
+    return together(tied_with(now.lifted_by(first.resource), now, rate)[0], now)

@@ -20,7 +20,16 @@ from lab.judge.gates import (
 )
 from lab.judge.gates.figures import BACKLOG
 from lab.judge.predict import SPARE
-from lab.model import NOT_BACK, STRONG, Row, error_share, goodput, needed_samples
+from lab.model import (
+    ENDED_AS_LOST,
+    NOT_BACK,
+    STRONG,
+    GivesUp,
+    Row,
+    error_share,
+    goodput,
+    needed_samples,
+)
 from lab.store.csv import REASON_SEPARATOR
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
@@ -88,6 +97,12 @@ class Objective:
         """How many answers tell all its percentiles."""
         shares = (PERCENTILES[name] for name, _ in self.limits)
         return max(needed_samples(share or 0.95) for share in shares)
+
+    @property
+    def gives_up(self) -> GivesUp:
+        """What a load must keep that need not be measured to its end where it surely does not."""
+        late = tuple((limit, 1 - (PERCENTILES[name] or 1.0)) for name, limit in self.limits)
+        return GivesUp(late, self.error_share)
 
     @property
     def text(self) -> str:
@@ -210,10 +225,12 @@ def _unknown(row: Row, name: str, limit: float) -> bool:
 
 def _backlog(objective: Objective, row: Row) -> str | None:
     """The sign that requests queued more and more in a trial that is invalid for nothing else: in
-    an open load, latency that rises or goodput that falls within the window, or latencies above
-    the objective that are too long for the window. Else None."""
+    an open load, latency that rises or goodput that falls within the window, a load that was lost
+    before its end, or latencies above the objective that are too long for the window. Else
+    None."""
     reasons = row.invalid_reasons.split(REASON_SEPARATOR)
-    if not all(one.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for one in reasons):
+    signs = (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE, ENDED_AS_LOST)
+    if not all(one.startswith(signs) for one in reasons):
         return None
     rose = [one for one in reasons if not one.startswith(TOO_SHORT)]
     return " and ".join(rose or _too_slow(objective, row)) or None

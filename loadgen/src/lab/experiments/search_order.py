@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.errors import LabError, WordError
+from lab.experiments.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
 from lab.experiments.interventions import Lever
 from lab.experiments.kind import settings_of
 from lab.experiments.lifting import lever_of
@@ -30,6 +31,7 @@ from lab.experiments.searches import (
     Capacity,
     Search,
     are_over,
+    capacity_of,
     curve,
     lifted,
     searches,
@@ -41,6 +43,9 @@ from lab.model import AS_IT_IS, Condition, Row, TrialPlan
 LONGER = 4
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
+# Trials of rates above this many resolutions of what was held may end as soon as they are lost. Those
+# nearer go on to their end: they are the answer's figures.
+NEAR = 2
 # Near the capacity what waited while connections opened takes long to drain: of 20 long windows at
 # 7,300 to 11,300 req/s on 2 CPUs, 7 were invalid as their latency still fell.
 LONGER_WARMUP_S = 20
@@ -50,7 +55,8 @@ LONGER_WARMUP_S = 20
 class Searches(Design):
     """One search per launch and server. Within a launch the server with the fewest rows is next, so
     that a drift of the machine falls on all servers alike. Then the curves; then the searches with
-    what gave way lifted, one server after the other, as that may take another container."""
+    what gave way lifted, one server after the other, as that may take another container; then the
+    trials with fewer CPUs."""
 
     planner: Planner
 
@@ -72,6 +78,8 @@ class Searches(Design):
                 )
             else:
                 count += self._most_left(self._lifted(server, done, found)[1])
+                _, deprived = self._deprived(server, done, found)
+                count += deprived.left if deprived else 0
         return count
 
     def _most_left(self, found: Mapping[int, Search]) -> int:
@@ -103,7 +111,8 @@ class Searches(Design):
     def typical(self) -> tuple[TrialPlan, ...]:
         """See Design: of servers that hold what their settings allow, but no more than the
         geometric middle of the rates that may be tried, in every launch. With its settings lifted
-        a server holds that middle; what else gives way is the machine, which nobody lifts."""
+        a server holds that middle; what else gives way is the machine, of which some is taken
+        away."""
         capacity, plans = self._capacity, list[TrialPlan]()
         middle = math.sqrt(capacity.first * capacity.most)
         for server in self.planner.experiment.servers:
@@ -111,9 +120,12 @@ class Searches(Design):
             low, top = self._course(plans, server, self._start(server), holds)
             if capacity.curve:
                 last = launches(self.planner.experiment)[-1]
-                plans += [self._plan(server, max(1, round(at * holds)), last) for at in SHARES]
+                plans += [self._plan(server, max(1, round(at * low)), last) for at in SHARES]
             if capacity.prove and holds < middle and top is not None:
                 self._course(plans, server, top, middle, low, arm=LIFTED)
+            elif capacity.prove and holds == middle:
+                tried = (*2 * ((low, ALL), (low, FEWER)), *2 * ((round(PART * low), FEWER),))
+                plans += [self._plan(server, rate, 0, arm=arm) for rate, arm in tried]
         return tuple(plans)
 
     def _course(
@@ -164,14 +176,28 @@ class Searches(Design):
                 if one.rate is not None:
                     changes = {"arm": LIFTED, "condition": condition}
                     return self._of_search(server, launch, one, done, **changes)
+        for server in experiment.servers:
+            taken, deprived = self._deprived(server, done, found[server])
+            if deprived is not None and (name := deprived.next) is not None:
+                arm = arm_of(name)
+                condition = AS_IT_IS if arm == ALL else taken
+                plan = self._plan(server, deprived.rate(name), 0, arm=arm, condition=condition)
+                return self.planner.named(plan, next_number(done), digits=3)
         return None
 
     def _of_search(
         self, server: str, launch: int, of: Search, done: Sequence[Row], **changes: Any
     ) -> TrialPlan:
+        if self._is_far(of):
+            changes["gives_up"] = self._capacity.objective.gives_up
         plan = self._plan(server, of.next.rate, launch, longer=of.is_long, **changes)
         plan = lengthened(plan, [row for row, _ in of.next.untold])
         return self.planner.named(plan, next_number(done), digits=3)
+
+    def _is_far(self, of: Search) -> bool:
+        """Whether the next rate is so far above what is held that its trial need not be whole."""
+        held = max(of.low.rate if of.low else 0, of.way.around[0] if of.way.around else 0)
+        return of.next.rate > (1 + NEAR * self._capacity.resolution) * held
 
     def _plan(
         self, server: str, rate: int, launch: int, *, longer: bool = False, **changes: Any
@@ -231,14 +257,31 @@ class Searches(Design):
     ) -> tuple[Condition, dict[int, Search]]:
         """With what a server's searches are made once more, and where these stand; none where they
         are not to be made, or not yet."""
-        planner = self.planner
-        if not self._capacity.prove or not are_over(planner.experiment, found):
-            return AS_IT_IS, {}
-        change = lever_of(planner.experiment, found, planner.snapshots[server], planner.cores)
-        if not isinstance(change, Lever):
+        change = self._lever(server, found)
+        if change is None or change.takes:
             return AS_IT_IS, {}
         own = [row for row in done if row.server == server]
-        return change.lift, lifted(planner.experiment, own, found)
+        return change.lift, lifted(self.planner.experiment, own, found)
+
+    def _deprived(
+        self, server: str, done: Sequence[Row], found: Mapping[int, Search]
+    ) -> tuple[Condition, Deprived | None]:
+        """Without what the machine's CPUs are to be, and how far these trials are; None where it is
+        not the machine's CPUs that gave way, or not yet."""
+        change = self._lever(server, found)
+        if change is None or not change.takes:
+            return AS_IT_IS, None
+        own = [row for row in done if row.server == server and row.arm in ARMS]
+        rate, *_ = capacity_of(list(found.values()))
+        return change.step, Deprived.of(self._capacity.objective, round(rate), own)
+
+    def _lever(self, server: str, found: Mapping[int, Search]) -> Lever | None:
+        """The lever of what gave way, where it is to be pulled."""
+        planner = self.planner
+        if not self._capacity.prove or not are_over(planner.experiment, found):
+            return None
+        change = lever_of(planner.experiment, found, planner.snapshots[server], planner.cores)
+        return change if isinstance(change, Lever) else None
 
     def _start(self, server: str) -> int:
         """The first rate: half of what the settings allow, where that is less."""

@@ -258,13 +258,14 @@ def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
 
 
 def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
-    """The rates of a server's curve that are not measured yet: none before its searches are over,
-    nor where it holds nothing."""
+    """The rates of a server's curve that are not measured yet, as shares of what the launch holds
+    in whose JVM they are measured: none before its searches are over, nor where it holds
+    nothing."""
     if not settings_of(Capacity, experiment).curve or not are_over(experiment, found):
         return ()
-    of = list(found.values())
-    rate, *_ = capacity_of(of)
-    return tuple(max(1, round(share * rate)) for share in SHARES)[of[-1].curve :]
+    last = found[launches(experiment)[-1]]
+    rate = last.low.rate if last.low else 0
+    return tuple(max(1, round(share * rate)) for share in SHARES)[last.curve :]
 
 
 def capacity_of(told: Sequence[Search]) -> tuple[float, float, float | None]:

@@ -25,7 +25,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lab.model import AS_IT_IS, OFFERED, Arrivals, Bound, Condition, Demand, Snapshot, Spread
+from lab.model import (
+    AS_IT_IS,
+    EXTRAPOLATED,
+    OFFERED,
+    Arrivals,
+    Bound,
+    Condition,
+    Demand,
+    Snapshot,
+    Spread,
+)
 from lab.model.routes import RouteCall, parse
 
 # At 100 % of the bound even a perfect server queues without limit.
@@ -85,7 +95,8 @@ class Prediction:
         ]
         parts += [
             # Two digits: a light load is no more precise.
-            f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s (estimate: {bound.formula})"
+            f"{bound.resource} ≈ {float(f'{bound.rps:.2g}'):,.0f} req/s "
+            f"({EXTRAPOLATED}: {bound.formula})"
             for bound in self.bounds
             if bound.estimate
         ]

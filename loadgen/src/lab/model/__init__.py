@@ -21,6 +21,7 @@ from lab.model.experiment import (
     Arrivals,
     Expect,
     Experiment,
+    GivesUp,
     Json,
     Mode,
     Request,
@@ -32,6 +33,7 @@ from lab.model.observation import Observation, Series, SeriesError, bucket_quant
 from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.result import (
+    KNEE,
     Counts,
     CpuSplit,
     Finding,
@@ -52,10 +54,12 @@ from lab.model.result import (
 from lab.model.trial import (
     CLOCK_SET,
     DAMAGED,
+    ENDED_AS_LOST,
     NOT_BACK,
     NOT_BEGUN,
     Exported,
     Fairness,
+    GivenUp,
     Identity,
     Peak,
     ScriptedToxic,
@@ -70,6 +74,7 @@ from lab.model.trial import (
 )
 from lab.model.verdict import (
     AS_IT_IS,
+    EXTRAPOLATED,
     NONE,
     OFFERED,
     RESOURCES,

@@ -7,7 +7,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import overload
 
-from lab.model.trial import TrialRecord
+from lab.model.trial import ENDED_AS_LOST, TrialRecord
+
+# The name of the finding of a server's knee, which figures draw.
+KNEE = "knee"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +293,11 @@ class Row:
     time_downstream_ms: float | None = None
     others_cpu: float | None = None
     unexpected: int | None = None
+
+    @property
+    def ended_as_lost(self) -> bool:
+        """Whether it was ended before its window, as its load was lost: then it has no figures."""
+        return ENDED_AS_LOST in self.invalid_reasons
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ NOT_BEGUN = "the trial could not begin"
 DAMAGED = "damaged"
 # How the reason begins where the window's place in time is not known.
 CLOCK_SET = "the clock of the machine was set during the trial"
+# How the reason begins of a trial that was ended before its window, as its load was lost.
+ENDED_AS_LOST = "ended as lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,15 @@ class Unwatched:
     ended_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Why a trial was ended before its window (`TrialPlan.gives_up`), and after how many seconds of
+    it: so many were measured whole."""
+
+    window_s: int
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
     """Everything known about a trial that is not in the engine's own output.
@@ -287,6 +298,7 @@ class TrialRecord:
     * `problem` is why the engine's output is not that of a whole run
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
       begin, or its record cannot be read. `before` is then the server as the run began
+    * `given_up`: its load was lost beyond doubt, and it was ended before its window
     """
 
     plan: TrialPlan
@@ -315,6 +327,7 @@ class TrialRecord:
     problem: str | None = None
     wall_s: float | None = None
     lost: bool = False
+    given_up: GivenUp | None = None
 
     @classmethod
     def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:

@@ -89,6 +89,10 @@ class Condition:
 AS_IT_IS = Condition()
 
 
+# The word for what follows from measurements at another load than the one that it is said of.
+EXTRAPOLATED = "extrapolated"
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """The cost of one request, from a light load on a warm JVM: seconds of CPU per request of the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
@@ -36,13 +37,26 @@ def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
     for line, cells in zip(whole, rows, strict=True):
         if narrow:
             own = f"{cells[0]:<{name}}  "
-            found += wrap(cells[1], width or 0, initial_indent=own, subsequent_indent=f"{indent}  ")
+            found += _wrapped(cells[1], width or 0, own, f"{indent}  ")
         else:
             found.append(line)
         for one in cells[2 if narrow else 3 :]:
             most = width or len(indent + one)
-            found += wrap(one, most, initial_indent=indent, subsequent_indent=f"{indent}  ")
+            found += _wrapped(one, most, indent, f"{indent}  ")
     return tuple(found)
+
+
+def _wrapped(text: str, width: int, first: str, later: str) -> list[str]:
+    """The text in lines of that width. No interval is broken, nor a name with a hyphen."""
+    whole = re.sub(r"\[[^]]*\]", lambda interval: interval[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    parts = wrap(
+        whole,
+        width,
+        initial_indent=first,
+        subsequent_indent=later,
+        break_on_hyphens=False,
+    )
+    return [one.replace("\N{NO-BREAK SPACE}", " ") for one in parts]
 
 
 def notes(of: Answers) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def render(console: Console, comparisons: Sequence[Comparison]) -> None:
                 shown.add_row(*cells, Text(answer, style=_LOOKS[cell.answer][0]))
             console.print(shown)
         for line in beside(of):
-            console.print(Text(line), soft_wrap=True)
+            console.print(Text(line), soft_wrap=not console.is_terminal)
     for line in legend(comparisons):
         console.print(Text(line, style="dim"))
 
@@ -140,8 +140,25 @@ def _windows(of: Comparison) -> Iterator[str]:
         )
 
 
+def single(of: Sequence[Comparison]) -> str:
+    """What comparisons would take whose sides have one launch each: so none of them says anything.
+    Empty where one has more, and where nothing is compared."""
+    ratios = [cell.ratio for one in of for cell in one.cells if cell.ratio is not None]
+    if not ratios or any(max(one.count_a, one.count_b) > 1 for one in ratios):
+        return ""
+    family, several = of[0].family, of[0].family.answers > 1
+    return (
+        f"Nothing is called faster or slower: {'these' if several else 'this'} {family.answers} "
+        f"comparison{'s take' if several else ' takes'} {family.launches} launches of each side, "
+        f"and there is one (make run EXP=… LAUNCHES={family.launches})."
+    )
+
+
 def section(of: Sequence[Comparison]) -> Section:
-    """Each behind its answers, and what the words mean: for both reports."""
+    """Each behind its answers, and what the words mean: for both reports. One line where no answer
+    is possible."""
+    if said := single(of):
+        return Section("Comparisons", [Paragraph(said)])
     legends = (Paragraph(line, "legend") for line in legend(of))
     return Section("Comparisons", [*map(_folded, of), *legends])
 

@@ -130,6 +130,9 @@ class Trials:
 
 
 def _ended(row: Row) -> str:
+    load = f"{lane(row)} {row.mode} CONC={row.concurrency}"
+    if row.ended_as_lost:
+        return f"{load}: {row.offered_rps} req/s {row.invalid_reasons}"
     rate = goodput(row)
     rates = f"{NOTHING if rate is None else f'{rate:.0f}'} req/s"
     if row.predicted_rps is not None:
@@ -147,7 +150,7 @@ def _ended(row: Row) -> str:
         end = "nothing limits but the load" if none else f"limit: {row.bottleneck}"
         evidence = strength_text(row.strength or "")
         end += f" ({evidence})" if evidence else ""
-    return f"{lane(row)} {row.mode} CONC={row.concurrency}: {rates}, {p95}, {end}"
+    return f"{load}: {rates}, {p95}, {end}"
 
 
 def duration(seconds: float) -> str:

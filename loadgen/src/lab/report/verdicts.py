@@ -19,6 +19,7 @@ from rich.text import Text
 
 from lab.judge.grouping import Cell, lane_of
 from lab.model import (
+    EXTRAPOLATED,
     NONE,
     OFFERED,
     STRONG,
@@ -43,7 +44,7 @@ LEGEND = (
     "at most: the tightest bound that nothing real exceeds, of the load and the settings: "
     "connections, threads and downstream connections, each over how long a request holds one. "
     "expected: the tightest of all bounds, "
-    "with those estimated from the CPU time that a request took under a light load; binding: what "
+    "with those extrapolated from the CPU time of a request under a light load; binding: what "
     "binds there. Expected p95: max(R0 + D, N / X) in a closed load by Little's law, R0 + D in an "
     "open one below its bound (R0: the wait without a queue, D: CPU time of a request, X: "
     "expected req/s; with delays drawn for each call: the p95 of the delay with what is added to "
@@ -105,8 +106,10 @@ class Said:
         if self.goodput_rps is None or self.expected_rps is None:
             return ""
         said = "estimated" if self.estimate else "predicted"
+        # What a request costs was measured under a light load.
+        label = f", {EXTRAPOLATED}" if self.binding in ("server CPU", "host CPU") else ""
         text = (
-            f"{said} {self.expected_rps:,.0f} req/s ({self.binding}), "
+            f"{said} {self.expected_rps:,.0f} req/s ({self.binding}{label}), "
             f"measured {self.goodput_rps:,.0f}"
         )
         if self.valid > 1:
@@ -195,7 +198,8 @@ def render(console: Console, of: Sequence[Said]) -> None:
         line.append(f": {verdict}", style="not bold")
         if beside:
             line.append(f"; {beside}", style="dim not bold")
-        console.print(line, soft_wrap=True)
+        # On a terminal between words; a line of a file stays one.
+        console.print(line, soft_wrap=not console.is_terminal)
 
 
 def _said(load: str, rows: Sequence[Row], verdicts: Sequence[tuple[Row, Verdict]]) -> Said:

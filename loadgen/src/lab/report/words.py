@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.judge.compare import Comparison
 from lab.judge.grouping import Load
-from lab.model import AGAIN, Experiment, Finding, Json, Row, Verdict
+from lab.model import AGAIN, KNEE, Experiment, Finding, Json, Row, Verdict
 from lab.report.recorded import Recorded
 from lab.report.table import NOTHING, grouped
 from lab.report.verdicts import Said, said
@@ -42,6 +42,12 @@ class Content:
     answers: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, float] | None = None
     recorded: Sequence[Recorded] = ()
+
+    @property
+    def knees(self) -> dict[str, float]:
+        """The rate at which each server's latencies bend, where that was found."""
+        known = (one for one in self.findings if one.name == KNEE and one.value is not None)
+        return {one.server: one.value or 0.0 for one in known}
 
     @property
     def said(self) -> tuple[Said, ...]:

@@ -25,6 +25,7 @@ from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
     CLOCK_SET,
     DAMAGED,
+    ENDED_AS_LOST,
     NOT_BACK,
     NOT_BEGUN,
     Judgement,
@@ -76,7 +77,7 @@ def judge(
     if record.lost:
         return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
-    reasons = [*server.same_server(record)]
+    reasons = [*_ended(record), *server.same_server(record)]
     notes = [*_repeats(record), *record.notes]
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
@@ -145,6 +146,13 @@ def by_accident(reasons: Sequence[str]) -> bool:
     """Whether a trial with these reasons should be measured once more: none of them is a finding,
     and none would come again for certain."""
     return bool(reasons) and all(one.startswith(ACCIDENTS) for one in reasons)
+
+
+def _ended(record: TrialRecord) -> Iterator[str]:
+    """Why the window was not measured to its end."""
+    of = record.given_up
+    if of is not None:
+        yield f"{ENDED_AS_LOST} after {of.window_s} of {record.plan.duration_s} s: {of.why}"
 
 
 def _repeats(record: TrialRecord) -> Iterator[str]:

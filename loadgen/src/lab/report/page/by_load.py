@@ -37,6 +37,7 @@ from lab.report.page.quantity import (
 from lab.report.page.spec import Series, Spec
 
 SHIFT_PX = 5.0
+KNEE_RULE: Spec = {"type": "rule", "strokeDash": spec.DASHES["dot"], "strokeWidth": 1.3}
 # The size of a figure. Its height grows with its legend.
 WIDTH, HEIGHT = 400, 255
 
@@ -56,10 +57,13 @@ def slug(text: str) -> str:
 
 
 def by_load(
-    rows: Sequence[Row], styles: LaneStyles, limits: Mapping[str, float] | None = None
+    rows: Sequence[Row],
+    styles: LaneStyles,
+    limits: Mapping[str, float] | None = None,
+    knees: Mapping[str, float] | None = None,
 ) -> tuple[FigureGroup, ...]:
     """The figures of every route and engine, as they first appear. With `limits`, which an
-    objective allows, they are drawn against the rate."""
+    objective allows, they are drawn against the rate, with the `knees` of lanes."""
     rates, times = (RATES, TIMES) if limits is None else by_rate(limits)
     places = dict.fromkeys((row.route, row.engine) for row in rows)
     found = []
@@ -67,8 +71,8 @@ def by_load(
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
         figures = (
-            *_figures(rates, here, styles, name),
-            *_figures(times, here, styles, name),
+            *_figures(rates, here, styles, name, knees or {}),
+            *_figures(times, here, styles, name, knees or {}),
             *by_part(loads(here), name),
         )
         if figures:
@@ -77,7 +81,11 @@ def by_load(
 
 
 def _figures(
-    whats: Sequence[Quantity], rows: Sequence[Row], styles: LaneStyles, name: str
+    whats: Sequence[Quantity],
+    rows: Sequence[Row],
+    styles: LaneStyles,
+    name: str,
+    knees: Mapping[str, float],
 ) -> Iterator[Figure]:
     """Figures of one unit, all on one scale, so that they can be compared at a glance."""
     wanted = [what for what in whats if any(map(what.values, rows))]
@@ -92,14 +100,23 @@ def _figures(
     many = len({(lane_of(row), row.concurrency) for row in rows}) > len(set(map(lane_of, rows)))
     for what in wanted:
         mine = [row for row in rows if row.mode == what.mode]
-        make = _lines if many else in_rows
-        yield make(what, mine, styles, name, units.scale(values))
+        scale = units.scale(values)
+        if many:
+            yield _lines(what, mine, styles, name, scale, knees)
+        else:
+            yield in_rows(what, mine, styles, name, scale)
 
 
 def _lines(
-    what: Quantity, rows: Sequence[Row], styles: LaneStyles, name: str, scale: Spec
+    what: Quantity,
+    rows: Sequence[Row],
+    styles: LaneStyles,
+    name: str,
+    scale: Spec,
+    knees: Mapping[str, float],
 ) -> Figure:
     lanes = list(dict.fromkeys(map(lane_of, rows)))
+    bends = [{"series": lane, "x": knees[lane]} for lane in lanes if lane in knees]
     set_series, set_points, own_bounds = _set_lines(what, rows, lanes)
     medians: list[Spec] = []
     dots: list[Spec] = []
@@ -112,9 +129,9 @@ def _lines(
                 medians += what.medians(at, of, metric)
                 dots += what.dots(at, of, metric)
     series = [*styles.series(lanes), *set_series]
-    points = Points(medians, dots, set_points, own_bounds)
+    points = Points(medians, dots, set_points, own_bounds, bends)
     x = along(what, [what.load(row) for row in rows])
-    below = _below(what, rows, bool(own_bounds))
+    below = _below(what, rows, bool(own_bounds), bool(bends))
     own = lines(what, series, points, x, scale, title(what.title, *below))
     return Figure(f"{what.slug}-{name}", what.title, what.alt(rows, lanes), own)
 
@@ -122,12 +139,14 @@ def _lines(
 @dataclass(frozen=True, slots=True)
 class Points:
     """The data of a figure of lines, as `Quantity` makes it. `set_lines` and `own_bounds` are no
-    lane's measurements: what was offered, predicted or allowed, and each lane's own bound."""
+    lane's measurements: what was offered, predicted or allowed, and each lane's own bound. `knees`
+    are upright."""
 
     medians: Sequence[Spec]
     dots: Sequence[Spec]
     set_lines: Sequence[Spec] = ()
     own_bounds: Sequence[Spec] = ()
+    knees: Sequence[Spec] = ()
 
 
 def along(what: Quantity, places: Sequence[float]) -> Spec:
@@ -150,10 +169,12 @@ def lines(
     dashed = {**line, **spec.picked(encodings, "strokeDash")}
     told: Spec = {**line, "tooltip": {"field": "tip"}}
     shaped = {**told, **spec.picked(encodings, "shape")}
+    upright: Spec = {**line, "y": {"value": 0}, "y2": {"value": "height"}}
     ends: Spec = {**told, "y": {"field": "low"}, "y2": {"field": "high"}}
     parts = (
         ("set", of.set_lines, {"type": "line"}, dashed),
         ("own-bounds", of.own_bounds, DOTTED, line),
+        ("knees", of.knees, KNEE_RULE, upright),
         ("medians", of_kind(of.medians, ""), {"type": "line"}, dashed),
         ("raw-medians", of_kind(of.medians, "raw"), DOTTED, line),
         ("intervals", with_interval(of.medians), {"type": "rule"}, ends),
@@ -218,10 +239,12 @@ def _by_load(
     return tuple((load, bound) for load, bound in bounds if bound is not None)
 
 
-def _below(what: Quantity, rows: Sequence[Row], bounds: bool) -> Iterator[str]:
+def _below(what: Quantity, rows: Sequence[Row], bounds: bool, knees: bool) -> Iterator[str]:
     """The subtitle: the lines and shapes that are in no legend."""
     if bounds:
         yield f"dotted: {what.bound_name}, in its server's colour"
+    if knees:
+        yield "dotted and upright: the knee, in its server's colour"
     if len(what.metrics) > 1 and any(row.raw_p95_ms is not None for row in rows):
         yield "hollow: raw"
     if any(not row.valid and what.values(row) for row in rows):

@@ -8,6 +8,7 @@ from html import escape
 from itertools import groupby
 
 from lab.model import (
+    EXTRAPOLATED,
     CpuSplit,
     Curves,
     Judgement,
@@ -167,7 +168,8 @@ def _facts(of: Shown) -> Iterator[tuple[str, str | None]]:
     yield "predicted bound", bound
     if record.bounds:
         told = "; ".join(
-            f"{'≈' if one.estimate else '≤'} {one.rps:,.0f} {one.resource} ({one.formula})"
+            f"{'≈' if one.estimate else '≤'} {one.rps:,.0f} {one.resource} "
+            f"({f'{EXTRAPOLATED}: ' if one.estimate else ''}{one.formula})"
             for one in record.bounds
         )
         yield "all bounds, requests/s", told

@@ -1,0 +1,135 @@
+"""Whether a rate that is held takes the machine's CPUs: some are taken away. Pure.
+
+Nobody can add CPUs to the machine, so where the host's CPUs gave way nothing can be lifted. A
+spinner takes a share of them away instead (the lever that `explain` has). In one JVM, in turns,
+the rate that was held must still be held with all CPUs, and must break without these; and a rate
+that is lower by more than what was taken must be held without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.experiments.answers import LEAST_SPUN
+from lab.experiments.objective import Objective, Outcome, judged
+from lab.experiments.rate_search import TRIES
+from lab.experiments.searches import Rung
+from lab.model import Row
+
+# The arms of these trials: with all CPUs, and without those that are taken away. All are of the JVM
+# that runs, so their launch is 0.
+ALL, FEWER = ARMS = ("all-cpu", "less-cpu")
+# The share of the held rate that must be held without the CPUs that are taken away: lower than what
+# they leave (1 - interventions.SPIN) by what JVMs and trials scatter.
+PART = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Deprived:
+    """How far these trials are. `whole`: the held rate with all CPUs; `less`: without those that
+    are taken; `part`: a lower rate without them. `spun`: the shares that were taken."""
+
+    whole: Rung
+    less: Rung
+    part: Rung
+    spun: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, objective: Objective, rate: int, rows: Sequence[Row]) -> Deprived:
+        """As far as these rows of ARMS tell, in the order of time, of which each is the trial that
+        was next. A row that is not ends it."""
+        found = cls(Rung(rate), Rung(rate), Rung(max(1, round(PART * rate))))
+        for row in rows:
+            name = found.next
+            if name is None or (row.offered_rps, row.arm) != (found.rate(name), arm_of(name)):
+                break
+            found = found._with(name, objective, row)
+        return found
+
+    @property
+    def next(self) -> str | None:
+        """The field whose trial is next; None: they are over."""
+        for names, wanted in ((("whole", "less"), ("held", "broke")), (("part",), ("held",))):
+            told = [outcome(getattr(self, name)) for name in names]
+            if any(one not in (None, own) for one, own in zip(told, wanted, strict=True)):
+                return None
+            left = [name for name, one in zip(names, told, strict=True) if one is None]
+            if left:
+                return min(left, key=lambda name: getattr(self, name).trials)
+        return None
+
+    @property
+    def left(self) -> int:
+        """How many trials are left, while none disagrees with another."""
+        if self.next is None:
+            return 0
+        rungs = (self.whole, self.less, self.part)
+        return sum(max(0, TRIES - max(len(one.held), len(one.broke))) for one in rungs)
+
+    def rate(self, name: str) -> int:
+        """The rate of a field."""
+        rung: Rung = getattr(self, name)
+        return rung.rate
+
+    def _with(self, name: str, objective: Objective, row: Row) -> Deprived:
+        rung, spun = getattr(self, name), self.spun
+        said, why = judged(objective, row)
+        if name != "whole":
+            spun = (*spun, *([] if row.spun is None else [row.spun]))
+            if (row.spun or 0.0) < LEAST_SPUN:
+                said, why = "untold", f"the spinner got {row.spun or 0:.0%} of the CPUs only"
+        if said == "held":
+            rung = dataclasses.replace(rung, held=(*rung.held, row))
+        elif said == "broke":
+            rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
+        else:
+            rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
+        whole, less, part = (
+            rung if one == name else getattr(self, one) for one in ("whole", "less", "part")
+        )
+        return Deprived(whole, less, part, spun)
+
+    @property
+    def text(self) -> str:
+        """What they show, for people."""
+        if not self.less.trials:
+            return "not tried yet with fewer CPUs"
+        shares = list(dict.fromkeys(f"{share:.0%}" for share in sorted(self.spun))) or ["some"]
+        taken = f"with {' to '.join((shares[0], *shares[1:][-1:]))} of the CPUs taken away it"
+        rate, lower = f"{self.less.rate:,} req/s", f"{self.part.rate:,} req/s"
+        whole, less, part = map(outcome, (self.whole, self.less, self.part))
+        if less == "held":
+            return f"{taken} still holds {rate} (not confirmed: this rate does not take all CPUs)"
+        if whole == "broke":
+            again = f"{rate} broke again with all CPUs"
+            return f"inconclusive: {again}, in the JVM that was to be tried with fewer"
+        unknown = [one for one in (self.whole, self.less, self.part) if outcome(one) == "untold"]
+        if unknown:
+            return f"{taken} cannot be told: {unknown[0].untold[-1][1]}"
+        if self.next is not None:
+            return "not finished with fewer CPUs"
+        if part == "broke":
+            deep = f"{taken} breaks at {rate}, and at {lower} too"
+            return f"{deep} (inconclusive: the spinner does more than take CPUs)"
+        return (
+            f"{taken} breaks at {rate} and holds {lower}, and with all of them it held {rate} in "
+            "between (confirmed: this rate takes the CPUs; that more of them would raise it is "
+            "not tried)"
+        )
+
+
+def arm_of(name: str) -> str:
+    """The arm of the trials of a field of Deprived."""
+    return ALL if name == "whole" else FEWER
+
+
+def outcome(of: Rung) -> Outcome | None:
+    """What the trials of a rate agree on; None: not yet."""
+    counts: tuple[tuple[Outcome, int], ...] = (
+        ("held", len(of.held)),
+        ("broke", len(of.broke)),
+        ("untold", len(of.untold)),
+    )
+    return next((name for name, count in counts if count >= TRIES), None)
