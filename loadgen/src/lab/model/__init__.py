@@ -32,6 +32,8 @@ from lab.model.observation import Observation, Series, SeriesError, bucket_quant
 from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.result import (
+    STRAIGHT,
+    THROUGH,
     Counts,
     CpuSplit,
     Finding,
