@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+from random import Random
 
 import pytest
 
-from lab.judge.time_split import ANSWERED, CALLS, REQUESTS, TOOK, time_split
-from lab.model import Counts, Latency, Measurement, Mode, Observation, Series, Spike, TimeSplit
+from lab.judge.grouping import loads
+from lab.judge.time_split import (
+    ACCEPT_QUEUE,
+    ANSWERED,
+    CALLS,
+    REQUESTS,
+    SPENT,
+    TOOK,
+    allowed_ms,
+    growth,
+    is_explained,
+    mean_split,
+    time_split,
+)
+from lab.model import (
+    STRAIGHT,
+    THROUGH,
+    Counts,
+    Latency,
+    Measurement,
+    Mode,
+    Observation,
+    Row,
+    Series,
+    Spike,
+    TimeSplit,
+)
 from support.fakes import measurement, plan, reading, record
-from support.series import CLOSES, OPENS, counter, mean_time
+from support.planned import row
+from support.series import CLOSES, OPENS, counter, gauge, mean_time
 
 RPS = 100.0
 
@@ -61,34 +88,155 @@ def trial(
 
 
 def rounded(split: TimeSplit) -> list[float | None]:
-    return [value if value is None else round(value, 6) for value in dataclasses.astuple(split)]
+    return [value if value is None else round(value, 6) for value in split.parts]
 
 
-WHOLE = [7.0, 5.0, 5.0, 8.0, 12.0, 8.5, 201.5]
+# generator, connect, queue, own, pending, proxy, path, downstream, unexplained.
+WHOLE = [7.0, 0.0, 5.0, 8.0, 12.0, None, 8.5, 201.5, 5.0]
 
 
 def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None:
     split = time_split(trial(), seen(*SERVED, *CALLED, *ANSWERS))
     assert rounded(split) == WHOLE
     assert split.whole_ms == pytest.approx(247.0)
+    assert len(split.parts) == len(SPENT)
+
+
+def with_late(of: Measurement, late_ms: float | None) -> Measurement:
+    assert of.reading is not None
+    late = late_ms if late_ms is None else Latency(*[late_ms] * 5)
+    return dataclasses.replace(of, reading=dataclasses.replace(of.reading, late=late))
 
 
 @pytest.mark.parametrize("late_ms", [None, 3.0])
 def test_a_closed_load_is_late_by_what_its_engine_tells(late_ms: float | None) -> None:
-    of = trial("closed")
-    assert of.reading is not None
-    late = late_ms if late_ms is None else Latency(*[late_ms] * 5)
-    of = dataclasses.replace(of, reading=dataclasses.replace(of.reading, late=late))
-    split = time_split(of, seen(*SERVED, *CALLED, *ANSWERS))
+    split = time_split(with_late(trial("closed"), late_ms), seen(*SERVED, *CALLED, *ANSWERS))
     assert rounded(split) == [late_ms or 0.0, *WHOLE[1:]]
     assert split.whole_ms == pytest.approx(240.0 + (late_ms or 0.0))
+
+
+def test_what_the_generator_waits_for_is_no_lateness_of_its_own() -> None:
+    # Sent 7 ms after they were due: 2 ms late by itself, 5 ms without a connection.
+    split = time_split(with_late(trial(), 2.0), seen(*SERVED, *CALLED, *ANSWERS))
+    assert rounded(split) == [2.0, 5.0, *WHOLE[2:]]
+
+
+def test_the_time_in_the_accept_queue_is_measured_and_no_longer_unexplained() -> None:
+    # 0.3 connections on average, and 100 requests a second: 3 ms of the 5 that nobody explained.
+    queue = gauge(ACCEPT_QUEUE, 0.3, server="a"), gauge(ACCEPT_QUEUE, 900.0, server="b")
+    split = time_split(trial(), seen(*SERVED, *CALLED, *ANSWERS, *queue))
+    assert rounded(split) == [7.0, 3.0, *WHOLE[2:-1], 2.0]
+    assert split.whole_ms == pytest.approx(247.0)
+
+
+def test_parts_that_are_more_than_the_client_saw_are_shown_as_they_are() -> None:
+    of = seen(*served(queue=5.0, service=250.0), *CALLED, *ANSWERS)
+    split = time_split(trial(), of)
+    assert split.time_unexplained_ms == pytest.approx(-15.0)
+    assert split.whole_ms == pytest.approx(247.0)
+    assert not is_explained(split)
+
+
+@pytest.mark.parametrize("mode", ["open", "closed"])
+def test_whatever_is_measured_the_parts_and_what_is_left_are_the_client_s_mean(mode: Mode) -> None:
+    random = Random(1)
+    for _ in range(200):
+        call, pending, own, queue, late = (random.uniform(0, 300) for _ in range(5))
+        series = (
+            *served(queue=queue, service=call + pending + own),
+            *called(pending=pending, call=call),
+            *answered(random.uniform(0, 300), random.uniform(0, 5)),
+            gauge(ACCEPT_QUEUE, random.uniform(0, 9), server="a"),
+        )
+        of = with_late(trial(mode), late)
+        assert of.reading is not None
+        assert of.reading.raw is not None
+        client_ms = of.reading.corrected.mean_ms if of.reading.corrected else 240.0 + late
+        split = time_split(of, seen(*series))
+        assert split.whole_ms == pytest.approx(client_ms)
+        # What the parts say does not depend on what the client saw; only the rest does.
+        slow = dataclasses.replace(of.reading.raw, mean_ms=of.reading.raw.mean_ms + 90)
+        corrected = of.reading.corrected and dataclasses.replace(slow, mean_ms=client_ms + 90)
+        slower = dataclasses.replace(of.reading, raw=slow, corrected=corrected)
+        other = time_split(dataclasses.replace(of, reading=slower), seen(*series))
+        assert other.parts[:-1] == pytest.approx(split.parts[:-1])
+        assert (other.time_unexplained_ms or 0.0) - (split.time_unexplained_ms or 0.0) == (
+            pytest.approx(90)
+        )
 
 
 def test_a_route_without_a_call_has_its_service_for_its_own() -> None:
     of = seen(*served("/block", queue=5.0, service=230.0), *ANSWERS)
     split = time_split(trial(route="/block?wait_ms=200"), of)
-    assert rounded(split) == [7.0, 5.0, 5.0, 230.0, None, None, None]
+    assert rounded(split) == [7.0, 0.0, 5.0, 230.0, None, None, None, None, 5.0]
     assert split.whole_ms == pytest.approx(247.0)
+
+
+# The mean is 40 ms above the downstream's, or 1 ms.
+@pytest.mark.parametrize(
+    ("own_ms", "unexplained_ms", "allowed", "explained"),
+    [
+        (36.0, 4.0, 4.0, True),
+        (35.9, 4.1, 4.0, False),
+        (44.0, -4.0, 4.0, True),
+        (44.1, -4.1, 4.0, False),
+        (0.7, 0.3, 0.3, True),
+        (0.6, 0.4, 0.3, False),
+    ],
+)
+def test_a_tenth_of_what_is_above_the_downstream_may_be_unexplained(
+    own_ms: float, unexplained_ms: float, allowed: float, explained: bool
+) -> None:
+    split = TimeSplit(
+        time_own_ms=own_ms, time_downstream_ms=200.0, time_unexplained_ms=unexplained_ms
+    )
+    assert allowed_ms(split) == pytest.approx(allowed)
+    assert is_explained(split) == explained
+
+
+def side(arm: str | None, server: str = "a", **changes: object) -> Row:
+    """A trial of a pair: 10 ms beyond the downstream's time through the proxy, 4 ms without it."""
+    path_ms = 4.0 if arm == STRAIGHT else 10.0
+    times = {
+        "time_generator_ms": 0.5, "time_connect_ms": 0.0, "time_queue_ms": 1.0, "time_own_ms": 2.0,
+        "time_pending_ms": 0.0, "time_path_ms": path_ms, "time_downstream_ms": 200.0,
+        "time_unexplained_ms": 3.0,
+    }  # fmt: skip
+    of = dataclasses.replace(plan("open"), server=server, arm=arm, trial=f"1-{server}-{arm}")
+    return row(of, **{**times, **changes})
+
+
+def test_a_pair_tells_the_proxy_s_time_and_the_rest_of_the_path_is_unexplained() -> None:
+    alone, through, straight = (
+        mean_split([side(arm)], [side(STRAIGHT), side(THROUGH)])
+        for arm in (None, THROUGH, STRAIGHT)
+    )
+    # Without arms it is no side of a pair.
+    assert rounded(alone)[5:] == [None, 10.0, 200.0, 3.0]
+    assert rounded(through)[5:] == [6.0, None, 200.0, 7.0]
+    assert rounded(straight)[5:] == [0.0, None, 200.0, 7.0]
+    assert alone.whole_ms == through.whole_ms == pytest.approx(216.5)
+    assert straight.whole_ms == pytest.approx(210.5)
+    # Nothing grew where one of them tells the proxy's time and the other one does not.
+    more = dataclasses.replace(through, time_own_ms=50.0)
+    assert growth(alone, more) is None
+    assert growth(through, more) is not None
+
+
+def test_the_proxy_s_time_comes_from_the_same_server_and_load_and_from_valid_trials() -> None:
+    known = side(THROUGH)
+    for other in (
+        side(STRAIGHT, "b"),
+        side(STRAIGHT, offered_rps=451),
+        side(STRAIGHT, duration_s=99),
+        side(STRAIGHT, valid=False),
+        side(STRAIGHT, time_path_ms=None),
+        side(None),
+    ):
+        split = next(one.open_time for one in loads([known, other]) if one.lane.endswith(THROUGH))
+        assert (split.proxy_ms, split.time_path_ms) == (None, 10.0)
+    split = next(one.open_time for one in loads([known, side(STRAIGHT)]))
+    assert (split.proxy_ms, split.time_path_ms) == (6.0, None)
 
 
 @pytest.mark.parametrize(

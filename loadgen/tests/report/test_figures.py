@@ -11,6 +11,8 @@ import pytest
 import vl_convert
 
 from lab.model import (
+    STRAIGHT,
+    THROUGH,
     Curve,
     Curves,
     PanelAnswers,
@@ -297,8 +299,9 @@ def test_the_bound_of_a_load_is_one_that_a_trial_had() -> None:
 
 
 TIMES = {
-    "time_generator_ms": 0.0, "time_outside_ms": 2.0, "time_queue_ms": 30.0, "time_own_ms": 1.0,
+    "time_generator_ms": 0.0, "time_connect_ms": 0.0, "time_queue_ms": 30.0, "time_own_ms": 1.0,
     "time_pending_ms": 0.0, "time_path_ms": 2.5, "time_downstream_ms": 201.0,
+    "time_unexplained_ms": 2.0,
 }  # fmt: skip
 
 
@@ -307,14 +310,31 @@ def test_the_parts_of_the_mean_time_are_stacked_without_the_downstream_s() -> No
     found = figures(known)
     assert "time-closed-downstream-wrk2" not in figures(rows(1))
     opened, closed = (found[f"time-{mode}-downstream-wrk2"] for mode in ("open", "closed"))
-    assert list(legend(closed)) == ["outside", "queue", "own", "path"]
+    assert list(legend(closed)) == ["queue", "own", "path", "unexplained"]
     first = [one for one in data(closed, "parts") if "fixed-pool, 1,000" in one["row"]]
     assert [(one["series"], one["y"]) for one in first] == [
-        ("outside", 2.0), ("queue", 30.0), ("own", 1.0), ("path", 2.5)
+        ("queue", 30.0), ("own", 1.0), ("path", 2.5), ("unexplained", 2.0)
     ]  # fmt: skip
     assert {"fixed-pool, 100", "own-service, 1,000", "35.5 ms"} <= texts(closed)
     assert "fixed-pool, 100, 400/s" in texts(opened)
-    assert "fixed-pool, 100: outside 2.0, queue 30.0, own 1.0, path 2.5." in closed.alt
+    assert "fixed-pool, 100: queue 30.0, own 1.0, path 2.5, unexplained 2.0." in closed.alt
+
+
+def test_what_is_below_zero_is_in_the_stack_and_a_pair_is_no_line() -> None:
+    of = [dataclasses.replace(one, **TIMES) for one in rows(1) if one.mode == "open"]
+    less = [dataclasses.replace(one, time_unexplained_ms=-2.0) for one in of]
+    found = figures(less)["time-open-downstream-wrk2"]
+    assert -2.0 in [one["y"] for one in data(found, "parts") if one["series"] == "unexplained"]
+    assert "31.5 ms" in texts(found)
+    before = figures(of)
+    pair = [
+        dataclasses.replace(of[0], arm=arm, time_path_ms=path_ms)
+        for arm, path_ms in ((THROUGH, 2.5), (STRAIGHT, 0.5))
+    ]
+    after = figures([*of, *pair])
+    assert "proxy" in legend(after["time-open-downstream-wrk2"])
+    for name in before.keys() - {"time-open-downstream-wrk2"}:
+        assert list(legend(after[name])) == list(legend(before[name]))
 
 
 def test_a_run_without_figures_has_none() -> None:

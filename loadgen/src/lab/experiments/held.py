@@ -29,12 +29,13 @@ from lab.experiments.searches import (
     searches,
 )
 from lab.judge.intervals import LEAST_VALUES
-from lab.judge.time_split import growth, mean_split
+from lab.judge.time_split import SPENT, allowed_ms, growth, is_explained, mean_split
 from lab.load.measure import PLAN
 from lab.model import (
     EXTRAPOLATED,
     KNEE,
     STRONG,
+    THROUGH,
     UNKNOWN,
     CpuSplit,
     Experiment,
@@ -50,11 +51,14 @@ from lab.store.records import read_json
 NAME = "capacity"
 SEARCH = "search"
 GREW = "what grew"
+WENT = "where the time goes"
 COST = "a million requests"
 LIFTED_SEARCH = "lifted search"
 UNIT = "req/s"
 # The mean time must grow by this share before the lab says where.
 LEAST_GREW = 0.05
+# A smaller part of the mean time rounds to nothing.
+LEAST_TOLD_MS = 0.05
 # What the parts of the lab share.
 SHARED = "host CPU"
 SEPARATOR = "; then: "
@@ -65,9 +69,9 @@ Held = tuple[float | None, float | None, float | None]
 
 
 def findings(outcome: Outcome) -> tuple[Finding, ...]:
-    """The capacity of each server first, then how each of its launches was searched, what grew, and
-    what came of it with what gave way lifted. Raises LabError without a manifest where that is not
-    lifted."""
+    """The capacity of each server first, then how each of its launches was searched, what grew,
+    where the time goes, and what came of it with what gave way lifted. Raises LabError without a
+    manifest where that is not lifted."""
     experiment, rows = outcome.experiment, counted(outcome.rows)
     capacity, verdicts = settings_of(Capacity, experiment), outcome.verdicts
     answers: list[Finding] = []
@@ -82,6 +86,7 @@ def findings(outcome: Outcome) -> tuple[Finding, ...]:
         answers.append(Finding(NAME, server, 0, value[0], UNIT, *value[1:], text))
         details += _details(capacity, SEARCH, server, found, verdicts)
         beside += _grown(server, list(found.values()))
+        beside += _went(server, list(found.values()), own)
         beside += _knee(capacity, server, own, found)
         beside += _cost(server, list(found.values()))
         if capacity.prove:
@@ -292,6 +297,39 @@ def _knee(
         told = knee(server, launch, capacity.objective, its[-last.curve :])
         if told is not None:
             yield told
+
+
+def _went(server: str, of: Sequence[Search], own: Sequence[Row]) -> Iterator[Finding]:
+    """Where the mean time of a request goes at a rate that was held: of the pair with and without
+    Toxiproxy, else of the trials that held the highest rate, where the proxy's time is in a wider
+    part. And whether more of it is unexplained than is allowed."""
+    held = [row for one in of if one.low for row in one.low.held]
+    known = [row for row in own if row.valid and row.time_own_ms is not None]
+    rows = [row for row in known if row.arm == THROUGH] or [row for row in known if row in held]
+    if not rows:
+        return
+    rate = max(row.offered_rps or 0 for row in rows)
+    rows = [row for row in rows if row.offered_rps == rate]
+    split = mean_split(rows, [row for row in known if row.offered_rps == rate])
+    parts = zip(split.parts, SPENT, strict=True)
+    *told, left = [f"{part or 0.0:,.1f} ms {name}" for part, name in parts if _is_told(part, name)]
+    p95s = [row.p95_ms for row in rows if row.p95_ms is not None]
+    p95 = f" (its p95 {statistics.median(p95s):,.1f} ms)" if p95s else ""
+    within = "within" if is_explained(split) else "beyond"
+    text = (
+        f"at {rate:,} req/s the mean is {split.whole_ms:,.1f} ms{p95}: {', '.join(told)}, and "
+        f"{left}, {within} the {allowed_ms(split):,.1f} ms that are allowed"
+    )
+    if split.time_path_ms is not None:
+        text += "; no pair with and without the proxy tells its time, which is on the path"
+    elif split.proxy_ms is not None:
+        text += "; the proxy's time is of one pair of trials, so without an interval"
+    yield Finding(WENT, server, 0, split.whole_ms, "ms", None, None, text)
+
+
+def _is_told(part_ms: float | None, name: str) -> bool:
+    """Whether a part is more than what rounds to nothing; what is unexplained is always told."""
+    return name == SPENT[-1] or abs(part_ms or 0.0) >= LEAST_TOLD_MS
 
 
 def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:

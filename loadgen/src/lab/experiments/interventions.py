@@ -429,7 +429,7 @@ def _file_descriptors(now: Present) -> Lever | str:
 def _toxiproxy(now: Present) -> Lever | str:
     slowest = min(now.toxics("bandwidth"), key=lambda one: one[2].get("rate", 0), default=None)
     if slowest is None:
-        return _direct(now)
+        return direct(now)
     proxy, name, values = slowest
     rate = values.get("rate", 0)
     step = min(NO_RATE, 2 * rate)
@@ -444,7 +444,7 @@ def _toxiproxy(now: Present) -> Lever | str:
     )
 
 
-def _direct(now: Present) -> Lever | str:
+def direct(now: Present) -> Lever | str:
     """Calls past Toxiproxy. What it costs is gone with it, and how it sets connections up."""
     given = now.condition.host.get("SERVER_DOWNSTREAM_URL")
     url = given if given is not None else now.snapshot.settings.get("downstream_url")
@@ -548,7 +548,7 @@ _LEVERS: Mapping[str, Callable[[Present], Lever | str]] = {
     "downstream connections": _downstream_connections,
     "downstream timeout": _downstream_timeout,
     "Toxiproxy": _toxiproxy,
-    "connection set-up": _direct,
+    "connection set-up": direct,
     "downstream": _downstream,
     "ports": _ports,
     "connections of the load": _connections,

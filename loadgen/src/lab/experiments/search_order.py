@@ -24,6 +24,7 @@ from lab.experiments.order import (
     next_number,
     turned,
 )
+from lab.experiments.proxy_pair import sides, sides_left
 from lab.experiments.rate_search import AGREE_LATER
 from lab.experiments.searches import (
     LIFTED,
@@ -54,9 +55,9 @@ LONGER_WARMUP_S = 20
 @dataclass(frozen=True, slots=True)
 class Searches(Design):
     """One search per launch and server. Within a launch the server with the fewest rows is next, so
-    that a drift of the machine falls on all servers alike. Then the curves; then the searches with
-    what gave way lifted, one server after the other, as that may take another container; then the
-    trials with fewer CPUs."""
+    that a drift of the machine falls on all servers alike. Then the curves; then the pairs with and
+    without Toxiproxy and the searches with what gave way lifted, one server after the other, as
+    these may take another container; then the trials with fewer CPUs."""
 
     planner: Planner
 
@@ -70,6 +71,8 @@ class Searches(Design):
             is_under_way = any(one.rate is not None for one in found.values())
             if capacity.curve:
                 count += len(SHARES) if is_under_way else len(curve(experiment, found))
+            left = self._sides_left(server, done, found)
+            count += len(self._sides(server) if is_under_way else left)
             if capacity.prove and is_under_way:
                 later = len(launches(experiment)) - 1
                 count += (
@@ -121,6 +124,7 @@ class Searches(Design):
             if capacity.curve:
                 last = launches(self.planner.experiment)[-1]
                 plans += [self._plan(server, max(1, round(at * low)), last) for at in SHARES]
+            plans += [self._of_side(server, low, arm) for arm in self._sides(server)]
             if capacity.prove and holds < middle and top is not None:
                 self._course(plans, server, top, middle, low, arm=LIFTED)
             elif capacity.prove and holds == middle:
@@ -170,6 +174,10 @@ class Searches(Design):
         for server in experiment.servers:
             for rate in curve(experiment, found[server]):
                 plan = self._plan(server, rate, launches(experiment)[-1])
+                return self.planner.named(plan, next_number(done), digits=3)
+        for server in experiment.servers:
+            for arm, rate in self._sides_left(server, done, found[server]):
+                plan = self._of_side(server, rate, arm)
                 return self.planner.named(plan, next_number(done), digits=3)
         for server, (condition, of) in proofs.items():
             for launch, one in of.items():
@@ -249,8 +257,22 @@ class Searches(Design):
         return settings_of(Capacity, self.planner.experiment)
 
     def _searches(self, server: str, done: Sequence[Row]) -> dict[int, Search]:
-        own = [row for row in done if row.server == server]
-        return searches(self.planner.experiment, own, self._start(server))
+        return searches(self.planner.experiment, _of(server, done), self._start(server))
+
+    def _sides(self, server: str) -> Mapping[str, Condition]:
+        planner = self.planner
+        return sides(planner.experiment, planner.snapshots[server], planner.cores)
+
+    def _sides_left(
+        self, server: str, done: Sequence[Row], found: Mapping[int, Search]
+    ) -> list[tuple[str, int]]:
+        own = _of(server, done)
+        return sides_left(self.planner.experiment, found, [*self._sides(server)], own)
+
+    def _of_side(self, server: str, rate: int, arm: str) -> TrialPlan:
+        """A trial of the pair, of the first launch."""
+        launch, condition = launches(self.planner.experiment)[0], self._sides(server)[arm]
+        return self._plan(server, rate, launch, arm=arm, condition=condition)
 
     def _lifted(
         self, server: str, done: Sequence[Row], found: Mapping[int, Search]
@@ -260,8 +282,7 @@ class Searches(Design):
         change = self._lever(server, found)
         if change is None or change.takes:
             return AS_IT_IS, {}
-        own = [row for row in done if row.server == server]
-        return change.lift, lifted(self.planner.experiment, own, found)
+        return change.lift, lifted(self.planner.experiment, _of(server, done), found)
 
     def _deprived(
         self, server: str, done: Sequence[Row], found: Mapping[int, Search]
@@ -292,6 +313,10 @@ class Searches(Design):
         """The rate that the settings allow at most; None where they allow any."""
         most, snapshot = self._capacity.connections, self.planner.snapshots[server]
         return predict(self.planner.experiment.routes[0], most, None, snapshot).rps
+
+
+def _of(server: str, done: Sequence[Row]) -> list[Row]:
+    return [row for row in done if row.server == server]
 
 
 def design(planner: Planner) -> Design:

@@ -155,7 +155,7 @@ class Load:
     valid trial. `errors` are HTTP errors, socket errors and timeouts of all trials in their whole
     runs, None where no trial could tell. `closed_cpu` and `open_cpu` are medians of the valid
     trials of a mode: CPU time per answered request by part. `closed_time` and `open_time` are means
-    of those valid trials whose parts are all known, so that they add up: where the mean time of a
+    of those valid trials whose parts are known, so that they add up: where the mean time of a
     request went. `valid` of `trials` are valid."""
 
     lane: str
@@ -194,11 +194,14 @@ def loads(rows: Sequence[Row]) -> tuple[Load, ...]:
                 closed = [row for row in mine if row.mode == "closed" and index == 0]
                 opened = [row for row in mine if row.mode == "open" and row.offered_rps == rate]
                 if closed or opened:
-                    found.append(_load(lane, rate, closed, opened))
+                    found.append(_load(lane, rate, closed, opened, here))
     return tuple(found)
 
 
-def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[Row]) -> Load:
+def _load(
+    lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[Row], here: Sequence[Row]
+) -> Load:
+    """`here` are the trials of all lanes with the same connections."""
     both = (*closed, *opened)
     bounds = [row.predicted_rps for row in closed or opened]
     errors = [
@@ -223,11 +226,19 @@ def _load(lane: str, rate: int | None, closed: Sequence[Row], opened: Sequence[R
         error_share=most_errors(both),
         closed_cpu=_cpu(closed),
         open_cpu=_cpu(opened),
-        closed_time=mean_split(row for row in closed if row.valid),
-        open_time=mean_split(row for row in opened if row.valid),
+        closed_time=_time(closed, here),
+        open_time=_time(opened, here),
         valid=sum(row.valid for row in both),
         trials=len(both),
     )
+
+
+def _time(rows: Sequence[Row], here: Sequence[Row]) -> TimeSplit:
+    """The means of the valid trials of one mode, with the proxy's time where others at the same
+    load tell it."""
+    cells = set(map(Cell.of, rows))
+    others = (row for row in here if row.valid and Cell.of(row) in cells)
+    return mean_split((row for row in rows if row.valid), others)
 
 
 def _cpu(rows: Sequence[Row]) -> CpuSplit:

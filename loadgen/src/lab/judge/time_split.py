@@ -1,9 +1,12 @@
-"""Where the mean time of a request goes: parts that follow each other and add up, in ms.
+"""Where the mean time of a request goes: parts that follow each other, in ms, and what they leave.
 
-Each part is measured by whoever has it. A longer time contains a shorter one that another part of
-the lab measured, and what lies between the two is the way there and back: the client's time
-contains the server's, and a call of the server contains the downstream's time. These are
-differences of durations, so no clocks are compared.
+A part is a time that one part of the lab measured by its own clock: the generator what passed until
+it sent, the server its queue, its own work and its waits, the downstream its delay. What is left of
+the client's mean is unexplained, and may be below 0: the sum of the parts can disagree with the
+client. A difference within one of them is such a time, as of the server's service without its
+calls. A difference between two of them is not: what the client saw beyond the server's time is
+unexplained. What the server saw of a call beyond the downstream's time is the path, until a pair of
+trials with Toxiproxy and without it tells how much of that is the proxy's. No clocks are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +15,17 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lab.model import Measurement, Observation, Reading, Row, TimeSplit, TrialRecord, error_share
+from lab.model import (
+    STRAIGHT,
+    THROUGH,
+    Measurement,
+    Observation,
+    Reading,
+    Row,
+    TimeSplit,
+    TrialRecord,
+    error_share,
+)
 from lab.model.routes import parse
 
 REQUESTS = "lab_http_request_seconds"
@@ -20,54 +33,72 @@ CALLS = "lab_downstream_call_seconds"
 ANSWERED = "lab_downstream_requests_total"
 # What the downstream took for its answers: their delays, and by how much they were later.
 TOOK = ("lab_downstream_drawn_seconds_total", "lab_downstream_lag_seconds_sum")
+ACCEPT_QUEUE = "lab_kernel_accept_queue_length"
 # Requests that end without an answer are in the server's times, and in no latency of the client.
 MOST_ERRORS = 0.01
 # Requests whose calls are a part of them make one each, but for those at the window's edges.
 OFF = 0.02
-# What a part is called in a sentence, in the order of TimeSplit.
+# What a part is called in a sentence, in the order of TimeSplit.parts.
 SPENT = (
     "waiting in the generator",
-    "between the generator and the server",
+    "waiting for a connection of the load",
     "waiting in the queue of the server",
     "the server's own",
     "waiting for a connection to the downstream",
+    "in the proxy",
     "on the path to the downstream and back",
     "in the downstream",
+    "unexplained",
 )
 # A smaller growth is not told part by part.
 LEAST_GROWTH_MS = 1.0
+# So much of a mean may be unexplained: this share of what is above the downstream's time, or so
+# many ms.
+UNEXPLAINED_SHARE, UNEXPLAINED_MS = 0.1, 0.3
 
 
 def time_split(measurement: Measurement, observation: Observation | None) -> TimeSplit:
     """The parts of a trial's mean time. Nothing is told of a service that is not the lab's, of a
     trial with more errors than MOST_ERRORS, and where the figures of any part are missing."""
     record, reading = measurement.record, measurement.reading
-    if reading is None or observation is None or not _told(record, reading):
+    if reading is None or reading.raw is None or observation is None:
         return TimeSplit()
+    before = _until_sent_ms(record, reading)
+    if before is None or not _told(record, reading):
+        return TimeSplit()
+    parts = _measured(record, observation, *before)
+    if parts == TimeSplit():
+        return parts
+    seen_ms = sum(before) + reading.raw.mean_ms
+    return replace(parts, time_unexplained_ms=seen_ms - parts.whole_ms)
+
+
+def _measured(
+    record: TrialRecord, observation: Observation, generator_ms: float, connect_ms: float
+) -> TimeSplit:
+    """All parts but what is unexplained."""
     server, route = record.plan.server, record.plan.route.partition("?")[0]
-    seen_ms = reading.raw.mean_ms if reading.raw else None
-    generator_ms = _generator_ms(record, reading)
     queue_ms, service_ms = (
         _mean_ms(observation, REQUESTS, server=server, route=route, phase=phase)
         for phase in ("queue", "service")
     )
-    if seen_ms is None or generator_ms is None or queue_ms is None or service_ms is None:
+    requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
+    if queue_ms is None or service_ms is None or not requests:
         return TimeSplit()
     around = TimeSplit(
         time_generator_ms=generator_ms,
-        time_outside_ms=seen_ms - queue_ms - service_ms,
+        time_connect_ms=connect_ms + _accepting_ms(observation, server, requests),
         time_queue_ms=queue_ms,
         time_own_ms=service_ms,
     )
     calls = observation.increase(f"{CALLS}_count", server=server, phase="call")
     if not calls:
         return TimeSplit() if parse(record.plan.route).route.calls_downstream else around
-    requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
     pending_ms, call_ms = (
         _mean_ms(observation, CALLS, server=server, phase=phase) for phase in ("pending", "call")
     )
     downstream_ms = _downstream_ms(observation)
-    if not requests or abs(calls / requests - 1) > OFF:
+    if abs(calls / requests - 1) > OFF:
         return TimeSplit()
     if pending_ms is None or call_ms is None or downstream_ms is None:
         return TimeSplit()
@@ -80,14 +111,49 @@ def time_split(measurement: Measurement, observation: Observation | None) -> Tim
     )
 
 
-def mean_split(rows: Iterable[Row]) -> TimeSplit:
-    """The means of the trials of which the parts are known."""
+def mean_split(rows: Iterable[Row], others: Iterable[Row] = ()) -> TimeSplit:
+    """The means of the trials of which the parts are known. Where these are a side of a pair
+    (THROUGH, STRAIGHT), with the proxy's time: `others` are the valid trials of the same load. What
+    a call takes beyond the downstream's time without any proxy is nobody's, so unexplained."""
+    known = [row for row in rows if row.time_own_ms is not None]
+    split, arms = _means(known), {row.arm for row in known}
+    if arms == {THROUGH}:
+        servers = {row.server for row in known}
+        straight = _means(
+            row for row in others if row.arm == STRAIGHT and row.server in servers
+        ).time_path_ms
+    elif arms == {STRAIGHT}:
+        straight = split.time_path_ms
+    else:
+        return split
+    if split.time_path_ms is None or straight is None:
+        return split
+    return replace(
+        split,
+        proxy_ms=split.time_path_ms - straight,
+        time_path_ms=None,
+        time_unexplained_ms=(split.time_unexplained_ms or 0.0) + straight,
+    )
+
+
+def _means(rows: Iterable[Row]) -> TimeSplit:
     known = [row for row in rows if row.time_own_ms is not None]
     means = {}
     for name in TimeSplit.columns():
         values = [value for row in known if (value := getattr(row, name)) is not None]
         means[name] = statistics.fmean(values) if values else None
     return TimeSplit(**means)
+
+
+def allowed_ms(of: TimeSplit) -> float:
+    """How much of this mean may be unexplained, in ms: either way."""
+    above_ms = of.whole_ms - (of.time_downstream_ms or 0.0)
+    return max(UNEXPLAINED_MS, UNEXPLAINED_SHARE * above_ms)
+
+
+def is_explained(of: TimeSplit) -> bool:
+    """Whether no more is unexplained than is allowed."""
+    return abs(of.time_unexplained_ms or 0.0) <= allowed_ms(of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +167,9 @@ class Growth:
 
 
 def growth(before: TimeSplit, after: TimeSplit, least_ms: float = 0.0) -> Growth | None:
-    """Which part of the mean time grew most. None where a split is not known, or the mean grew by
-    less than `least_ms` or LEAST_GROWTH_MS."""
-    if TimeSplit() in (before, after):
+    """Which part of the mean time grew most. None where a split is not known, where only one of
+    them tells the proxy's time, or the mean grew by less than `least_ms` or LEAST_GROWTH_MS."""
+    if TimeSplit() in (before, after) or (before.proxy_ms is None) != (after.proxy_ms is None):
         return None
     grown = after.whole_ms - before.whole_ms
     if grown < max(LEAST_GROWTH_MS, least_ms):
@@ -120,14 +186,32 @@ def _told(record: TrialRecord, reading: Reading) -> bool:
     return not (record.before.foreign or record.plan.spike or errors > MOST_ERRORS)
 
 
-def _generator_ms(record: TrialRecord, reading: Reading) -> float | None:
-    """From when a request was due to when it was sent. In a closed load it is due when its
-    connection is free: 0 for an engine that does not tell how much later it sends."""
+def _until_sent_ms(record: TrialRecord, reading: Reading) -> tuple[float, float] | None:
+    """From when a request was due to when it was sent: by how much the generator itself was late,
+    and before that the wait for a connection. A closed load's request is due when its connection is
+    free. Of an engine that does not tell its own lateness all is the generator's, and in a closed
+    load 0."""
+    late_ms = reading.late.mean_ms if reading.late else None
     if record.plan.mode == "closed":
-        return reading.late.mean_ms if reading.late else 0.0
+        return late_ms or 0.0, 0.0
     if reading.corrected is None or reading.raw is None:
         return None
-    return reading.corrected.mean_ms - reading.raw.mean_ms
+    until_sent_ms = reading.corrected.mean_ms - reading.raw.mean_ms
+    own_ms = until_sent_ms if late_ms is None else late_ms
+    return own_ms, until_sent_ms - own_ms
+
+
+def _accepting_ms(observation: Observation, server: str, requests: float) -> float:
+    """How long a request's connection stood in the server's accept queue, on average over all
+    requests (Little's law, of the lengths that were scraped); 0 where nothing tells it."""
+    opens, closes = observation.window
+    lengths = [
+        length
+        for series in observation.series(ACCEPT_QUEUE, server=server)
+        for at, length in series.points
+        if opens <= at <= closes
+    ]
+    return 1000 * statistics.fmean(lengths) * (closes - opens) / requests if lengths else 0.0
 
 
 def _mean_ms(observation: Observation, name: str, **labels: str) -> float | None:

@@ -34,6 +34,8 @@ from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.result import (
     KNEE,
+    STRAIGHT,
+    THROUGH,
     Counts,
     CpuSplit,
     Finding,

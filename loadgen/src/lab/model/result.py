@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import overload
@@ -11,6 +11,9 @@ from lab.model.trial import ENDED_AS_LOST, TrialRecord
 
 # The name of the finding of a server's knee, which figures draw.
 KNEE = "knee"
+
+# The arms of a pair of trials of one server and load: through Toxiproxy and past it.
+THROUGH, STRAIGHT = "pair-proxied", "pair-direct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,35 +168,57 @@ class CpuSplit:
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
     """Where the mean time of a request went in the window, in ms: parts that add up to what the
-    client saw, from when a request was due. None where nobody can tell; the last three also where
-    a request makes no call.
+    client saw, from when a request was due. None where nobody can tell, and where there is no such
+    part: the calls of a request that makes none.
 
-    `time_generator_ms` is from due to sent; a closed load's request is due when its connection is
-    free. `time_outside_ms` is between the generator and the server: in neither's own time.
-    `time_queue_ms` is from handed over to begun in the server.
-    `time_own_ms` is the server's own: its work, and waits that the route is made of.
-    `time_pending_ms` is the wait for a downstream connection. `time_path_ms` is between the server
-    and the downstream: Toxiproxy with its toxics, and the network. `time_downstream_ms` is the
-    downstream's delay and lag.
+    Each part but two is measured within one part of the lab, by its own clock:
+
+    * `time_generator_ms`: by how much the generator itself sent late. A closed load's request is
+      due when its connection is free
+    * `time_connect_ms`: the wait for a connection of the load that is open and free, and for its
+      place in the server's accept queue
+    * `time_queue_ms`: from handed over to begun in the server
+    * `time_own_ms`: the server's own: its work, and waits that the route is made of
+    * `time_pending_ms`: the wait for a downstream connection
+    * `time_downstream_ms`: the downstream's delay and lag
+    * `proxy_ms`: by how much Toxiproxy makes a call longer, of a pair of trials with and without it
+      (THROUGH, STRAIGHT). No trial alone can tell it
+
+    `time_path_ms` is what two parts of the lab saw differently: a call of the server beyond the
+    downstream's own time. It is the proxy with the network around it, and whatever neither sees;
+    where the proxy's time is known, None. `time_unexplained_ms` is what the client saw beyond all
+    parts. Below 0 where the parts are more than that.
     """
 
     time_generator_ms: float | None = None
-    time_outside_ms: float | None = None
+    time_connect_ms: float | None = None
     time_queue_ms: float | None = None
     time_own_ms: float | None = None
     time_pending_ms: float | None = None
     time_path_ms: float | None = None
     time_downstream_ms: float | None = None
+    time_unexplained_ms: float | None = None
+    proxy_ms: float | None = None
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The names of the parts, which are columns of a row."""
-        return tuple(field.name for field in fields(cls))
+        """The names of the parts that one trial tells, which are columns of a row."""
+        return tuple(field.name for field in fields(cls) if field.name.startswith("time_"))
 
     @property
     def parts(self) -> tuple[float | None, ...]:
-        """The parts in the order of the fields."""
-        return astuple(self)
+        """The parts in the order of time, and last what is unexplained."""
+        return (
+            self.time_generator_ms,
+            self.time_connect_ms,
+            self.time_queue_ms,
+            self.time_own_ms,
+            self.time_pending_ms,
+            self.proxy_ms,
+            self.time_path_ms,
+            self.time_downstream_ms,
+            self.time_unexplained_ms,
+        )
 
     @property
     def whole_ms(self) -> float:
@@ -285,12 +310,13 @@ class Row:
     cpu_generator_us: float | None = None
     cpu_observation_us: float | None = None
     time_generator_ms: float | None = None
-    time_outside_ms: float | None = None
+    time_connect_ms: float | None = None
     time_queue_ms: float | None = None
     time_own_ms: float | None = None
     time_pending_ms: float | None = None
     time_path_ms: float | None = None
     time_downstream_ms: float | None = None
+    time_unexplained_ms: float | None = None
     others_cpu: float | None = None
     unexpected: int | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lab.judge.grouping import Load
-from lab.judge.time_split import growth
+from lab.judge.time_split import allowed_ms, growth, is_explained
 from lab.model import CpuSplit, Row, TimeSplit, around_server_us
 from lab.report.blocks import Bullets, Section, Table
 from lab.report.loads import offered, table
@@ -17,15 +17,23 @@ CPU_LEGEND = (
     "trials of one mode. around the server: the four columns after it. generator: the load "
     "engine's process. observation: Prometheus, cAdvisor, Grafana, the agent and the driver."
 )
-# In the order of TimeSplit.
-TIME_PARTS = ("generator", "outside", "queue", "own", "connection", "path", "downstream")
+# In the order of TimeSplit.parts.
+TIME_PARTS = (
+    *("generator", "connect", "queue", "own", "connection", "proxy", "path", "downstream"),
+    "unexplained",
+)
 TIME_LEGEND = (
     "Mean times of the requests of the measured window, in ms: means of the valid trials of one "
-    "mode. The parts add up to the mean, which counts from when a request was due. generator: "
-    "until it was sent. outside: between the generator and the server, in neither's own time. "
-    "queue: handed over in the server and not begun. own: the server's work, and waits that the "
-    "route is made of. connection: waiting for a connection to the downstream. path: Toxiproxy "
-    "with its toxics, and the network there and back. downstream: its delay and its lag."
+    "mode. The parts and what is unexplained add up to the mean, which counts from when a request "
+    "was due. p95 is beside them, and no sum. generator: what it sent late itself. connect: until "
+    "a connection of the load was open, accepted and free. queue: handed over in the server and "
+    "not begun. own: the server's work, and waits that the route is made of. connection: waiting "
+    "for a connection to the downstream. proxy: by how much Toxiproxy makes a call longer, from a "
+    "pair of trials with it and without it. path: a call beyond the downstream's time, where no "
+    "such pair tells how much of it is the proxy's; it holds what nobody explains there, too. "
+    "downstream: its delay and its lag. unexplained: what the client saw beyond all parts; below 0 "
+    "where the parts are more than that. allowed: how much of it may be, 10 % of the mean above "
+    "the downstream's time, or 0.3 ms."
 )
 
 
@@ -33,13 +41,20 @@ def sections(loads: Sequence[Load]) -> tuple[Section, Section]:
     """Tables with a row for each load and mode of which the parts are known: for both reports."""
     cpu = [(load, mode, map(microseconds, _used(of))) for load, mode, of in _cpu(loads)]
     known = tuple(times(loads))
-    time = [(load, mode, map(milliseconds, (of.whole_ms, *of.parts))) for load, mode, of in known]
-    grown = Bullets(tuple(_growth(known)))
+    # A part that no load has is no column.
+    kept = [
+        at for at in range(len(TIME_PARTS)) if any(of.parts[at] is not None for *_, of in known)
+    ]
+    names = ("p95", "mean", *(TIME_PARTS[at] for at in kept), "allowed")
+    time = [
+        (load, mode, map(milliseconds, _taken(load, mode, of, kept))) for load, mode, of in known
+    ]
+    said = Bullets((*_growth(known), *_unexplained(known)))
     return (
         Section("CPU per request", [_table("CPU per request", CPU_PARTS, cpu, CPU_LEGEND)]),
         Section(
             "Where the time goes",
-            [grown, _table("Where the time goes", ("mean", *TIME_PARTS), time, TIME_LEGEND)],
+            [said, _table("Where the time goes", names, time, TIME_LEGEND)],
         ),
     )
 
@@ -48,11 +63,11 @@ def one(row: Row) -> str | None:
     """Where the mean time of a trial's requests went; None where nobody can tell."""
     if row.time_own_ms is None:
         return None
-    known = {name: getattr(row, name) for name in TimeSplit.columns()}
-    whole_ms = TimeSplit(**known).whole_ms
-    parts = zip(TIME_PARTS, known.values(), strict=True)
+    split = TimeSplit(**{name: getattr(row, name) for name in TimeSplit.columns()})
+    parts = zip(TIME_PARTS, split.parts, strict=True)
     told = " + ".join(f"{milliseconds(value)} {name}" for name, value in parts if value)
-    return f"{milliseconds(whole_ms)} ms = {told}"
+    allowed = f"{milliseconds(allowed_ms(split))} may be unexplained"
+    return f"{milliseconds(split.whole_ms)} ms = {told}; {allowed}"
 
 
 def _cpu(loads: Sequence[Load]) -> Iterator[tuple[Load, str, CpuSplit]]:
@@ -73,6 +88,14 @@ def times(loads: Sequence[Load]) -> Iterator[tuple[Load, str, TimeSplit]]:
 def _used(of: CpuSplit) -> tuple[float | None, ...]:
     around = of.cpu_proxy_us, of.cpu_downstream_us, of.cpu_generator_us, of.cpu_observation_us
     return of.cpu_server_us, around_server_us(of), *around
+
+
+def _taken(load: Load, mode: str, of: TimeSplit, kept: Sequence[int]) -> tuple[float | None, ...]:
+    """The p95 beside the mean, the mean, those of its parts that are `kept`, and how much may be
+    unexplained."""
+    p95 = load.open_p95_ms if mode == "open" else load.closed_p95_ms
+    parts = (of.parts[at] for at in kept)
+    return (p95.median if p95 is not None else None, of.whole_ms, *parts, allowed_ms(of))
 
 
 def _table(
@@ -112,6 +135,35 @@ def _growth(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
             )
 
 
+def _unexplained(of: Sequence[tuple[Load, str, TimeSplit]]) -> Iterator[str]:
+    """In how many means no more is unexplained than is allowed, and where most is beyond that."""
+    if not of:
+        return
+    beyond = [one for one in of if not is_explained(one[-1])]
+    within = len(of) - len(beyond)
+    said = f"What is unexplained is within what is allowed in {within} of {len(of)} means"
+    if beyond:
+        load, mode, split = max(beyond, key=lambda one: _times_allowed(one[-1]))
+        where = f"{load.lane}, {mode}, {_load(load, mode)}"
+        said += f"; furthest from it: {where}, {_of_allowed(split)}"
+    yield said
+    alone = sum(split.time_path_ms is not None for *_, split in of)
+    if alone:
+        yield (
+            f"In {alone} of {len(of)} means no pair of trials with and without the proxy tells its "
+            "time. It is in the path, with what nobody explains between server and downstream"
+        )
+
+
+def _times_allowed(of: TimeSplit) -> float:
+    return abs(of.time_unexplained_ms or 0.0) / allowed_ms(of)
+
+
+def _of_allowed(of: TimeSplit) -> str:
+    left, allowed = milliseconds(of.time_unexplained_ms), milliseconds(allowed_ms(of))
+    return f"{left} ms unexplained, {allowed} allowed"
+
+
 def _load(of: Load, mode: str) -> str:
     rate = f" at {of.offered_rps:,}/s" if mode == "open" and of.offered_rps is not None else ""
     return f"{of.concurrency:,} connections{rate}"
@@ -121,4 +173,5 @@ def milliseconds(value: float | None) -> str:
     """A mean time, without its unit."""
     if value is None:
         return NOTHING
-    return f"{value:.1f}" if abs(value) < 99.95 else f"{value:.0f}"
+    # No minus before a zero.
+    return f"{round(value, 1) + 0.0:.1f}" if abs(value) < 99.95 else f"{value:.0f}"

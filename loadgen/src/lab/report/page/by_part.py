@@ -1,5 +1,6 @@
-"""Where the mean time goes: a bar for each server and load, stacked from its parts. The time of the
-downstream itself is left out: it is most of every bar, and no server changes it."""
+"""Where the mean time goes: a bar for each server and load, stacked from its parts and from what is
+unexplained. The time of the downstream itself is left out: it is most of every bar, and no server
+changes it."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ from lab.report.page.spec import Series, Spec
 from lab.report.spent import TIME_PARTS, milliseconds, times
 
 ROW_PX = 18
-# Of each part but the downstream's; the load engine's is no server's.
-HUES = (NEUTRAL, 0, 1, 2, 3, 4)
+# Of each part but the downstream's. What is unexplained is nobody's.
+HUES = {
+    **{"generator": 6, "connect": 0, "queue": 1, "own": 2, "connection": 3, "proxy": 5, "path": 4},
+    "unexplained": NEUTRAL,
+}
 TITLE = "Mean time above the downstream's"
 
 
@@ -42,8 +46,8 @@ def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figu
     for load, time in sorted(known, key=_place):
         rated = mode == "open" and load.offered_rps is not None
         label = f"{load.lane}, {load.concurrency:,}{f', {load.offered_rps:,}/s' if rated else ''}"
-        parts = dict(zip(TIME_PARTS[:-1], time.parts, strict=False))
-        own = {part: value for part, value in parts.items() if value}
+        parts = zip(TIME_PARTS, time.parts, strict=True)
+        own = {part: value for part, value in parts if value and part in HUES}
         end = f"{milliseconds(sum(own.values()))} ms"
         names.append(f"{len(names)}\n{label}\n\n{end}")
         told.append(f"{label}: {', '.join(f'{part} {milliseconds(own[part])}' for part in own)}")
@@ -55,8 +59,7 @@ def _bars(known: Sequence[tuple[Load, TimeSplit]], mode: str, name: str) -> Figu
             for part, value in own.items()
         ]  # fmt: skip
     used = {point["series"] for point in points}
-    hues = zip(TIME_PARTS[:-1], HUES, strict=True)
-    series = [Series(part, hue, "", "square") for part, hue in hues if part in used]
+    series = [Series(part, hue, "", "square") for part, hue in HUES.items() if part in used]
     bars: Spec = {
         **spec.picked(spec.of_series(series, WIDTH), "color", "opacity"),
         "order": {"field": "at", "type": "quantitative"},
