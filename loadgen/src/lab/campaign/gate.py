@@ -33,7 +33,7 @@ from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, lane_of, without_shorter
 from lab.judge.intervals import LEAST_VALUES
 from lab.load.engines import ENGINES, Engine
-from lab.model import STRAIGHT, THROUGH, Experiment, Row
+from lab.model import BESIDE, Experiment, Row
 from lab.model.knobs import IMAGE_NAME
 from lab.report import gate as report
 from lab.report.comparison import cell_names
@@ -50,8 +50,6 @@ ARMS = ("base", "candidate")
 # The file of limits in the checkout.
 DEFAULT = "gate.toml"
 CAPACITY: Figure = "capacity"
-# Arms that a search has beside its own trials, or has not: it depends on what it finds.
-BESIDE = (LIFTED, THROUGH, STRAIGHT)
 # What the driver ends with. Whatever goes wrong ends with 1 or 2, so an answer is another number;
 # ./lab makes 1 and 3 of these (host/lab.sh).
 WORSE, UNTOLD = 11, 13
@@ -232,11 +230,9 @@ def _refuse_missing_lanes(base: Pool, candidate: Pool) -> None:
     if base.lane is not None:
         return
     has = set(map(lane_of, candidate.rows))
-    missing = [
-        lane
-        for lane in dict.fromkeys(lane_of(row) for row in base.rows if row.arm not in BESIDE)
-        if lane not in has
-    ]
+    # What is lifted or measured beside a search depends on what it finds.
+    own = [lane_of(row) for row in base.rows if row.arm not in (LIFTED, *BESIDE)]
+    missing = [lane for lane in dict.fromkeys(own) if lane not in has]
     if missing:
         raise LabError(
             f"gate: the candidate has no {', '.join(missing)}, which the base has; name what is to "

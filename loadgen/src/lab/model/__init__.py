@@ -33,6 +33,9 @@ from lab.model.observation import Observation, Series, SeriesError, bucket_quant
 from lab.model.own_lever import OwnLever
 from lab.model.recording import ALLOC, CPU, LOCK, RECORDED, UNITS, Recording
 from lab.model.result import (
+    ALL_CPUS,
+    BESIDE,
+    FEWER_CPUS,
     KNEE,
     STRAIGHT,
     THROUGH,

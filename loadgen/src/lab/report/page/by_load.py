@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import bound_of, lane_of, loads
-from lab.model import STRAIGHT, THROUGH, Row
+from lab.model import BESIDE, Row
 from lab.report.page import spec, units
 from lab.report.page.by_part import by_part
 from lab.report.page.figure import Figure
@@ -70,8 +70,8 @@ def by_load(
     for route, engine in places:
         here = [row for row in rows if (row.route, row.engine) == (route, engine)]
         name = f"{slug(route)}-{engine}"
-        # A pair of one load is about where the time goes, and no line along loads.
-        along_loads = [row for row in here if row.arm not in (THROUGH, STRAIGHT)]
+        # What is beside a search is of one load, and no line along loads.
+        along_loads = [row for row in here if row.arm not in BESIDE]
         figures = (
             *_figures(rates, along_loads, styles, name, knees or {}),
             *_figures(times, along_loads, styles, name, knees or {}),

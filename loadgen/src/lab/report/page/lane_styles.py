@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.judge.grouping import lane_of
-from lab.model import Row
+from lab.model import BESIDE, Row
 from lab.report.page.palette import HUES, colours
 from lab.report.page.spec import SHAPES, Series
 
@@ -46,9 +46,10 @@ class LaneStyles:
         """Of a run of these servers."""
         numbers = colours(tuple(dict.fromkeys((*servers, *(row.server for row in rows)))))
         arms: dict[str, list[str]] = {}
+        beside = {lane_of(row): row.server for row in rows if row.arm in BESIDE}
         for row in rows:
             known = arms.setdefault(row.server, [])
-            if lane_of(row) not in known:
+            if lane_of(row) not in (*known, *beside):
                 known.append(lane_of(row))
         if max(map(len, arms.values()), default=0) > MOST_ARMS:
             lanes = {lane: _nth(at) for at, lane in enumerate(dict.fromkeys(map(lane_of, rows)))}
@@ -58,6 +59,7 @@ class LaneStyles:
                 for server, known in arms.items()
                 for nth, lane in enumerate(known)
             }
+            lanes |= {lane: _of_server(numbers[server], 1) for lane, server in beside.items()}
         return cls(lanes, {server: number % HUES for server, number in numbers.items()})
 
     def series(self, lanes: Sequence[str], *, shapes: bool = True) -> tuple[Series, ...]:
