@@ -234,7 +234,9 @@ def test_at_80_columns_nothing_is_cut(
     ready: Bench, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     def terminal(self: Bench) -> Console:
-        return Console(file=self.text, width=80, force_terminal=True, no_color=True, highlight=False)
+        return Console(
+            file=self.text, width=80, force_terminal=True, no_color=True, highlight=False
+        )
 
     monkeypatch.setattr(Bench, "console", property(terminal))
     stress = to_json(Stress(Objective(p95_ms=500.0), 100, 100, 400, 50, 0.1))

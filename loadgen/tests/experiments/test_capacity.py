@@ -1156,8 +1156,11 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
             "untold",
             f"{LOST}; {LATE_GENERATOR}",
         ),
-        ({"others_cpu": 0.4, "valid": False, "invalid_reasons": LOST}, "untold",
-         f"{FILLED} ({LOST})"),
+        (
+            {"others_cpu": 0.4, "valid": False, "invalid_reasons": LOST},
+            "untold",
+            f"{FILLED} ({LOST})",
+        ),
         # A machine that others filled: what was not held says nothing of the rate,
         ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
         (

@@ -85,9 +85,7 @@ def test_what_may_still_be_held_goes_on(seconds: Seconds) -> None:
 
 
 def test_a_load_that_fails_is_lost() -> None:
-    assert heard(open_plan(), run(0, 200, failed=400)) == GivenUp(
-        5, "40% of the requests failed"
-    )
+    assert heard(open_plan(), run(0, 200, failed=400)) == GivenUp(5, "40% of the requests failed")
     # As many as are allowed, twice as many, and a burst of them that is over.
     assert heard(open_plan(), run(0, 200, failed=10)) is None
     assert heard(open_plan(), run(0, 200, failed=20)) is None

@@ -48,7 +48,9 @@ def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
 
 def _wrapped(text: str, width: int, first: str, later: str) -> list[str]:
     """The text in lines of that width. No interval is broken, nor a name with a hyphen."""
-    whole = re.sub(r"\[[^]]*\]", lambda interval: interval[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    whole = re.sub(
+        r"\[[^]]*\]", lambda interval: interval[0].replace(" ", "\N{NO-BREAK SPACE}"), text
+    )
     parts = wrap(
         whole,
         width,
