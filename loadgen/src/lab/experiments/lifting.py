@@ -19,8 +19,8 @@ def lever_of(
     experiment: Experiment, found: Mapping[int, Search], snapshot: Snapshot, cores: int
 ) -> Lever | str:
     """The lever of what gave way first, and of what by the prediction binds right behind it; or why
-    there is none. One that `takes` lifts nothing (`deprived`). `found` are a server's searches, which are over; `snapshot` is the server as the
-    run began, `cores` are the driver's CPUs."""
+    there is none. One that `takes` lifts nothing (`deprived`). `found` are a server's searches,
+    which are over; `snapshot` is the server as the run began, `cores` are the driver's CPUs."""
     capacity, of = settings_of(Capacity, experiment), list(found.values())
     first = gave_way(of)
     if first is None:

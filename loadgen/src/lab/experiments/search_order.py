@@ -44,8 +44,8 @@ from lab.model import AS_IT_IS, Condition, Row, TrialPlan
 LONGER = 4
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
-# Trials of rates above this many resolutions of what was held may end as soon as they are lost. Those
-# nearer go on to their end: they are the answer's figures.
+# Trials of rates above this many resolutions of what was held may end as soon as they are lost.
+# Those nearer go on to their end: they are the answer's figures.
 NEAR = 2
 # Near the capacity what waited while connections opened takes long to drain: of 20 long windows at
 # 7,300 to 11,300 req/s on 2 CPUs, 7 were invalid as their latency still fell.

@@ -12,8 +12,8 @@ from lab.model.trial import ENDED_AS_LOST, TrialRecord
 # The name of the finding of a server's knee, which figures draw.
 KNEE = "knee"
 
-# The arms of trials beside a search, all of one rate: a pair through Toxiproxy and past it, and what
-# shows that a rate takes the machine's CPUs.
+# The arms of trials beside a search, all of one rate: a pair through Toxiproxy and past it, and
+# what shows that a rate takes the machine's CPUs.
 THROUGH, STRAIGHT = "pair-proxied", "pair-direct"
 ALL_CPUS, FEWER_CPUS = "all-cpu", "less-cpu"
 BESIDE = (THROUGH, STRAIGHT, ALL_CPUS, FEWER_CPUS)
