@@ -19,7 +19,13 @@ from lab.report.spent import TIME_PARTS, milliseconds, times
 ROW_PX = 18
 # Of each part but the downstream's. What is unexplained is nobody's.
 HUES = {
-    **{"generator": 6, "connect": 0, "queue": 1, "own": 2, "connection": 3, "proxy": 5, "path": 4},
+    "generator": 6,
+    "connect": 0,
+    "queue": 1,
+    "own": 2,
+    "connection": 3,
+    "proxy": 5,
+    "path": 4,
     "unexplained": NEUTRAL,
 }
 TITLE = "Mean time above the downstream's"
