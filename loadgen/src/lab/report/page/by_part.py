@@ -20,8 +20,8 @@ ROW_PX = 18
 # Of each part but the downstream's. What is unexplained is nobody's.
 HUES = {
     "generator": 6,
-    "connect": 0,
-    "queue": 1,
+    "connect": 1,
+    "queue": 0,
     "own": 2,
     "connection": 3,
     "proxy": 5,
