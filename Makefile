@@ -55,10 +55,7 @@ up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=framewor
 	@host/lab.sh room
 	@host/lab.sh step build "the lab's own images" build
 	@host/lab.sh jmx
-	@host/lab.sh idle
-	@host/changes.sh put-back
-	@host/lab.sh step up "containers, until all are healthy" up --detach --wait --remove-orphans
-	@host/lab.sh facts
+	@host/lab.sh start
 	@host/grafana-password.sh
 	@host/lab.sh where
 

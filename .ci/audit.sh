@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-driver=concurrency-lab/loadgen:local
+driver=concurrency-lab/loadgen:$LAB_TAG
 audit=.lab/audit
 docker version >/dev/null 2>&1 || fail "no Docker engine answers, so nobody knows what the images hold"
 has_image "$driver" || fail "the driver's image is not here: \`make up\` builds it"

@@ -7,11 +7,13 @@
                         begun again
     status SERVER PATH  prints the status of an answer to a client
     ask METHOD SERVER PATH [JSON]  of a server's management port
+    found               prints what a run can change of the core's servers and of Toxiproxy
 
 A program that is started at the moment itself would come late on a busy machine; this one is
 started before, and looks ten times a second.
 """
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -78,6 +80,14 @@ def ask(method: str, server: str, path: str, body: str = "") -> None:
     print(answer.raise_for_status().text)
 
 
+def found() -> None:
+    """Print the settings of every server of the core, and the proxies with their toxics."""
+    (listed,) = json.loads(Path("/lab/servers/core.json").read_text())
+    for server in listed["targets"]:
+        print(server, client.get(f"http://{server}:8081/settings").raise_for_status().text)
+    print(client.get("http://toxiproxy:8474/proxies").raise_for_status().text)
+
+
 def status(server: str, path: str) -> None:
     """Print the status with which the traffic port answers; 0 where it does not."""
     try:
@@ -108,6 +118,7 @@ DO = {
     "toxic": toxic,
     "restarts": restarts,
     "ask": ask,
+    "found": found,
     "status": status,
 }
 DO[sys.argv[1]](*sys.argv[2:])

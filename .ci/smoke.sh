@@ -195,6 +195,7 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 
 . .ci/page.sh
 . .ci/faults.sh
+. .ci/cells.sh
 . .ci/own-service.sh
 
 # Somebody runs an image of the lab by hand: the container has the labels of its image.
@@ -279,6 +280,9 @@ part_faults() {
   step smoke-crowd pytest inside test_crowd.py
   step smoke-faults-caught pytest inside test_faults.py
 }
+# Faults at a phase of a run: some, and all of them.
+part_cells() { cells full; }
+part_all_cells() { cells all; }
 part_own() {
   step smoke-target-wrong one refuses 'is not an address; allowed: http' make bench TARGET=ftp://x/ CONC=5
   step smoke-tomcat one tomcat

@@ -8,7 +8,8 @@
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
-#                    core verbs kinds planted queueing faults own frameworks
+#                    core verbs kinds planted queueing faults cells own frameworks
+#   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
 # Full output of every step: .lab/test/<step>.log; of SUITE=long: .lab/test/long/<step>.log
@@ -32,8 +33,8 @@ esac
 # The parts of each suite; those from `core` on are of the smoke test.
 parts=(static python host downstream pacer servers)
 smoke=(core)
-if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults own frameworks); fi
-if [[ $suite == long ]]; then smoke+=(long_planted long_routes long_explained long_sweep long_looked_at); fi
+if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults cells own frameworks); fi
+if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_routes long_explained long_sweep long_looked_at); fi
 parts+=("${smoke[@]}")
 for part in $only; do
   if [[ " ${parts[*]} " != *" $part "* ]]; then

@@ -20,9 +20,9 @@ over=""
 trap 'over=yes' TERM
 
 # What each server's container has that is not its default: NAME=VALUE lines by server, in of.SERVER.
-# The folder outlives a process that is killed.
+# The folder outlives a process that is killed, and one of the same number has what that one left.
 changed=$state/changed/$$
-rm -rf "$changed" && mkdir -p "$changed"
+mkdir -p "$changed"
 log=$state/logs/changes.log
 mkdir -p "$state/logs"
 : >"$log"
@@ -180,7 +180,8 @@ have() {
   if [[ -z $2 ]]; then rm "$changed/of.$1"; fi
 }
 
-compose_id() { compose ps --quiet "$1" 2>/dev/null </dev/null | head -n 1; }
+# Also of one that is stopped: its limits wait for its next start.
+compose_id() { compose ps --all --quiet "$1" 2>/dev/null </dev/null | head -n 1; }
 
 # The answer: one line, there as a whole or not at all, and never through a link.
 answer() {
@@ -224,13 +225,15 @@ put_back() {
     if [[ ! -f $left ]]; then continue; fi
     server=${left##*/of.}
     problem=""
-    # A container that is gone took its changes with it.
-    if [[ -z $(compose_id "$server") ]]; then rm "$left"; continue; fi
-    if have "$server" ""; then
+    if [[ -z $(compose_id "$server") ]]; then
+      # A container that is gone took its changes with it. Without an engine nobody knows whether it is.
+      if docker version >/dev/null 2>&1; then rm "$left"; continue; fi
+      problem="no Docker engine answers"
+    elif have "$server" ""; then
       printf 'lab: %s was left changed; its defaults are back\n' "$server" >&2
-    else
-      printf 'lab: %s was left changed and could not be put back: %s\n' "$server" "$problem" >&2
+      continue
     fi
+    printf 'lab: %s was left changed and could not be put back: %s\n' "$server" "$problem" >&2
   done
 }
 

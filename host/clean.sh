@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Removes what the lab has made on this machine, and says what each held: its own images, upstream images that
 # it built itself, images that a newer build left without a name, logs of builds and tests. An image of the
-# lab to which you gave another tag than `local` stays.
+# lab with a tag of your own stays.
 #
 #   clean.sh            stored runs, and what make site made of them, are kept and counted
 #   RUNS=yes clean.sh   they go, too
@@ -50,7 +50,8 @@ if [[ -n $(docker ps --quiet --filter volume=/lab/lock) ]]; then
   fail "another lab of this machine is up, and what is removed here may be its own: stop that one first"
 fi
 
-for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
+for name in $(docker images --filter 'reference=concurrency-lab/*:local' --filter "reference=concurrency-lab/*:$LAB_TAG" \
+  --filter 'reference=concurrency-lab/*:concurrency-lab-test' --filter 'reference=concurrency-lab/wrk2:nixpkgs-*' --format '{{.Repository}}:{{.Tag}}' | grep -v '<none>' | sort -u); do
   image "$name" "$name"
 done
 for name in $(sed -n 's/^[A-Z0-9]*_IMAGE=\([^@][^@]*\).*/\1/p' .env | sort -u); do upstream "$name"; done

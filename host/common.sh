@@ -68,6 +68,9 @@ if ! [[ $project =~ ^[a-z0-9][a-z0-9_-]*$ ]]; then
   fail "COMPOSE_PROJECT_NAME=$project: allowed are lower-case letters, digits, - and _"
 fi
 state=.lab/$project
+# And each has its own images: what one of them builds, of whatever checkout, no container of another is made of.
+if [[ $project == concurrency-lab ]]; then LAB_TAG=local; else LAB_TAG=$project; fi
+export LAB_TAG
 
 # compose WORD…: docker compose, with what `lab.sh ready` wrote down for it.
 compose() (

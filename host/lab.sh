@@ -4,6 +4,7 @@
 #   lab.sh ready        an engine, the images, and .lab/<project>/: what Compose is told. LAB_VERB
 #                       names a verb whose wrong words are refused at once
 #   lab.sh room         fail or warn, in one line, where this machine's memory does not hold the servers
+#   lab.sh start        the containers, as they are to be; nothing can begin to measure meanwhile
 #   lab.sh facts        write host.json: what a run's manifest records of this machine
 #   lab.sh jmx          put the JMX exporter into jmx/, for services of the user's own
 #   lab.sh step LOG TEXT WORD…  docker compose WORD…, as a step of `make up`; its output is logs/LOG.log
@@ -19,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-driver_image=concurrency-lab/loadgen:local
+driver_image=concurrency-lab/loadgen:$LAB_TAG
 cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERVATION_CPUSET)
 
 # read_off NAME: what write_env wrote down of this machine.
@@ -201,7 +202,7 @@ driver() {
   memory=$(setting PART_MEMORY)
   docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
     --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
-    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e NO_COLOR -e COLUMNS "$@"
+    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e LAB_TAG -e NO_COLOR -e COLUMNS "$@"
 }
 
 # own_services: the services that only the user's own Compose files have, on one line.
@@ -383,7 +384,7 @@ put_jmx() {
   cat servers/jmx-exporter.yaml >"$jmx/jmx-exporter.yaml"
   for page in servers/*/MODEL.md; do
     page=$(basename "$(dirname "$page")")
-    if has_image "concurrency-lab/$page:local"; then image=concurrency-lab/$page:local; break; fi
+    if has_image "concurrency-lab/$page:$LAB_TAG"; then image=concurrency-lab/$page:$LAB_TAG; break; fi
   done
   [[ -n $image ]] || return 0
   id=$(docker image inspect --format '{{.Id}}' "$image")
@@ -422,13 +423,19 @@ tell_facts() {
     printf 'cpuset %s %s\n' "$name" "$(cpu_set "${name}_CPUSET")"
   done
   if own_cpu_sets; then printf 'cpu_sets auto\n'; fi
-  # Of the profiles that are up, and of one that only this verb is about to start.
-  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u) \
-    $(if [[ ${LAB_VERB-} == gate ]]; then printf '%s\n' "${BASE-}" "${CANDIDATE-}"; fi); do
-    docker image inspect --format \
-      "image $image"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
-      "$image" 2>/dev/null || true
+  # Of the profiles that are up, and of one that only this verb is about to start. The lab's own have one name in
+  # every lab, so that runs of two labs can be compared.
+  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
+    if [[ $image == concurrency-lab/*:"$LAB_TAG" ]]; then tell_image "$image" "${image%:*}:local"; else tell_image "$image" "$image"; fi
   done
+  if [[ ${LAB_VERB-} == gate ]]; then
+    for image in "${BASE-}" "${CANDIDATE-}"; do tell_image "$image" "$image"; done
+  fi
+}
+tell_image() {
+  docker image inspect --format \
+    "image $2"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
+    "$1" 2>/dev/null || true
 }
 
 write_facts() {
@@ -495,11 +502,19 @@ stop_changes() {
   changes=""
 }
 
+# await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too.
+await_driver() {
+  : >"$1"
+  until docker wait "$name" >"$1" 2>/dev/null; do
+    if [[ $(docker inspect "$name" 2>&1) == *"o such "* ]]; then return; fi
+  done
+}
+
 # The driver in a container of its own. A signal ends the load, not only the client that
 # shows it: without a terminal, `docker compose run` leaves the container running (seen with
 # Compose 2.26), so there the container runs detached and gets the signal by name.
 drive() {
-  local name=$project-driver-$$ status=0 logs changes changes_folder word
+  local name=$project-driver-$$ status=0 logs changes changes_folder word ended=$state/ended.$$
   local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
   for word in LAB_LIMITS NO_COLOR COLUMNS; do if [[ -n ${!word-} ]]; then run+=(-e "$word"); fi; done
   start_changes "${1-}" "$name"
@@ -508,7 +523,7 @@ drive() {
   if [[ -t 0 && -t 1 ]]; then
     "${run[@]}" --rm driver "$@" || status=$?
     # However the client ended, no load goes on.
-    if docker kill --signal INT "$name" >/dev/null 2>&1; then docker wait "$name" >/dev/null 2>&1 || true; fi
+    if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi
     stop_changes
     return "$status"
   fi
@@ -522,15 +537,16 @@ drive() {
     status=0
     wait "$logs" || status=$?
   done
-  # The client of the log ends with a Ctrl-C; the driver still has something to say then.
-  if ((status != 0)); then
-    docker wait "$name" >/dev/null
-    docker logs --tail 20 "$name"
-  fi
-  status=$(docker wait "$name")
-  docker rm "$name" >/dev/null
+  await_driver "$ended"
+  # Nothing is left to be ended.
+  trap '' INT TERM HUP
+  # The client of the log ends with a Ctrl-C; the driver had something to say after it.
+  if ((status != 0)); then docker logs --tail 20 "$name" || true; fi
+  status=$(<"$ended")
+  rm "$ended"
+  docker rm "$name" >/dev/null 2>&1 || true
   stop_changes
-  return "$status"
+  return "${status:-1}"
 }
 
 # A verb that works on stored results needs no lab: no network, no volume.
@@ -577,6 +593,38 @@ idle() {
   if [[ $measured_in != "$project" ]]; then where=", in the lab $measured_in of this machine"; fi
   if ((status == 0)); then fail "another measurement is under way$where; wait for its end"; fi
   if ((status == 2)); then fail "the lab's agent does not answer, so nobody knows whether something is measured; \`make down\` stops the lab"; fi
+}
+
+# hold: nothing can begin to measure any more, until `let_go` or the end of this process, however it ends: what
+# measurements hold is held here. Where no lab has been there is nothing to hold, and nobody who measures.
+hold() {
+  local said=$state/held volume=${project}_lock
+  if ! docker volume inspect "$volume" >/dev/null 2>&1; then return 0; fi
+  : >"$said"
+  # It ends with its standard input.
+  exec 9> >(
+    driver --interactive --volume "$volume:/lab/lock:ro" --entrypoint flock "$driver_image" \
+      --exclusive --wait 2 --conflict-exit-code 75 /lab/lock sh -c 'echo held; cat >/dev/null' >"$said" 2>&1 &&
+      echo ended 0 >>"$said" || echo "ended $?" >>"$said"
+  )
+  until grep -q '^held\|^ended' "$said"; do sleep 0.1; done
+  if grep -q '^ended 75' "$said"; then fail "another measurement is under way; wait for its end"; fi
+  if grep -q '^ended' "$said"; then fail "nobody knows whether something is measured: $(head -n 1 "$said")"; fi
+}
+let_go() {
+  exec 9>&-
+  if [[ -e $state/held ]]; then until grep -q '^ended' "$state/held"; do sleep 0.05; done; fi
+  rm -f "$state/held"
+}
+
+# Between a look and the change there would be time for a bench to begin.
+start() {
+  idle
+  hold
+  host/changes.sh put-back
+  step up "containers, until all are healthy" up --detach --wait --remove-orphans
+  write_facts
+  let_go
 }
 
 down() {
@@ -711,6 +759,7 @@ if [[ ${LAB_VERB-} == gate || ${2-} == gate ]]; then gated; fi
 case ${1-} in
   ready) ready ;;
   room) room ;;
+  start) start ;;
   facts) write_facts ;;
   jmx) put_jmx ;;
   compose) compose "${@:2}" ;;
@@ -726,5 +775,5 @@ case ${1-} in
   idle) idle ;;
   down) down ;;
   doctor) doctor ;;
-  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, where, need-up, idle, down, doctor" ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, room, start, facts, jmx, compose, step, drive, stored, where, need-up, idle, down, doctor" ;;
 esac

@@ -321,7 +321,7 @@ main() {
     ensure "$name" </dev/null &
     pids+=($!)
   done
-  if (($# == 0)) && ! has_image concurrency-lab/loadgen:local; then
+  if (($# == 0)) && ! has_image "concurrency-lab/loadgen:$LAB_TAG"; then
     for name in $OWN; do
       build_ahead "$name" </dev/null &
       pids+=($!)

@@ -150,9 +150,11 @@ ALLOWED
   printf 'SERVER_CPUS=0\n' >>"$lab/.env"
   fake docker <<'FAKE'
 lab=$(cd "$(dirname "$0")/.." && pwd)
+if [[ -e $lab/no-engine ]]; then echo "no engine" >&2; exit 1; fi
 case "$1 ${2-}" in
   "info "*) echo 4; exit ;;
-  "compose ps") echo "id-of-$4"; exit ;;
+  "version "*) exit ;;
+  "compose ps") if [[ $3 == --all ]]; then echo "id-of-$5"; fi; exit ;;
   "inspect "*) cat "$lab/limits" 2>/dev/null; exit ;;
 esac
 printf 'docker %s, cpus=%s nofile=%s flags=%s\n' "$*" "${SERVER_CPUS-}" "${NOFILE-}" "${SERVER_JVM_FLAGS-}" >>"$lab/calls"
@@ -205,7 +207,7 @@ case "$1 ${2-}" in
   "compose version") echo "${FAKE_COMPOSE-2.26.1-4}" ;;
   "compose -f") printf 'netty\ndriver\nexecutors\ntoxiproxy\n' ;;
   "compose --profile") printf 'netty\nmy-service\ndriver\nexecutors\ntoxiproxy\nmy-database\n' ;;
-  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:local ]] ;;
+  "image inspect") [[ ${FAKE_IMAGES-driver} == *all* || ${FAKE_IMAGES-driver} == driver && $3 == concurrency-lab/loadgen:* ]] ;;
   "run --rm")
     statuses=(${FAKE_PLANNED-0}) asked=$(grep -c "^docker run" "$lab/calls")
     status=${statuses[asked - 1]:-${statuses[${#statuses[@]} - 1]}}

@@ -126,9 +126,20 @@ ask SERVER=netty SERVER_CPUS=0.05
 disown "$changes" "$parent"
 kill -KILL "$changes" "$parent"
 while kill -0 "$changes" 2>/dev/null; do sleep 0.01; done
+touch "$lab/no-engine"
+run "$lab/host/changes.sh" put-back
+check "changes: where no engine answers it stays remembered" \
+  '[[ $out == *"netty was left changed and could not be put back: no Docker engine answers" && -s $(echo "$state"/changed/*/of.netty) ]]'
+rm "$lab/no-engine"
 : >"$calls"
 run "$lab/host/changes.sh" put-back
 check "changes: what a killed host left is put back at the next start, once" \
+  '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && $out == *"netty was left changed; its defaults are back" && -z $(ls "$state/changed") ]]'
+# After a start of the machine numbers of processes come again.
+mkdir -p "$state/changed"
+: >"$calls"
+run bash -c 'mkdir -p "$0/changed/$$" && printf "SERVER_CPUS=0.05\n" >"$0/changed/$$/of.netty" && exec "$1/host/changes.sh" put-back' "$state" "$lab"
+check "changes: so it is where the next start has the number of the killed one" \
   '[[ $(<"$calls") == *"--cpus 4 id-of-netty,"* && $out == *"netty was left changed; its defaults are back" && -z $(ls "$state/changed") ]]'
 changing
 ask SERVER=netty SERVER_CPUS=0.05

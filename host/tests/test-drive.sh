@@ -36,6 +36,23 @@ run "$lab/host/lab.sh" stored report </dev/null
 check "stored: results and nothing else, no lab" \
   '[[ $status == 0 && $(count "^docker run --rm .*--network none .*--pids-limit 2048 --memory .*--user $(id -u):$(id -g) -v $lab/results:/lab/results concurrency-lab/loadgen:local report$") == 1 && $(wc -l <"$calls") == 1 ]]'
 
+fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+printf 'docker %s\n' "$*" >>"$lab/calls"
+case $1 in
+  # As a Ctrl-C ends it. The driver still runs.
+  wait) if [[ $(grep -c "^docker wait" "$lab/calls") -lt 3 ]]; then exit 130; fi; echo 7 ;;
+  inspect) if [[ -n ${FAKE_GONE-} ]]; then echo "Error: No such object: x"; exit 1; fi; echo '[{}]' ;;
+esac
+FAKE
+: >"$calls"
+run "$lab/host/lab.sh" drive toxics </dev/null
+check "drive: however often somebody presses Ctrl-C, the end of the driver is waited for, and it is removed" \
+  '[[ $status == 7 && $(count "docker wait") == 3 && $(count "docker rm concurrency-lab-driver-") == 1 && -z $(ls "$state"/ended.* 2>/dev/null) ]]'
+: >"$calls"
+FAKE_GONE=yes run "$lab/host/lab.sh" drive toxics </dev/null
+check "drive: a driver that is gone is waited for no longer" '[[ $status == 1 && $(count "docker wait") == 1 ]]'
+
 # --- the driver's own exit status -----------------------------------------------------------
 # answering STATUS: a driver that ends with it.
 answering() {

@@ -17,7 +17,13 @@ case $1 in
     answers=($FAKE_LOCK) asked=$(grep -c "^docker exec" "$lab/calls")
     exit "${answers[asked - 1]:-${answers[-1]}}" ;;
   inspect) echo "${FAKE_RUNNING:-true}" ;;
-  run) if [[ $* == *--interactive* ]]; then cat >/dev/null; fi ;;
+  run)
+    if [[ $* == *"--entrypoint flock"* ]]; then
+      if [[ -n ${FAKE_HOLD-} ]]; then echo "no engine"; exit "$FAKE_HOLD"; fi
+      echo held
+      cat >/dev/null
+      printf 'let go\n' >>"$lab/calls"
+    elif [[ $* == *--interactive* ]]; then cat >/dev/null; fi ;;
   wait) echo 7 ;;
 esac
 FAKE
@@ -114,6 +120,15 @@ check "make executors: in the end its launcher is gone" '[[ $status == 2 && $(co
 made up 0 75
 check "make up: a measurement that began during the build is left alone" \
   '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
+made up 0
+check "make up: while it changes containers nothing can begin to measure" \
+  '[[ $status == 0 && $(grep -oE -e "--exclusive|compose up|let go" "$calls" | paste -sd, -) == "--exclusive,compose up,let go" && ! -e $state/held ]]'
+FAKE_HOLD=75 made up 0
+check "make up: one that began after the last look is left alone" \
+  '[[ $status == 2 && $out == *"$under_way"* && $(count "docker compose build") == 1 && $(count "docker compose up") == 0 ]]'
+FAKE_HOLD=125 made up 0
+check "make up: where nothing tells, containers stay as they are" \
+  '[[ $status == 2 && $out == *"lab: nobody knows whether something is measured: no engine"* && $(count "docker compose up") == 0 ]]'
 unset FAKE_SEES FAKE_LOCK
 
 # --- make: words ------------------------------------------------------------------------

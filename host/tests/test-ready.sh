@@ -64,6 +64,7 @@ for wrong in JDK=17 BLOCK_THE_LOOP=yes; do
   check "ready: $wrong is refused with what is allowed" '[[ $status == 1 && $out == "lab: $wrong: allowed are "* && ! -e $state/env ]]'
 done
 readied COMPOSE_PROJECT_NAME=other
+check "ready: another lab has its own images" '[[ $(count "concurrency-lab/loadgen:other plan,") == 1 && $(count "concurrency-lab/[a-z-]*:local") == 0 ]]'
 check "ready: another lab of this checkout has its own state" \
   '[[ $status == 0 && -s $lab/.lab/other/env && -d $lab/.lab/other/own && ! -e $state/env && $(count "project=other") -ge 1 ]]'
 readied COMPOSE_PROJECT_NAME=../other
@@ -122,5 +123,13 @@ printf 'COMPOSE_PROFILES=frameworks\n' >>"$state/env"
 check "facts: on how many CPUs Toxiproxy runs" '[[ $(<"$state/host.json") == *$'"'\ntoxiproxy_gomaxprocs 3\n'"'* ]]'
 COMPOSE_PROFILES=executors run "$lab/host/lab.sh" facts
 check "facts: the images of the profiles that are up, and of the verb's own" '[[ $status == 0 && $(<"$state/host.json") == *"image some/image:1frameworksexecutors"* ]]'
+
+readied COMPOSE_PROJECT_NAME=other
+fake docker <<'FAKE'
+if [[ $1 == run ]]; then cat; elif [[ "$1 $2" == "compose config" ]]; then echo "concurrency-lab/netty:$LAB_TAG"; elif [[ "$1 $2" == "image inspect" ]]; then echo "${4%% {*} is $5"; fi
+FAKE
+COMPOSE_PROJECT_NAME=other run "$lab/host/lab.sh" facts
+check "facts: the lab's own images have one name in every lab" \
+  '[[ $status == 0 && $(<"$lab/.lab/other/host.json") == *"image concurrency-lab/netty:local is concurrency-lab/netty:other"* ]]'
 
 finish

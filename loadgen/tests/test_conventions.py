@@ -81,7 +81,7 @@ def test_every_model_is_a_service_with_its_own_image(
     assert set(services) == levelled | {name + SHIPPED for name in frameworks}
     for name, service in services.items():
         # A second name of one image, so that a run's record has an image for each server.
-        assert service["image"] == f"concurrency-lab/{name}:local"
+        assert service["image"] == f"concurrency-lab/{name}:${{LAB_TAG:-local}}"
         assert service["build"]["args"]["MODEL"] == first_lane(name)
 
 
@@ -232,6 +232,12 @@ def test_two_labs_of_one_checkout_share_no_state() -> None:
     mounted = re.findall(r"- \./\.lab/(\S+):/", text)
     assert len(mounted) == 2
     assert all(path.startswith("${COMPOSE_PROJECT_NAME:-concurrency-lab}/") for path in mounted)
+
+
+def test_two_labs_of_one_machine_share_no_image(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        if service["image"].startswith("concurrency-lab/"):
+            assert service["image"].endswith(":${LAB_TAG:-local}"), name
 
 
 def test_every_upstream_image_is_pinned() -> None:

@@ -347,7 +347,8 @@ def _servers(environ: Environ) -> tuple[str, ...]:
 
 def _here(environ: Environ) -> Here:
     subjects = _home(environ) / "subjects"
-    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ), subjects)
+    tag = environ.get("LAB_TAG", "local")
+    return Here(_servers(environ), _file_limit(), source_ports(), _own(environ), subjects, tag)
 
 
 def _own(environ: Environ) -> tuple[str, ...]:

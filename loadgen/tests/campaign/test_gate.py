@@ -267,10 +267,12 @@ def test_a_server_that_the_candidate_lacks_is_no_pass(ready: Bench) -> None:
         gate_verb(sides, ready.place.results, Limits(ALL), Console(), START, [ready.lab.engine])
 
 
-def test_an_image_that_is_built_before_it_is_measured_is_no_base() -> None:
-    built = {**IMAGES, "BASE": "concurrency-lab/a:local"}
-    with pytest.raises(WordError, match=r"docker tag concurrency-lab/a:local .*/a:base"):
-        of_images(built, HERE)
+@pytest.mark.parametrize("tag", ["local", "other-lab"])
+def test_an_image_that_is_built_before_it_is_measured_is_no_base(tag: str) -> None:
+    here = dataclasses.replace(HERE, tag=tag)
+    built = {**IMAGES, "BASE": f"concurrency-lab/a:{tag}"}
+    with pytest.raises(WordError, match=rf"docker tag concurrency-lab/a:{tag} .*/a:base"):
+        of_images(built, here)
     with pytest.raises(WordError, match="gate: RECORD is not allowed"):
         of_images({**IMAGES, "RECORD": "cpu"}, HERE)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.judge.gates import GAVE_WAY, judge
+from lab.judge.gates import GAVE_WAY, by_accident, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
     Condition,
@@ -748,6 +748,31 @@ def test_a_proxy_that_used_all_of_its_cpus() -> None:
     valid(seen=observation(cpus, rise(name, 28.0, job="toxiproxy")))
     full = observation(cpus, rise(name, 29.0, job="toxiproxy"))
     assert invalid(seen=full) == "the proxy used all of its 2 CPUs"
+
+
+@pytest.mark.parametrize(("part", "name"), [("toxiproxy", "proxy"), ("downstream", "downstream")])
+def test_a_part_that_was_restarted(part: str, name: str) -> None:
+    # As seen when one was killed: errors in a millisecond, so twice the rate was "possible".
+    started = rise("process_start_time_seconds", 0, job=part)
+    moved = dataclasses.replace(started, values=(5000.0, 5001.0))
+    valid(seen=observation(moved))
+    again = dataclasses.replace(started, values=(5000.0, OPENS + 3.0))
+    reason = invalid(seen=observation(again))
+    assert reason == f"a part of the lab was restarted during the trial: the {name}"
+    assert by_accident((reason,))
+
+
+def test_a_part_that_was_restarted_beside_the_window_or_out_of_the_way_is_none() -> None:
+    started = rise("process_start_time_seconds", 0, job="toxiproxy")
+    times = (OPENS - 2, OPENS - 1, OPENS + 5, OPENS + 16)
+    early = dataclasses.replace(started, times=times, values=(9.0, 50.0, 50.0, 50.0))
+    valid(seen=observation(early))
+    past = dataclasses.replace(
+        after().before, settings={**after().before.settings, "downstream_url": DIRECT}
+    )
+    again = dataclasses.replace(started, values=(9.0, 50.0))
+    of = dataclasses.replace(after(), before=past)
+    assert not any("restarted" in one for one in judge(measurement(of), observation(again)).reasons)
 
 
 def test_a_downstream_whose_loops_used_their_cpus() -> None:

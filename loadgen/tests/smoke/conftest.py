@@ -11,23 +11,11 @@ import httpx
 import pytest
 
 from lab.system.dashboards.model import Window
-from support.stored import Eventually, Query, Trusted, excused, rows_of, run_of
+from support.stored import BUSY, Eventually, Query, Trusted, excused, rows_of, run_of
 
 # Without a lab there is nothing to look at: `pytest` alone leaves this folder out.
 if "LAB_SMOKE_RESULTS" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
-
-
-# What makes a trial invalid on a machine that is busy or slow, whatever the lab does.
-# `.ci/faults.sh` shows that faults which are planted make trials invalid.
-BUSY = (
-    "the window began with a backlog: ",
-    "cold JVM: the JIT compiler ran for ",
-    "not steady: ",
-    "the downstream was late by ",
-    "the generator sent late, by ",
-    "the generator was starved: its threads waited ",
-)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,17 @@ Trusted = Callable[..., bool]
 Query = Callable[[str], list[dict[str, Any]]]
 Eventually = Callable[[Callable[[], bool], float, str], None]
 
+# What makes a trial invalid on a machine that is busy or slow, whatever the lab does.
+# `.ci/faults.sh` shows that faults which are planted make trials invalid.
+BUSY = (
+    "the window began with a backlog: ",
+    "cold JVM: the JIT compiler ran for ",
+    "not steady: ",
+    "the downstream was late by ",
+    "the generator sent late, by ",
+    "the generator was starved: its threads waited ",
+)
+
 
 def excused(reasons: Sequence[str], allowed: tuple[str, ...]) -> bool:
     """Whether an invalid trial has reasons, and every one begins with an allowed text."""

@@ -116,11 +116,11 @@ def of_images(words: Mapping[str, str], here: Here) -> tuple[Experiment, tuple[s
             f"gate: {server} is no server of the lab that is up; SERVER= says of which server the "
             f"images are: {', '.join(here.servers)}"
         )
-    if re.fullmatch(r"concurrency-lab/[^:]+:local", images["base"]):
+    if re.fullmatch(rf"concurrency-lab/[^:]+:{re.escape(here.tag)}", images["base"]):
         raise WordError(
             f"gate: {SIDES.a}={images['base']} is built anew from this checkout before it is "
             f"measured; give it a name of its own, as `docker tag {images['base']} "
-            f"{images['base'].removesuffix('local')}base`"
+            f"{images['base'].removesuffix(here.tag)}base`"
         )
     if "RECORD" in words:
         raise WordError("gate: RECORD is not allowed: what is judged is not recorded")

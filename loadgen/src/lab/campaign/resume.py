@@ -63,9 +63,12 @@ def resume(
 
 
 def check_unfinished(record: Manifest) -> None:
-    """Raises LabError for a run in which nothing is left to do."""
+    """Raises LabError for a run in which nothing is left to measure."""
     if record.status == "complete":
-        raise LabError(f"RESUME={record.run}: that run is complete, nothing is left to do")
+        raise LabError(
+            f"RESUME={record.run}: that run is complete, nothing is left to do; "
+            f"`make report RUN={record.run}` makes its files again"
+        )
 
 
 def check_same_lab(

@@ -117,14 +117,15 @@ class Settings:
 class Here:
     """This machine and its lab: the servers of the lab, how many files one process may hold
     open (RLIMIT_NOFILE), to how many connections to one address there are source ports
-    (None: unknown), the services of the user's `own` that run as containers of the lab, and the
-    folder of `subjects` (None: there is none)."""
+    (None: unknown), the services of the user's `own` that run as containers of the lab, the
+    folder of `subjects` (None: there is none), and the tag of the images that this lab builds."""
 
     servers: Sequence[str]
     file_limit: int
     ports: int | None = None
     own: Sequence[str] = ()
     subjects: Path | None = None
+    tag: str = "local"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ PART_CPU = 0.95
 _CPUS = {"downstream": "lab_downstream_loops"}
 _RUNTIME_CPUS = "go_sched_gomaxprocs_threads"
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
+PART_RESTARTED = "a part of the lab was restarted during the trial"
+# A process tells when it began by the machine's time of boot, which some kernels move by a second.
+BOOT_MOVES_S = 2.0
 
 
 def missing(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
@@ -50,6 +53,25 @@ def seen_unasked(record: TrialRecord, observation: Observation | None) -> Iterat
     seen = {one.labels["job"] for one in ups if any(opens <= at <= closes for at in one.times)}
     if seen:
         yield f"it was not to be observed, and Prometheus scraped: {', '.join(sorted(seen))}"
+
+
+def restarted(record: TrialRecord, observation: Observation | None) -> Iterator[str]:
+    """Which of the proxy and the downstream ended in the window and came back. Meanwhile nobody
+    answered the server: its answers were errors, which may be quick. Of a server that calls past
+    the proxy only the downstream counts."""
+    if observation is None:
+        return
+    opens, closes = observation.window
+    for part, name in _PARTS.items():
+        if part == "toxiproxy" and record.before.direct:
+            continue
+        for one in observation.series("process_start_time_seconds", job=part):
+            before = [began for at, began in one.points if at <= opens][-1:]
+            later = [began for at, began in one.points if opens < at <= closes]
+            after = [began for at, began in one.points if at > closes][:1]
+            known = (*before, *later, *after)
+            if known and max(known) - min(known) > BOOT_MOVES_S:
+                yield f"{PART_RESTARTED}: {name}"
 
 
 def _assumed(record: TrialRecord, observation: Observation | None) -> Iterator[str]:

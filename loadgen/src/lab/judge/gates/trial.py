@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from lab.judge.gates import figures, generator, others, parts, server, steady
 from lab.judge.gates.figures import BACKLOG, NO_ANSWER, NO_SUCCESS
 from lab.judge.gates.generator import LATE, NOT_OFFERED, SPIKE, STARVED
-from lab.judge.gates.parts import LATE_DOWNSTREAM
+from lab.judge.gates.parts import LATE_DOWNSTREAM, PART_RESTARTED
 from lab.judge.gates.server import (
     COLD,
     COMPILING,
@@ -58,6 +58,7 @@ ACCIDENTS = (
     UNSTEADY,
     BACKLOG,
     LATE_DOWNSTREAM,
+    PART_RESTARTED,
     CLOCK_SET,
     NOT_BEGUN,
     DAMAGED,
@@ -83,6 +84,7 @@ def judge(
     notes += server.not_asked(record)
     (notes if record.before.foreign else reasons).extend(changed)
     reasons += [*record.unequal, *server.warm(record), *parts.seen_unasked(record, observation)]
+    reasons += parts.restarted(record, observation)
     if reading is None:
         reasons.append(measurement.problem or "its raw data could not be read")
         return Judgement(tuple(reasons), tuple(notes))
