@@ -212,6 +212,26 @@ untold() {
   ((status == 3)) && exists '*-smoke/gates/*/gate.xml'
 }
 
+# A pipeline's step: the script of the GitHub action fails where the candidate is an image that needs more CPU.
+# Beside that JVM something computes, for several times what so light a load costs. Six launches tell it.
+regressed() {
+  local status=0 out=$logs/regressed base=concurrency-lab/event-loop:$COMPOSE_PROJECT_NAME image=concurrency-lab/event-loop:regressed
+  docker build --quiet --tag "$image" --build-arg BASE="$base" - <<'DOCKERFILE' || return 1
+ARG BASE
+FROM ${BASE}
+USER root
+RUN mv /lab/start.sh /lab/as-it-was.sh && chmod 755 /lab && printf '%s\n' '#!/bin/bash' \
+  'while :; do for ((i = 0; i < 20000; i++)); do :; done; sleep 0.1; done &' 'exec /lab/as-it-was.sh' >/lab/start.sh && chmod 755 /lab/start.sh
+USER 10001:10001
+DOCKERFILE
+  BASE=$base CANDIDATE=$image CANNOT_TELL=fail GITHUB_OUTPUT=$out.output GITHUB_STEP_SUMMARY=$out.md \
+    WORDS="SERVER=event-loop CONC=20 DURATION=3s WARMUP=1s ENGINE=pacer NAME=regressed" \
+    bash --noprofile --norc -eo pipefail -c "$(sed -n '/^ *run: |$/,$ s/^        //p' .github/actions/gate/action.yml)" || status=$?
+  docker image rm "$image"
+  printf 'exit status %d\n' "$status"
+  ((status == 1)) && grep -x 'answer=worse' "$out.output" && grep 'cpu' "$out.md"
+}
+
 # Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
 part_core() {
   step smoke-by-hand one by_hand
@@ -262,6 +282,7 @@ part_kinds() {
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py
   step smoke-explained one explained
+  step smoke-regressed one regressed
 }
 part_planted() {
   step smoke-bottlenecks one bottlenecks
@@ -308,7 +329,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained regressed" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {
