@@ -9,10 +9,14 @@ import pytest
 from rich.console import Console
 
 from campaign.test_conditions import rejudged
+from lab.campaign.derive import derive
 from lab.campaign.run import run
 from lab.experiments.objective import Objective
 from lab.experiments.searches import Capacity
 from lab.experiments.stress import Stress
+from lab.load.engine_run import Tail
+from lab.load.lost_load import LostLoad
+from lab.model import GivenUp
 from lab.model.knobs import DIRECT, PROXIED
 from lab.report import answers
 from lab.store.records import to_json
@@ -65,7 +69,7 @@ def test_a_plan_names_the_trials_and_measures_nothing(ready: Bench) -> None:
 
     text = planned(servers=("a",))
     assert "2 trials of 25 s and warm-up, about 1m20s in all" in text
-    assert "01-a-open-c200: /downstream open, 200 connections, 900 req/s, 25 s" in text
+    assert "01-a-open-c200: /downstream open, 200 connections, 323 req/s, 25 s" in text
     assert "02-a-closed-c200: /downstream closed, 200 connections, 25 s" in text
     text = planned(**SEARCH)
     assert "001-b-open-c72: /downstream open, 72 connections, 100 req/s, 25 s" in text
@@ -163,6 +167,38 @@ def test_the_pair_past_the_proxy_is_measured_in_the_lab_and_the_server_put_back(
         assert said in (ready.run_dir / name).read_text()
     report = (ready.run_dir / "REPORT.md").read_text()
     assert "| own | proxy | path | downstream | unexplained | allowed |" in report
+
+
+def test_a_trial_that_ended_as_lost_broke_and_has_no_figures(
+    ready: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hear(self: LostLoad, _: object) -> GivenUp | None:
+        """Above 150 req/s: lost after 16 s, in the middle of the window."""
+        self._seconds += 1
+        return GivenUp(5, "41% were late") if self.rps > 150 and self._seconds > 80 else None
+
+    monkeypatch.setattr(LostLoad, "hear", hear)
+    monkeypatch.setattr(Tail, "lines", lambda _: ["x"])
+    ready.lab.engine.streams = True
+    # 400 breaks the objective in no other way: the fake engine answers all that is offered.
+    own = to_json(Capacity(Objective(p99_ms=500.0), 100, 200, 0.4, 10_000))
+    assert ready.run(**{**SEARCH, "own": own}) == 0
+    lost = [row for row in ready.rows if row["invalid_reasons"]]
+    assert {row["offered_rps"] for row in lost} == {"200"}
+    for row in lost:
+        assert row["invalid_reasons"] == "ended as lost after 5 of 15 s: 41% were late"
+        figures = ("achieved_rps", "p50_ms", "p99_ms", "max_ms", "ok", "cpu_generator_us")
+        assert {row[name] for name in figures} == {""}
+    assert "b open CONC=130: 200 req/s ended as lost after 5 of 15 s: 41% were late" in ready.said
+    assert "warning" not in ready.said
+    count = f"{len(ready.rows)} trials, 0 of them invalid, {len(lost)} ended as soon as they were"
+    assert count in ready.said
+    report = (ready.run_dir / "REPORT.md").read_text()
+    assert "are invalid** and in no median" not in report
+    # Judged again, it is the same.
+    before = ready.csv
+    derive(ready.run_dir, [ready.lab.engine])
+    assert ready.csv == before
 
 
 LINES = (

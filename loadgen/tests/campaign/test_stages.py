@@ -248,8 +248,8 @@ def test_a_cold_jvm_has_no_demand(ready: Bench) -> None:
 
 def test_a_jvm_that_a_run_before_has_proven_warm_is_not_warmed_up_again(ready: Bench) -> None:
     ready.demand = Demand(200, 2000, 0.004, 0.01)
-    ready.run(servers=("a",), concurrencies=(100,))
-    ready.run(servers=("a", "b"), concurrencies=(100,), modes=("closed",))
+    ready.run(servers=("a",))
+    ready.run(servers=("a", "b"), modes=("closed",))
     assert ready.warmed == ["a", "b"]
     assert ready.measured == [("a", "/downstream"), ("b", "/downstream")]
     # The proof and the cost of a request are those of the run before.

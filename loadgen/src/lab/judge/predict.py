@@ -38,8 +38,12 @@ from lab.model import (
 )
 from lab.model.routes import RouteCall, parse
 
-# At 100 % of the bound even a perfect server queues without limit.
-AUTO_SHARE = 0.9
+# RATE=auto leaves connections to spare until an answer takes so many times R0: what the default
+# objective of a search leaves at the default delay, 500 of 200 ms.
+AUTO_LATENCIES = 2.5
+# So many times as many connections as a latency keeps busy at a rate (Little's law) leave some to
+# spare: then requests wait in the server, and not for a connection.
+MORE = 1.2
 # A light load that reaches this share of connections / R0 waits for hardly anything else.
 HELD = 0.5
 AT_RANDOM = "arrivals at random (Poisson) queue below every bound"
@@ -363,9 +367,17 @@ def release_of(jdk: str) -> int | None:
 
 
 def auto_rate_rps(path: str, concurrency: int, snapshot: Snapshot) -> int | None:
-    """RATE=auto: 90 % of N/R0, which is the same for every server. None where nothing waits. Once
-    an answer takes R0 / 0.9 all connections are busy, and limit the load (verdict/load.py)."""
+    """RATE=auto: the rate at which the connections are no limit while an answer takes up to
+    AUTO_LATENCIES × R0, which is the same for every server. None where nothing waits."""
     r0_ms = response_time_ms(parse(path), snapshot)
     if r0_ms <= 0:
         return None
-    return max(1, math.floor(AUTO_SHARE * concurrency * 1000 / r0_ms))
+    return rate_with_spare(concurrency, AUTO_LATENCIES * r0_ms / 1000)
+
+
+def rate_with_spare(connections: int, latency_s: float) -> int:
+    """The highest rate, but at least 1, that leaves some of these connections to spare where each
+    answer takes so long: a share of them (MORE), or so many deviations of the number that is busy
+    (SPARE), where that is more."""
+    busy = ((math.sqrt(SPARE**2 + 4 * connections) - SPARE) / 2) ** 2
+    return max(1, math.floor(min(connections / MORE, busy) / latency_s))
