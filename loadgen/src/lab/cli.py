@@ -35,11 +35,13 @@ from lab.experiments.reading import (
     read_words,
     refuse_unknown,
 )
+from lab.experiments.reading.words import server_lists
 from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
 from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
-from lab.store import manifest
+from lab.model.swarm import MACHINES
+from lab.store import manifest, several
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
@@ -141,7 +143,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             settings=settings,
             ports=source_ports(),
         )
-        system = System(held=held)
+        system = System(held=held, shared=MACHINES not in environ)
         system.catch_signals()
         said = UndoLog(place.undo_log).put_back(stack)
         if said is not None:
@@ -267,6 +269,24 @@ def _host_facts(argv: Sequence[str], _environ: Environ) -> int:
     return 0
 
 
+def _hosts(argv: Sequence[str], environ: Environ) -> int:
+    """The nodes of a lab on several machines, a line each."""
+    refuse_unknown(read_words(argv, {}), (), "hosts")
+    for node in several.nodes_of(_home(environ) / "several"):
+        print(node.name, node.address, ",".join(node.roles))
+    return 0
+
+
+def _stack(argv: Sequence[str], environ: Environ) -> int:
+    """The stack of a lab on several machines, from what Compose says of it."""
+    refuse_unknown(read_words(argv, {}), (), "stack")
+    home = _home(environ)
+    servers = (name for _, names in server_lists(home / "servers") for name in names)
+    project = environ.get("LAB_PROJECT") or "concurrency-lab"
+    several.write_stack(home / "several", project, home / "repo", frozenset(servers))
+    return 0
+
+
 def _executors(argv: Sequence[str], environ: Environ) -> int:
     plan = executors.parse(read_words(argv, environ))
     home, url = _home(environ), environ.get("LAB_EXECUTORS_URL", "http://executors:8080")
@@ -333,6 +353,8 @@ VERBS: Mapping[str, Verb] = {
     "doctor": _doctor,
     "plan": _plan,
     "host-facts": _host_facts,
+    "hosts": _hosts,
+    "stack": _stack,
     "agent": _agent,
 }
 

@@ -19,6 +19,12 @@ image prom/prometheus:v2 {"id": "sha256:1", "digests": [], "built_from": "packag
 """
 
 
+def test_of_several_machines_each_is_told() -> None:
+    told = f'{TOLD}machine load {{"roles": "generator", "engine": {{"cores": 4}}}}\n'
+    machines = host_facts(told.splitlines())["machines"]
+    assert machines == {"load": {"roles": "generator", "engine": {"cores": 4}}}
+
+
 def test_the_facts_as_a_manifest_has_them() -> None:
     assert host_facts(TOLD.splitlines()) == {
         "commit": "0123abcd",

@@ -121,6 +121,8 @@ def test_shares_of_the_host() -> None:
 def test_the_hosts_counters_can_be_read() -> None:
     cpu = System().host_cpu()
     assert cpu.total >= cpu.idle > 0
+    # Of several machines it would be the wrong one's.
+    assert System(shared=False).host_cpu() is None
 
 
 def test_turns_count_threads_that_have_ended(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
-    """The content of host.json, from lines "name value" (`tell_facts` in host/lab.sh). `cpuset`
-    and `image` have a name of their own before the value; the values of `engine` and `image` are
-    JSON. Raises ValueError for JSON that is none."""
+    """The content of host.json, from lines "name value" (`tell_facts` in host/lab.sh). `cpuset`,
+    `image` and `machine` (of a lab on several) have a name of their own before the value; the
+    values of `engine`, `image` and `machine` are JSON. Raises ValueError for JSON that is none."""
     facts: dict[str, Any] = {"commit_dirty": False, "cpusets": {}, "images": {}}
+    machines: dict[str, Any] = {}
     for line in lines:
         name, _, value = line.strip().partition(" ")
         own, _, rest = value.partition(" ")
@@ -24,10 +25,12 @@ def host_facts(lines: Iterable[str]) -> dict[str, Any]:
                 facts["cpusets"][own.lower()] = rest
             case "image":
                 facts["images"][own] = json.loads(rest)
+            case "machine":
+                machines[own] = json.loads(rest)
             case "nofile":
                 facts[name] = int(value)
             case "commit_dirty":
                 facts[name] = True
             case _:
                 facts[name] = "".join(filter(str.isprintable, value))
-    return facts
+    return facts | ({"machines": machines} if machines else {})

@@ -137,11 +137,19 @@ class System(Clock):
 
     `cpu_stat` are the places to look for the container's own cgroup, the first that is there
     counts; `held` are descriptors that engines inherit, so that one that outlives this process
-    holds the lab (`lock`)."""
+    holds the lab (`lock`). `shared` tells whether the lab's parts share this machine: else its CPUs
+    say nothing of theirs."""
 
-    def __init__(self, cpu_stat: Sequence[Path] = CPU_STAT, held: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        cpu_stat: Sequence[Path] = CPU_STAT,
+        held: Sequence[int] = (),
+        *,
+        shared: bool = True,
+    ) -> None:
         self._cpu_stat = cpu_stat
         self._held = tuple(held)
+        self._shared = shared
         self._stop: int | None = None
 
     def catch_signals(self) -> None:
@@ -202,7 +210,9 @@ class System(Clock):
 
     def host_cpu(self) -> HostCpu | None:
         """The host's counters, of the first line of /proc/stat (proc(5)), which a container sees
-        too; None where there is none."""
+        too; None where there is none, and where the lab is on several machines."""
+        if not self._shared:
+            return None
         try:
             values = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
         except OSError:
