@@ -95,4 +95,6 @@ def _load(experiment: Experiment) -> str:
     if "open" not in experiment.modes:
         return "closed load"
     offered = experiment.rate_rps
-    return f"open load of {offered} req/s" if offered else "open load that leaves connections to spare"
+    return (
+        f"open load of {offered} req/s" if offered else "open load that leaves connections to spare"
+    )
