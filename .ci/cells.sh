@@ -24,7 +24,7 @@ words_of() {
       ;;
     *)
       server=$faulty
-      words=(bench SERVER="$faulty" CONC=40,50,60 MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer)
+      words=(bench SERVER="$faulty" "CONC=40,50,60" MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer)
       trials=(c40 c50 c60)
       ;;
   esac
@@ -44,6 +44,7 @@ is_complete() { grep -q '"status": "complete"' "$LAB_RESULTS_DIR"/*-"$1"/manifes
 
 # at PHASE NAME: wait for it. It is looked for every 0.2 s.
 at() {
+  # shellcheck disable=SC2034  # of within
   local waited_for=$run_pid
   case $1 in
     warm-up) within 120 exists "*-$2/warm-up" && sleep 1 ;;
@@ -158,7 +159,7 @@ lab_now() {
     '{{.Name}} {{.Image}} {{.State.Status}} {{with .State.Health}}{{.Status}}{{end}} cpus={{.HostConfig.NanoCpus}} memory={{.HostConfig.Memory}},{{.HostConfig.MemorySwap}}' |
     sed "s/ cpus=$(docker info --format '{{.NCPU}}')000000000 / cpus=0 /" | sort
   plant found
-  ls -A "$LAB_RESULTS_DIR/.host-changes" ".lab/$COMPOSE_PROJECT_NAME/changed" 2>/dev/null | grep -v ':$' | grep .
+  find "$LAB_RESULTS_DIR/.host-changes" ".lab/$COMPOSE_PROJECT_NAME/changed" -mindepth 1 -maxdepth 1 2>/dev/null
   compgen -G "$LAB_RESULTS_DIR/.changed.*"
   return 0
 }
