@@ -25,7 +25,7 @@ $(foreach word,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(word))
 # the driver checks every one of them and refuses what it does not know. Names of .env are
 # settings of the lab, not words of a verb.
 export LAB_WORDS := $(MAKEOVERRIDES)
-export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE COMPOSE_PROJECT_NAME \
+export LAB_SETTING_NAMES := INSTALL_ENGINE NOFILE PROFILE HOSTS COMPOSE_PROJECT_NAME \
   $(shell sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p' .env)
 
 DRIVER := host/lab.sh drive
@@ -41,6 +41,7 @@ help: ## List the verbs
 # the verb LAB_VERB are refused first.
 ready:
 	@host/lab.sh ready
+	@host/swarm.sh check
 
 # Nor this one: containers are neither built nor changed under a measurement. Looked at again after
 # a build, which takes its time.
@@ -51,18 +52,14 @@ idle:
 driver: ready
 	@host/lab.sh step build-loadgen "the driver's image" build loadgen
 
-up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks]
+up: idle ready ## Start the lab and wait until all is healthy: [PROFILE=frameworks HOSTS=hosts.toml]
 	@host/lab.sh room
 	@host/lab.sh step build "the lab's own images" build
 	@host/lab.sh jmx
 	@host/lab.sh idle
-	@host/changes.sh put-back
-	@host/lab.sh step up "containers, until all are healthy" up --detach --wait --remove-orphans
-	@host/lab.sh facts
-	@host/grafana-password.sh
-	@host/lab.sh where
+	@host/lab.sh start
 
-down: ## Stop the lab and remove its containers, networks and volumes (results stay): [FORCE=yes] under a measurement, too
+down: ## Stop the lab and remove its containers, networks and volumes (results stay): [FORCE=yes] under a measurement, too [HOSTS=]
 	@host/lab.sh down
 
 clean: ## Remove the lab's own images, caches and logs, and say what each held: [RUNS=yes] removes stored runs, too

@@ -10,6 +10,7 @@
 #   lab.sh compose WORD…        docker compose WORD…
 #   lab.sh drive VERB           run the driver in the lab, and end it with us
 #   lab.sh stored VERB          run a verb that only works on stored results
+#   lab.sh start        the containers, here or on several machines
 #   lab.sh where        say where the running lab is to be seen
 #   lab.sh need-up      fail with one line unless the lab is up
 #   lab.sh idle         fail with one line while something is being measured
@@ -19,12 +20,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . host/common.sh
 
-driver_image=concurrency-lab/loadgen:local
 cpu_sets=(SERVER_CPUSET LOADGEN_CPUSET TOXIPROXY_CPUSET DOWNSTREAM_CPUSET OBSERVATION_CPUSET)
-
-# read_off NAME: what write_env wrote down of this machine.
-# shellcheck source=/dev/null
-read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
 
 # results_folder: where runs are kept, made for the driver where it is not there.
 results_folder() {
@@ -124,6 +120,8 @@ pinnable_cpus() {
 # `pinnable_cpus` says nothing, and where nobody can tell which CPUs the engine may use.
 auto_cpu_sets() {
   local name count eighth cpus=()
+  # A part has a machine of its own then.
+  if several; then return 0; fi
   case $(setting CPU_SETS) in
     off | "") return 0 ;;
     auto) ;;
@@ -187,21 +185,12 @@ wrk2_source() {
 toxiproxy_cpus() {
   local given cpus
   given=$(setting TOXIPROXY_GOMAXPROCS)
-  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]]; then
+  if [[ -z $given && -z $1 && -z $(setting TOXIPROXY_CPUSET) ]] && ! several; then
     cpus=$(docker info --format '{{.NCPU}}')
     given=${cpus:+$(((cpus + 1) / 2))}
   fi
   if ! [[ $given =~ ^([1-9][0-9]{0,3})?$ ]]; then fail "TOXIPROXY_GOMAXPROCS=$given is not a number of CPUs"; fi
   printf '%s' "$given"
-}
-
-# driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
-driver() {
-  local memory
-  memory=$(setting PART_MEMORY)
-  docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
-    --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
-    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e NO_COLOR -e COLUMNS "$@"
 }
 
 # own_services: the services that only the user's own Compose files have, on one line.
@@ -349,6 +338,7 @@ ready() {
 # idle must be there, and what they may grow to is worth a warning.
 room() {
   local memory idle full profiles profile servers=0 fewer="the engine needs more"
+  if several; then return 0; fi
   memory=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || true
   if ! [[ $memory =~ ^[1-9][0-9]*$ ]]; then return 0; fi
   memory=$((memory / 1048576)) profiles=$(read_off COMPOSE_PROFILES)
@@ -405,17 +395,40 @@ cpu_model() {
   fi
 }
 
+# of_engine OPTION…: what an engine says of its machine, as JSON on one line.
+of_engine() {
+  docker "$@" info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
+    "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
+    "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
+}
+
+# Of several machines the server's is the one that figures are of; all are told, too.
+of_server() {
+  local name address id roles
+  while read -r name address id roles; do
+    printf 'machine %s {"roles": "%s", "engine": %s}\n' "$name" "$roles" "$(of_engine -H "$address" </dev/null)"
+    if [[ ,$roles, == *,server,* ]]; then
+      docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
+      printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"
+      printf 'cpu_model %s\n' "$(docker -H "$address" run --rm --network none --read-only --cap-drop ALL --entrypoint cat \
+        "$(setting CADVISOR_IMAGE)" /proc/cpuinfo 2>/dev/null </dev/null | awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}')"
+    fi
+  done <"$state/several/nodes"
+}
+
 # What this machine says of itself, "name value" a line (loadgen/src/lab/model/host_facts.py).
 tell_facts() {
   local image name
   printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
   if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
-  printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
-  printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
-  docker info --format 'engine {"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
-    "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
-    "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
-  printf '\ncompose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
+  if several; then
+    of_server
+  else
+    printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+    printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
+    printf 'engine %s\n' "$(of_engine)"
+  fi
+  printf 'compose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
   # Empty: all CPUs that it may use.
   printf 'toxiproxy_gomaxprocs %s\n' "$(read_off TOXIPROXY_GOMAXPROCS)"
   for name in LOADGEN TOXIPROXY DOWNSTREAM OBSERVATION; do
@@ -452,6 +465,16 @@ step() {
   printf '%s: ready, %d s\n' "$text" $((SECONDS - start))
 }
 
+# The containers, all built: on this machine, or on those of HOSTS=.
+start() {
+  if several; then exec host/swarm.sh up; fi
+  host/changes.sh put-back
+  step up "containers, until all are healthy" up --detach --wait --remove-orphans
+  write_facts
+  host/grafana-password.sh
+  where
+}
+
 where() {
   local profiles sets password=$state/grafana-password
   profiles=$(read_off COMPOSE_PROFILES)
@@ -469,13 +492,30 @@ where() {
   if [[ -n $sets ]]; then printf 'lab: %s\n' "$sets"; fi
 }
 
-is_up() { [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]; }
+is_up() {
+  if [[ -e $state/several/up ]]; then
+    (at_generator && [[ -n $(docker ps --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.service=loadgen) ]])
+    return
+  fi
+  [[ -f $state/env && -n $(docker compose ps --quiet --status running loadgen 2>/dev/null) ]]
+}
+
+# at_generator: from now on docker asks the generator's node, and compose knows the driver alone, where the lab is up on
+# several machines.
+at_generator() {
+  if [[ ! -e $state/several/up ]]; then return 1; fi
+  DOCKER_HOST=$(awk -v role=generator '"," $4 "," ~ "," role "," {print $2}' "$state/several/nodes")
+  export DOCKER_HOST
+  driver_only=yes
+}
 
 # What a driver may ask of this host while it measures is done by changes.sh, in a folder that both
 # see. $changes is its process, empty for verbs that ask nothing.
 start_changes() {
   local parent
   changes="" changes_folder=""
+  # Nobody on that machine answers.
+  if [[ -n ${driver_only-} ]]; then return 0; fi
   case $1 in run | bench | capacity | explain | gate) ;; *) return 0 ;; esac
   parent=$(results_folder)/.host-changes
   # Containers can write beside it: a link there would lead elsewhere.
@@ -533,6 +573,15 @@ drive() {
   return "$status"
 }
 
+# drive_there VERB: on the generator's node; its runs come home, however it ended.
+drive_there() {
+  local status=0
+  drive "$@" || status=$?
+  unset DOCKER_HOST
+  host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
+  return "$status"
+}
+
 # A verb that works on stored results needs no lab: no network, no volume.
 stored() {
   local terminal=()
@@ -574,6 +623,10 @@ measuring() {
 idle() {
   local status=0 measured_in="" where=""
   measuring all || status=$?
+  if ((status == 1)) && at_generator; then
+    status=0
+    measuring all || status=$?
+  fi
   if [[ $measured_in != "$project" ]]; then where=", in the lab $measured_in of this machine"; fi
   if ((status == 0)); then fail "another measurement is under way$where; wait for its end"; fi
   if ((status == 2)); then fail "the lab's agent does not answer, so nobody knows whether something is measured; \`make down\` stops the lab"; fi
@@ -581,9 +634,10 @@ idle() {
 
 down() {
   local measured_in
-  if [[ ${FORCE-} != yes ]] && measuring; then
+  if [[ ${FORCE-} != yes ]] && { measuring || (at_generator && measuring); }; then
     fail "a measurement is under way; wait for its end, or \`make down FORCE=yes\`"
   fi
+  if several; then exec host/swarm.sh down; fi
   compose --profile '*' down --volumes --remove-orphans
 }
 
@@ -679,6 +733,7 @@ doctor() {
     warn "no Grafana image ($(setting GRAFANA_IMAGE)): its dashboards' queries can be run in Prometheus"
   fi
   if is_up; then
+    if at_generator; then warn "the lab is up on several machines: what is said above is of this one"; fi
     drive doctor || bad=1
   else
     warn "the lab is not up: \`make up\` starts it"
@@ -719,12 +774,13 @@ case ${1-} in
     # By then $2 may be that of a function.
     verb=${2-}
     trap 'ended "$verb"' EXIT
-    "$@"
+    if [[ $1 == drive ]] && at_generator; then drive_there "${@:2}"; else "$@"; fi
     ;;
+  start) start ;;
   where) where ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   idle) idle ;;
   down) down ;;
   doctor) doctor ;;
-  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, where, need-up, idle, down, doctor" ;;
+  *) fail "host/lab.sh: '${1-}' is not one of ready, room, facts, jmx, compose, step, drive, stored, start, where, need-up, idle, down, doctor" ;;
 esac

@@ -399,6 +399,25 @@ def test_a_server_that_is_kept_to_a_set_is_limited_by_its_cpus(
         assert f"{used:.2f} of the {machine // 2} CPUs of its set" in found.sentence
 
 
+@pytest.mark.parametrize(("used", "named"), [(3.9, "server CPU"), (3.0, "unknown")])
+def test_a_server_on_a_machine_of_its_own_is_limited_by_all_of_its_cpus(
+    used: float, named: str
+) -> None:
+    usage = "container_cpu_usage_seconds_total"
+    observed = seen(
+        # The largest machine's.
+        gauge("machine:machine_cpu_cores:max", 4),
+        # Beside the 0.5 CPUs that every window here has.
+        counter(usage, used - 0.5, service=SERVER, machine="tested"),
+    )
+    found = judged(
+        observed, rps=600, usage=Usage(1, 1, None, None, 0.1, 9), settings={"cpuset": "0-3"}
+    )
+    assert found.bottleneck == named
+    if named == "server CPU":
+        assert f"{used:.2f} of the 4 CPUs of its machine" in found.sentence
+
+
 def test_a_quota_of_all_cpus_of_its_set_is_none_and_a_smaller_one_binds() -> None:
     def with_quota(cpus: float) -> Verdict:
         observed = seen(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 class Scene:
     """The whole agent on a fake clock, in front of fake servers."""
 
-    def __init__(self) -> None:
+    def __init__(self, machines: Sequence[str] = ()) -> None:
         self.clock = FakeClock(now=0.0, stop_after=0)
         registry = CollectorRegistry()
         down = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
@@ -39,7 +39,9 @@ class Scene:
         registry.register(TrialCollector(lambda: self.agent.trial))
         registry.register(ToxicsCollector(lambda: watch.seen))
         self.up = ("fixed-pool", "netty")
-        self.app = new_app(self.agent, load, watch, registry, "other-lab", lambda: self.up)
+        self.app = new_app(
+            self.agent, load, watch, registry, "other-lab", lambda: self.up, machines=machines
+        )
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -229,6 +231,22 @@ async def test_prometheus_learns_which_compose_project_is_this_lab(scene: Scene)
     answer = await scene.client.get("/targets/cadvisor")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == [{"targets": ["cadvisor:8080"], "labels": {"project": "other-lab"}}]
+
+
+async def test_of_several_machines_prometheus_learns_every_ones_cadvisor() -> None:
+    scene = Scene(machines=("load", "tested"))
+    async with scene.opened():
+        told = (await scene.client.get("/targets/cadvisor")).json()
+        assert told == [
+            {
+                "targets": [f"cadvisor-{name}:8080"],
+                "labels": {"project": "other-lab", "machine": name},
+            }
+            for name in ("load", "tested")
+        ]
+        scene.agent.attend(frozenset(["netty"]), True, 60)
+        told = (await scene.client.get("/targets/cadvisor")).json()
+        assert [one["targets"] for one in told] == [[], []]
 
 
 async def idle(scene: Scene) -> list[str]:

@@ -77,7 +77,8 @@ def server_cpu(seen: SeenTrial) -> Standing | None:
             "server CPU",
             utilisation=share,
             score=0.92 if share >= HOST_FULL else 0.7 if share >= NEARLY_FULL else 0.5 * share,
-            sentence=f"the server's CPU: {used.value:.2f} of the {own} CPUs of its set",
+            sentence=f"the server's CPU: {used.value:.2f} of the {own} CPUs of its "
+            f"{'machine' if _own_machine(seen) else 'set'}",
             evidence=evidence,
         )
     if limit is None:
@@ -217,9 +218,18 @@ def _quota(seen: SeenTrial) -> tuple[float | None, tuple[Evidence, ...]]:
 
 
 def _own_set(seen: SeenTrial) -> int | None:
-    """The CPUs of the set that the server's container is kept to; None where it may use all."""
+    """The CPUs of the set that the server's container is kept to, or of its machine where the lab
+    is on several; None where it shares all CPUs with the rest of the lab."""
     own, all_of_them = seen.record.before.cpu_set, value(seen.machine_cpus())
+    if own is not None and _own_machine(seen):
+        return own
     return own if own is not None and all_of_them is not None and own < all_of_them else None
+
+
+def _own_machine(seen: SeenTrial) -> bool:
+    """Whether the lab was on several machines: then cAdvisor's series say of which one they are."""
+    mine = seen.observation.series("container_cpu_usage_seconds_total", service=seen.server)
+    return any("machine" in one.labels for one in mine)
 
 
 def _machine_cpus(seen: SeenTrial) -> float | None:

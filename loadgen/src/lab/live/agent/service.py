@@ -18,7 +18,8 @@
                  before the first look}
 * GET /targets/servers   for Prometheus (http_sd): every server that is up, with the label `__idle`
                  where it is not the one that is measured
-* GET /targets/cadvisor  the same of cAdvisor, labelled with this lab's project
+* GET /targets/cadvisor  the same of cAdvisor, labelled with this lab's project; on several machines
+                 of the one on each, labelled with the machine
 
 On the port that is published on the host, the agent also serves the control page
 (`lab.live.control`). `lab.live.control.guard` decides who may ask for what.
@@ -60,6 +61,7 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.http import body_of, json_object
+from lab.model.swarm import MACHINES
 from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
@@ -203,8 +205,10 @@ def new_app(
     project: str,
     up: Callable[[], Sequence[str]],
     control: Control | None = None,
+    machines: Sequence[str] = (),
 ) -> Starlette:
-    """The HTTP side of an agent, and its control page. `up` tells the servers that are up now."""
+    """The HTTP side of an agent, and its control page. `up` tells the servers that are up now;
+    `machines` are those of the lab, where it is on several."""
 
     async def refuse(_: Request, refusal: Exception) -> Response:
         return JSONResponse({"error": str(refusal)}, 400)
@@ -254,8 +258,14 @@ def new_app(
         )
 
     async def cadvisor(_: Request) -> Response:
-        targets = [] if agent.unobserved else ["cadvisor:8080"]
-        return JSONResponse([{"targets": targets, "labels": {"project": project}}])
+        labels = {f"cadvisor-{one}:8080": {"machine": one} for one in machines}
+        labels = labels or {"cadvisor:8080": {}}
+        return JSONResponse(
+            [
+                {"targets": [] if agent.unobserved else [one], "labels": {"project": project, **of}}
+                for one, of in labels.items()
+            ]
+        )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -324,7 +334,8 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         clock,
     )
     project = environ.get("LAB_PROJECT") or "concurrency-lab"
-    app = new_app(agent, load, watch, registry, project, up, control)
+    machines = environ.get(MACHINES, "").split()
+    app = new_app(agent, load, watch, registry, project, up, control, machines)
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})
 
 

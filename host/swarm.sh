@@ -1,0 +1,277 @@
+#!/usr/bin/env bash
+# The lab on several machines: the nodes of a hosts.toml, which form a Docker Swarm (docs/several-machines.md).
+#
+#   swarm.sh check     fail with one line where a node, or the verb LAB_VERB, is not possible; else write the nodes down
+#   swarm.sh up        images to the nodes, the stack, and wait until all of it is ready
+#   swarm.sh results   bring home the runs that are on the generator's node
+#   swarm.sh down      bring them home, and leave nothing on any node
+#
+# Whether this lab is on several machines at all, `several` of common.sh tells. What the driver's image makes of
+# Compose's words is in .lab/<project>/several (loadgen/src/lab/store/several.py).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. host/common.sh
+
+folder=$state/several
+: "${START_DEADLINE_S:=300}"
+# How far a node's clock may be from this one's: a window's figures come from several nodes.
+: "${CLOCKS_MS:=50}"
+
+# ask NODE WORD…: docker, at a node's engine.
+ask() { docker -H "$(address_of "$1")" "${@:2}"; }
+# Of its line of `nodes`: name, address, id in the Swarm, roles.
+address_of() { awk -v name="$1" '$1 == name {print $2}' "$folder/nodes"; }
+id_of() { awk -v name="$1" '$1 == name {print $3}' "$folder/nodes"; }
+node_with() { awk -v role="$1" '"," $4 "," ~ "," role "," {print $1}' "$folder/nodes"; }
+node_names() { awk '{print $1}' "$folder/nodes"; }
+manager() { cat "$folder/manager"; }
+
+# code WORD…: this checkout's code, in the driver's image, on the folder.
+code() {
+  driver --user "$(id -u):$(id -g)" -e PYTHONPATH=/lab/src -e "LAB_PROJECT=$project" -v "$PWD/loadgen/src:/lab/src:ro" \
+    -v "$PWD/$folder:/lab/several" -v "$PWD:/lab/repo:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" "$driver_image" "$@"
+}
+
+# Verbs that need what no driver gets of several machines yet. Returns 1 for those that need no machine.
+possible() {
+  case ${LAB_VERB-} in
+    compare | report | site) return 1 ;;
+    run | explain | capacity | density | executors | costs) fail "$LAB_VERB is not possible on several machines yet; possible: bench, and all verbs of stored runs and of toxics" ;;
+    gate)
+      if [[ ${BASE-}${CANDIDATE-} == */* ]]; then fail "gate of two images is not possible on several machines yet; of two runs it is"; fi
+      return 1
+      ;;
+    bench) if [[ " ${LAB_WORDS-}" == *" TARGET="* ]]; then fail "TARGET is not possible on several machines yet: the servers are those of the lab"; fi ;;
+  esac
+}
+
+# ask_engines: what each node's engine says of itself, or why it says nothing; and of the Swarm, a manager.
+ask_engines() {
+  local name address _
+  rm -rf "$folder/engines" "$folder/members" "$folder/manager.now"
+  mkdir "$folder/engines"
+  : >"$folder/members"
+  while read -r name address _; do
+    if [[ $address == tcp://* && -z ${DOCKER_TLS_VERIFY-} ]]; then
+      fail "hosts.toml: node $name: $address without TLS is open to everybody: set DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, or use ssh://"
+    fi
+    timeout 30 docker -H "$address" info --format '{{json .}}' >"$folder/engines/$name" 2>"$folder/said" </dev/null ||
+      { { cat "$folder/said" && printf 'no answer in 30 s, or an error\n'; } | head -n 1 >"$folder/engines/$name"; }
+    if grep -q '"ControlAvailable":true' "$folder/engines/$name" && [[ ! -e $folder/manager.now ]]; then
+      docker -H "$address" node ls --format '{{.ID}} {{.Status}} {{.Availability}}' >"$folder/members" </dev/null
+      printf '%s\n' "$name" >"$folder/manager.now"
+    fi
+  done
+}
+
+check() {
+  local hosts=${HOSTS:-$folder/hosts.toml} name
+  if ! several || ! possible; then return 0; fi
+  if ! [[ -f $hosts && -r $hosts ]]; then fail "HOSTS=$hosts is not a file that can be read"; fi
+  if [[ -e $folder/up ]]; then
+    if ! cmp -s "$hosts" "$folder/hosts.toml"; then fail "the lab is up on the machines of another hosts.toml: \`make down\` first"; fi
+  elif [[ -n $(docker ps --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.config-hash) ]]; then
+    fail "the lab is up on this machine alone: \`make down\` first"
+  fi
+  mkdir -p "$folder"
+  chmod 700 "$folder"
+  if [[ $hosts != "$folder/hosts.toml" ]]; then cp "$hosts" "$folder/hosts.toml"; fi
+  rm -rf "$folder/engines"
+  code hosts >"$folder/asked"
+  ask_engines <"$folder/asked"
+  docker info --format '{{.Architecture}}' >"$folder/architecture"
+  code hosts >/dev/null
+  mv "$folder/manager.now" "$folder/manager"
+  for name in $(node_names); do
+    if [[ $(<"$folder/engines/$name") != *name=no-new-privileges* ]]; then
+      say "lab: warning: node $name: its engine does not say no-new-privileges (daemon.json), and a stack cannot"
+    fi
+    clock "$name"
+  done
+}
+
+# clock NODE: warn where its clock is away from this one's by more than it takes to ask.
+clock() {
+  local before told after
+  before=$(date +%s.%N)
+  told=$(date -d "$(ask "$1" info --format '{{.SystemTime}}')" +%s.%N) || return 0
+  after=$(date +%s.%N)
+  awk -v node="$1" -v before="$before" -v told="$told" -v after="$after" -v most="$CLOCKS_MS" 'BEGIN {
+    off = 1000 * (told - (before + after) / 2); far = 500 * (after - before); away = off < 0 ? -off : off
+    if (away - far > most) printf "lab: warning: the clock of node %s is %.0f ms off (give or take %.0f): windows of its figures are, too\n", node, off, far
+  }' >&2
+}
+
+# send NODE: the images of its parts that it does not have, over its engine's own connection. What was sent is
+# remembered, for `down`.
+send() {
+  local image id missing=()
+  for image in $(awk -v node="$1" '$1 == node {print $2}' "$folder/images"); do
+    id=$(docker image inspect --format '{{.Id}}' "$image")
+    if [[ $(ask "$1" image inspect --format '{{.Id}}' "$image" 2>/dev/null) != "$id" ]]; then missing+=("$image"); fi
+  done
+  if ((${#missing[@]} == 0)); then return 0; fi
+  for image in "${missing[@]}"; do printf '%s %s\n' "$1" "$image" >>"$folder/sent"; done
+  docker save "${missing[@]}" | ask "$1" load >>"$log" 2>&1 || fail "the images did not get to node $1: $(tail -n 1 "$log")"
+  for image in "${missing[@]}"; do
+    if [[ $(ask "$1" image inspect --format '{{.Id}}' "$image" 2>/dev/null) != "$(docker image inspect --format '{{.Id}}' "$image")" ]]; then
+      fail "node $1 knows the image $image by another id: its engine keeps images in another kind of store than this machine's"
+    fi
+  done
+}
+
+# place NODE: the label that services are placed by.
+place() {
+  local now wanted=$project.$1
+  now=$(ask "$(manager)" node inspect --format '{{index .Spec.Labels "lab.node"}}' "$(id_of "$1")")
+  if [[ -n $now && $now != "$wanted" ]]; then fail "node $1 has the label lab.node=$now already, of another lab: \`make down\` there removes it"; fi
+  if [[ -z $now ]]; then ask "$(manager)" node update --label-add "lab.node=$wanted" "$(id_of "$1")" >>"$log"; fi
+}
+
+# fill: the volume of the agent and the driver, with what they read of this checkout.
+fill() {
+  local volume=${project}_home generator uid gid
+  generator=$(node_with generator)
+  uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)
+  mkdir -p "$folder"/home/{results,subjects,experiments,servers,lock}
+  cp "$state/host.json" "$folder/home/host.json"
+  ask "$generator" volume create --label "com.docker.stack.namespace=$project" "$volume" >>"$log"
+  tar -C "$folder/home" -c . | ask "$generator" run --rm --interactive --network none --read-only --user 0:0 --cap-drop ALL \
+    --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER -v "$volume:/lab" --entrypoint sh "$driver_image" \
+    -c "tar -x --no-same-owner -C /lab && chown -R $uid:$gid /lab && chmod -R u+rwX,go+rX /lab" >>"$log" 2>&1 ||
+    fail "the files of the driver did not get to node $generator: $(tail -n 1 "$log")"
+}
+
+# What a service of the stack waits for, a name each line.
+not_ready() {
+  ask "$(manager)" stack services --format '{{.Name}} {{.Replicas}}' "$project" | awk '{split($2, of, "/"); if (of[1] != of[2]) print $1}'
+  ask "$(manager)" stack services --quiet "$project" | xargs docker -H "$(address_of "$(manager)")" service inspect \
+    --format '{{.Spec.Name}} {{if .UpdateStatus}}{{.UpdateStatus.State}}{{end}}' | awk '$2 == "updating" {print $1}'
+}
+
+await() {
+  local until=$((SECONDS + START_DEADLINE_S)) left why
+  sleep 1
+  while left=$(not_ready) && [[ -n $left ]]; do
+    if ((SECONDS >= until)); then
+      why=$(ask "$(manager)" stack ps --no-trunc --format '{{.Name}} on {{.Node}}: {{.Error}}' "$project" | grep -v ': $' | head -n 1 || true)
+      fail "not ready after $START_DEADLINE_S s: $(sort -u <<<"$left" | paste -sd ' ' -)${why:+; $why}"
+    fi
+    sleep 1
+  done
+}
+
+# timed TEXT COMMAND…
+timed() {
+  local start=$SECONDS
+  "${@:2}"
+  printf '%s: ready, %d s\n' "$1" $((SECONDS - start))
+}
+
+up() {
+  local profile profiles=() images name
+  umask 077
+  log=$state/logs/several.log
+  mkdir -p "$state/logs"
+  : >"$log"
+  touch "$folder/up"
+  IFS=, read -r -a profiles <<<"$(read_off COMPOSE_PROFILES),driver"
+  images=(compose)
+  for profile in "${profiles[@]}"; do if [[ -n $profile ]]; then images+=(--profile "$profile"); fi; done
+  "${images[@]}" config --format json >"$folder/config.json"
+  "${images[@]}" config --images | sort -u | while read -r name; do
+    printf '%s %s\n' "$name" "$(docker image inspect --format '{{.Id}}' "$name")"
+  done >"$folder/image-ids"
+  printf '%s\n' "$PWD" >"$folder/checkout"
+  code stack
+  timed "images on all nodes" send_all
+  host/lab.sh facts
+  for name in $(node_names); do place "$name"; done
+  fill
+  timed "the stack, until all of it is ready" deploy
+  awk '{printf "%s%s (%s)", (NR > 1 ? ", " : "lab: up on "), $1, $4} END {print "; nothing is published: `make bench`, `make toxics`, and `make down`"}' "$folder/nodes"
+}
+
+send_all() { for name in $(node_names); do send "$name"; done; }
+
+deploy() {
+  ask "$(manager)" stack deploy --resolve-image never --prune --compose-file "$folder/stack.json" "$project" >>"$log" 2>&1 ||
+    fail "the stack is refused: $(tail -n 1 "$log")"
+  await
+}
+
+# container SERVICE: its id, on the generator's node.
+container() {
+  ask "$(node_with generator)" ps --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1" | head -n 1
+}
+
+# A run that is here already is not touched. One that is half here has another name.
+results() {
+  local run to agent generator uid gid
+  generator=$(node_with generator)
+  to=$(setting LAB_RESULTS_DIR)
+  agent=$(container loadgen)
+  if [[ -z $agent ]]; then return 0; fi
+  mkdir -p "$to"
+  uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)
+  for run in $(ask "$generator" exec "$agent" ls /lab/results); do
+    if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ -e $to/$run ]]; then continue; fi
+    rm -rf "$to/.$run.part"
+    ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" || return 1
+    if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
+    mv "$to/.$run.part" "$to/$run"
+  done
+}
+
+# rest NODE: what is left of the lab there.
+rest() {
+  ask "$1" ps --all --quiet --filter "label=com.docker.compose.project=$project"
+  ask "$1" volume ls --quiet --filter "label=com.docker.stack.namespace=$project"
+  ask "$1" network ls --quiet --filter "label=com.docker.stack.namespace=$project"
+}
+
+# clear NODE: its volumes, which no stack removes, and the images that were sent.
+clear_node() {
+  local image
+  ask "$1" volume ls --quiet --filter "label=com.docker.stack.namespace=$project" | xargs -r docker -H "$(address_of "$1")" volume rm >>"$log"
+  if [[ -e $folder/sent ]]; then
+    for image in $(awk -v node="$1" '$1 == node {print $2}' "$folder/sent" | sort -u); do
+      ask "$1" image rm "$image" >>"$log" || ! ask "$1" image inspect "$image" >/dev/null 2>&1 || fail "node $1 does not remove the image $image: $(tail -n 1 "$log")"
+    done
+  fi
+}
+
+down() {
+  local name until=$((SECONDS + 120))
+  log=$state/logs/several.log
+  mkdir -p "$state/logs"
+  if [[ ! -e $folder/nodes ]]; then LAB_VERB="" check; fi
+  results || { if [[ ${FORCE-} != yes ]]; then fail "not all runs could be brought home from node $(node_with generator); \`make down FORCE=yes\` gives them up"; fi; }
+  ask "$(node_with generator)" ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.oneoff=True |
+    xargs -r docker -H "$(address_of "$(node_with generator)")" rm --force >>"$log"
+  ask "$(manager)" stack rm "$project" >>"$log" 2>&1
+  for name in $(node_names); do
+    while [[ -n $(ask "$name" ps --all --quiet --filter "label=com.docker.compose.project=$project") ]]; do
+      if ((SECONDS >= until)); then fail "node $name still has containers of the lab"; fi
+      sleep 1
+    done
+    clear_node "$name"
+    ask "$(manager)" node update --label-rm lab.node "$(id_of "$name")" >>"$log" 2>&1 || true
+  done
+  for name in $(node_names); do
+    until [[ -z $(rest "$name") ]]; do
+      if ((SECONDS >= until)); then fail "node $name still has something of the lab: $(rest "$name" | paste -sd ' ' -)"; fi
+      sleep 1
+    done
+  done
+  rm -rf "$folder"
+  printf 'lab: down on all nodes\n'
+}
+
+case ${1-} in
+  check) check ;;
+  up) up ;;
+  results) results ;;
+  down) down ;;
+  *) fail "host/swarm.sh: '${1-}' is not one of check, up, results, down" ;;
+esac

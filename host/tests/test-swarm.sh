@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# host/swarm.sh: what is refused before anything is done on a node, sending of images, and going down.
+# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. host/tests/fakes.sh
+
+# machines: two engines, of which ssh://a is a manager's. FAKE_THERE: images that nodes have (as the local engine has
+# them); FAKE_LEFT: what is left on nodes. What the driver's image would write is here already.
+machines() {
+  fresh
+  mkdir -p "$state/several" "$lab/prometheus/servers"
+  printf '[nodes]\n' >"$lab/hosts.toml"
+  printf 'LAB_UID=7\nLAB_GID=8\nCOMPOSE_PROFILES=grafana\n' >"$state/env"
+  printf 'a ssh://a id-a generator\nb ssh://b id-b server,downstream,monitor\n' >"$lab/nodes"
+  fake docker <<'FAKE'
+lab=$(cd "$(dirname "$0")/.." && pwd)
+at=here
+if [[ $1 == -H ]]; then at=$2; shift 2; fi
+printf '%s: docker %s\n' "$at" "$*" >>"$lab/calls"
+case "$1 ${2-}" in
+  "run --rm") printf '%s\n' "${FAKE_NODES-a ssh://a generator
+b ssh://b server,downstream,monitor}" ;;
+  "info --format")
+    case $3 in
+      *json*) printf '{"ServerVersion": "26.1.5", "ControlAvailable":%s, "SecurityOptions": [%s]}\n' "$([[ $at == *a ]] && echo true || echo false)" "${FAKE_OPTIONS-"name=no-new-privileges"}" ;;
+      *SystemTime*) date -d "${FAKE_CLOCK-now}" +%FT%T.%NZ -u ;;
+      *) echo x86_64 ;;
+    esac ;;
+  "node ls") echo "id-a Ready Active" ;;
+  "node inspect") echo "${FAKE_LABEL-}" ;;
+  "image inspect")
+    if [[ $at == here || " ${FAKE_THERE-} " == *" ${*: -1} "* || -e $lab/loaded ]]; then echo "sha256:of-${*: -1}"; else exit 1; fi ;;
+  "load ") cat >"$lab/loaded" ;;
+  "save "*) echo "${*:2}" ;;
+  "ps "*) printf '%s' "${FAKE_LEFT-}" ;;
+esac
+FAKE
+}
+
+# --- check -------------------------------------------------------------------------------
+machines
+run "$lab/host/swarm.sh" check
+check "a lab on one machine asks nobody" '[[ $status == 0 && -z $out && $(wc -l <"$calls") == 0 ]]'
+
+machines
+run env HOSTS="$lab/none.toml" "$lab/host/swarm.sh" check
+check "a file that is not there is one line" '[[ $status == 1 && $out == "lab: HOSTS=$lab/none.toml is not a file that can be read" ]]'
+
+for verb in run explain capacity density executors costs gate; do
+  machines
+  run env HOSTS="$lab/hosts.toml" LAB_VERB="$verb" BASE=some/image "$lab/host/swarm.sh" check
+  check "$verb is refused" '[[ $status == 1 && $out == "lab: $verb "*"not possible on several machines yet"* && $(wc -l <<<"$out") == 1 ]]'
+done
+machines
+run env HOSTS="$lab/hosts.toml" LAB_VERB=report "$lab/host/swarm.sh" check
+check "a verb of stored runs asks no node" '[[ $status == 0 && -z $out && $(count "^ssh") == 0 ]]'
+machines
+run env HOSTS="$lab/hosts.toml" LAB_VERB=bench LAB_WORDS="CONC=5 TARGET=http://x" "$lab/host/swarm.sh" check
+check "bench of a target is refused" '[[ $status == 1 && $out == "lab: TARGET is not possible"* ]]'
+
+machines
+run env HOSTS="$lab/hosts.toml" FAKE_NODES="b tcp://b:2376 server" "$lab/host/swarm.sh" check
+check "an engine's port without TLS is refused" '[[ $status == 1 && $out == "lab: hosts.toml: node b: tcp://b:2376 without TLS"* && $(count "^tcp") == 0 ]]'
+
+machines
+cp "$lab/nodes" "$state/several/nodes"
+run env HOSTS="$lab/hosts.toml" LAB_VERB=bench "$lab/host/swarm.sh" check
+check "good machines need no word" '[[ $status == 0 && -z $out && $(<"$state/several/manager") == a && $(count "^ssh://b: docker info") == 2 ]]'
+check "the Swarm is asked of a manager only" '[[ $(count "^ssh://a: docker node ls") == 1 && $(count "^ssh://b: docker node") == 0 ]]'
+check "nothing on a node is changed" '! grep -E "load|deploy|update|rm |volume|run" <(grep ^ssh "$calls")'
+
+machines
+cp "$lab/nodes" "$state/several/nodes"
+run env HOSTS="$lab/hosts.toml" FAKE_OPTIONS="" FAKE_CLOCK="-3 seconds" "$lab/host/swarm.sh" check
+check "an engine without no-new-privileges is warned of" '[[ $status == 0 && $out == *"node b: its engine does not say no-new-privileges"* ]]'
+check "so is a clock" '[[ $out =~ "the clock of node a is -"[23][0-9][0-9][0-9]" ms off" ]]'
+
+machines
+touch "$state/several/up"
+printf 'other\n' >"$state/several/hosts.toml"
+run env HOSTS="$lab/hosts.toml" "$lab/host/swarm.sh" check
+check "a lab that is up stays on its machines" '[[ $status == 1 && $out == *"another hosts.toml: \`make down\` first"* ]]'
+
+# --- images: only what a node lacks, and remembered before it is sent ------------------------------
+sed '/^case \${1-} in/,$d' host/swarm.sh >"$root/functions.sh"
+functions() { sed "s|^cd .*|cd '$lab'|" "$root/functions.sh"; }
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+printf 'a one:1\na two:2\nb two:2\n' >"$state/several/images"
+run env FAKE_THERE="one:1" bash -c "$(functions); log=\$state/log; send a"
+check "an image that is there is not sent" '[[ $status == 0 && $(count "^here: docker save two:2$") == 1 && $(count "docker load") == 1 && $(<"$state/several/sent") == "a two:2" ]]'
+
+# --- down --------------------------------------------------------------------------------------------
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+touch "$state/several/up"
+echo a >"$state/several/manager"
+printf 'b two:2\n' >"$state/several/sent"
+run "$lab/host/swarm.sh" down
+check "down removes the stack, labels and what was sent" '[[ $status == 0 && $out == "lab: down on all nodes" && $(count "^ssh://a: docker stack rm concurrency-lab") == 1 && $(count "label-rm lab.node") == 2 && $(count "^ssh://b: docker image rm two:2") == 1 && $(count "^ssh://a: docker image rm") == 0 ]]'
+check "and forgets the machines" '[[ ! -e $state/several ]]'
+
+finish
