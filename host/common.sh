@@ -91,25 +91,6 @@ driver() {
     -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e LAB_TAG -e NO_COLOR -e COLUMNS "$@"
 }
 
-# several: whether this lab is on several machines: HOSTS= names them, or it is up on them (host/swarm.sh).
-several() { [[ -n ${HOSTS-} || -e $state/several/up ]]; }
-
-# read_off NAME: what write_env wrote down of this machine.
-# shellcheck source=/dev/null
-read_off() { (. "./$state/env" && printf '%s' "${!1-}"); }
-
-# shellcheck disable=SC2034 # of those who source this
-driver_image=concurrency-lab/loadgen:local
-
-# driver OPTION… WORD…: the driver's image without a network, for what needs no lab.
-driver() {
-  local memory
-  memory=$(setting PART_MEMORY)
-  docker run --rm --init --network none --read-only --tmpfs /tmp --cap-drop ALL \
-    --security-opt no-new-privileges:true --pids-limit 2048 --memory "${memory:-4g}" \
-    -e LAB_WORDS -e LAB_SETTING_NAMES -e LAB_LIMITS -e NO_COLOR -e COLUMNS "$@"
-}
-
 # compose WORD…: docker compose, with what `lab.sh ready` wrote down for it.
 compose() (
   set -a

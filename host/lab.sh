@@ -471,16 +471,6 @@ step() {
   printf '%s: ready, %d s\n' "$text" $((SECONDS - start))
 }
 
-# The containers, all built: on this machine, or on those of HOSTS=.
-start() {
-  if several; then exec host/swarm.sh up; fi
-  host/changes.sh put-back
-  step up "containers, until all are healthy" up --detach --wait --remove-orphans
-  write_facts
-  host/grafana-password.sh
-  where
-}
-
 where() {
   local profiles sets password=$state/grafana-password
   profiles=$(read_off COMPOSE_PROFILES)
@@ -586,15 +576,6 @@ drive() {
   docker rm "$name" >/dev/null 2>&1 || true
   stop_changes
   return "${status:-1}"
-}
-
-# drive_there VERB: on the generator's node; its runs come home, however it ended.
-drive_there() {
-  local status=0
-  drive "$@" || status=$?
-  unset DOCKER_HOST
-  host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
-  return "$status"
 }
 
 # drive_there VERB: on the generator's node; its runs come home, however it ended.
@@ -836,7 +817,6 @@ case ${1-} in
     trap 'ended "$verb"' EXIT
     if [[ $1 == drive ]] && at_generator; then drive_there "${@:2}"; else "$@"; fi
     ;;
-  start) start ;;
   where) where ;;
   need-up) is_up || fail "the lab is not up: \`make up\` starts it" ;;
   idle) idle ;;
