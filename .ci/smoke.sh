@@ -225,7 +225,7 @@ RUN mv /lab/start.sh /lab/as-it-was.sh && chmod 755 /lab && printf '%s\n' '#!/bi
 USER 10001:10001
 DOCKERFILE
   BASE=$base CANDIDATE=$image CANNOT_TELL=fail GITHUB_OUTPUT=$out.output GITHUB_STEP_SUMMARY=$out.md \
-    WORDS="SERVER=event-loop CONC=20 DURATION=3s WARMUP=1s ENGINE=pacer NAME=regressed" \
+    WORDS="SERVER=event-loop CONC=20 DURATION=8s WARMUP=2s ENGINE=pacer NAME=regressed" \
     bash --noprofile --norc -eo pipefail -c "$(sed -n '/^ *run: |$/,$ s/^        //p' .github/actions/gate/action.yml)" || status=$?
   docker image rm "$image"
   printf 'exit status %d\n' "$status"
@@ -282,7 +282,6 @@ part_kinds() {
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py
   step smoke-explained one explained
-  step smoke-regressed one regressed
 }
 part_planted() {
   step smoke-bottlenecks one bottlenecks
@@ -321,6 +320,7 @@ part_frameworks() {
 # Experiments at their own length, which SUITE=full has no time for; each is a part, so that it is not
 # repeated where only a later one failed.
 part_long_planted() { step long-planted one drive run EXP=bottlenecks NAME=long-planted; }
+part_long_regressed() { step long-regressed one regressed; }
 part_long_routes() { step long-routes one drive run EXP=routes SCALE=0.5 NAME=long-routes; }
 part_long_explained() { step long-explained one drive run EXP=next-bottleneck NAME=long-explained; }
 part_long_sweep() { step long-sweep one drive run EXP=sweep NAME=long-sweep; }
@@ -329,8 +329,8 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained regressed" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
-  [long_planted]=long-planted [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
+  [long_planted]=long-planted [long_regressed]=regressed [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {
   local one
