@@ -15,7 +15,7 @@ front=127.0.0.1:${PULLING_PORT:-5443}
 limited=127.0.0.1:${PULLING_LIMITED_PORT:-5445}
 work=$(mktemp -d)
 lab=$work/lab
-debian=$(setting DEBIAN_IMAGE) toxiproxy=$(setting TOXIPROXY_IMAGE) driver=concurrency-lab/loadgen:local
+debian=$(setting DEBIAN_IMAGE) toxiproxy=$(setting TOXIPROXY_IMAGE) driver=concurrency-lab/loadgen:$LAB_TAG
 for image in "$debian" "$toxiproxy" "$driver" "$(setting GOLANG_IMAGE)"; do
   has_image "$image" || fail "pulling.sh: $image is not here: \`make up\` first"
 done

@@ -216,6 +216,8 @@ untold() {
 # Beside that JVM something computes, for several times what so light a load costs. Six launches tell it.
 regressed() {
   local status=0 out=$logs/regressed base=concurrency-lab/event-loop:$COMPOSE_PROJECT_NAME image=concurrency-lab/event-loop:regressed
+  # What this checkout builds has no name of its own.
+  docker tag "$base" "${base%:*}:base" && base=${base%:*}:base
   docker build --quiet --tag "$image" --build-arg BASE="$base" - <<'DOCKERFILE' || return 1
 ARG BASE
 FROM ${BASE}
@@ -227,7 +229,7 @@ DOCKERFILE
   BASE=$base CANDIDATE=$image CANNOT_TELL=fail GITHUB_OUTPUT=$out.output GITHUB_STEP_SUMMARY=$out.md \
     WORDS="SERVER=event-loop CONC=20 DURATION=8s WARMUP=2s ENGINE=pacer NAME=regressed" \
     bash --noprofile --norc -eo pipefail -c "$(sed -n '/^ *run: |$/,$ s/^        //p' .github/actions/gate/action.yml)" || status=$?
-  docker image rm "$image"
+  docker image rm "$image" "$base"
   printf 'exit status %d\n' "$status"
   ((status == 1)) && grep -x 'answer=worse' "$out.output" && grep 'cpu' "$out.md"
 }

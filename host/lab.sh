@@ -531,11 +531,16 @@ stop_changes() {
   changes=""
 }
 
-# await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too.
+# await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too. An engine that is
+# away for a minute is not awaited any longer.
 await_driver() {
+  local away=0
   : >"$1"
   until docker wait "$name" >"$1" 2>/dev/null; do
     if [[ $(docker inspect "$name" 2>&1) == *"o such "* ]]; then return; fi
+    if docker version >/dev/null 2>&1; then away=0; else away=$((away + 1)); fi
+    if ((away > 60)); then say "lab: the engine does not answer any more; nobody knows what became of the run"; return; fi
+    sleep 1
   done
 }
 
@@ -623,8 +628,7 @@ measuring() {
   return "$answer"
 }
 
-# Another lab on this machine counts, too: what is built or started here would be in its figures, and both
-# labs' images have the same names.
+# Another lab on this machine counts, too: what is built or started here would be in its figures.
 idle() {
   local status=0 measured_in="" where=""
   measuring all || status=$?
@@ -640,8 +644,10 @@ idle() {
 # hold: nothing can begin to measure any more, until `let_go` or the end of this process, however it ends: what
 # measurements hold is held here. Where no lab has been there is nothing to hold, and nobody who measures.
 hold() {
-  local said=$state/held volume=${project}_lock
+  local volume=${project}_lock
   if ! docker volume inspect "$volume" >/dev/null 2>&1; then return 0; fi
+  said=$state/held.$$
+  rm -f "$state"/held.*
   : >"$said"
   # It ends with its standard input.
   exec 9> >(
@@ -649,19 +655,22 @@ hold() {
       --exclusive --wait 2 --conflict-exit-code 75 /lab/lock sh -c 'echo held; cat >/dev/null' >"$said" 2>&1 &&
       echo ended 0 >>"$said" || echo "ended $?" >>"$said"
   )
-  until grep -q '^held\|^ended' "$said"; do sleep 0.1; done
+  until grep -q -e '^held' -e '^ended' "$said"; do sleep 0.1; done
   if grep -q '^ended 75' "$said"; then fail "another measurement is under way; wait for its end"; fi
   if grep -q '^ended' "$said"; then fail "nobody knows whether something is measured: $(head -n 1 "$said")"; fi
 }
 let_go() {
+  if [[ -z ${said-} ]]; then return 0; fi
   exec 9>&-
-  if [[ -e $state/held ]]; then until grep -q '^ended' "$state/held"; do sleep 0.05; done; fi
-  rm -f "$state/held"
+  # Whoever else makes this lab's containers may have taken the file away.
+  while [[ -e $said ]] && ! grep -q '^ended' "$said"; do sleep 0.05; done
+  rm -f "$said"
 }
 
 # The containers, all built: on this machine, or on those of HOSTS=. Between a look and the change there would be time for a bench to begin.
 start() {
-  idle
+  # In a process of its own: it may turn to the generator's engine.
+  (idle)
   if several; then exec host/swarm.sh up; fi
   hold
   host/changes.sh put-back

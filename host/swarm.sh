@@ -67,6 +67,7 @@ ask_engines() {
 check() {
   local hosts=${HOSTS:-$folder/hosts.toml} name
   if ! several || ! possible; then return 0; fi
+  if ! command -v timeout >/dev/null; then fail "several machines take the command timeout (GNU coreutils), which this machine lacks"; fi
   if ! [[ -f $hosts && -r $hosts ]]; then fail "HOSTS=$hosts is not a file that can be read"; fi
   if [[ -e $folder/up ]]; then
     if ! cmp -s "$hosts" "$folder/hosts.toml"; then fail "the lab is up on the machines of another hosts.toml: \`make down\` first"; fi
@@ -207,20 +208,28 @@ container() {
 
 # A run that is here already is not touched. One that is half here has another name.
 results() {
-  local run to agent generator uid gid
+  local run runs newest="" to agent generator uid gid
   generator=$(node_with generator)
   to=$(setting LAB_RESULTS_DIR)
   agent=$(container loadgen)
-  if [[ -z $agent ]]; then return 0; fi
+  if [[ -z $agent ]]; then
+    # Without the agent nobody brings the runs; without its volume there are none.
+    ! ask "$generator" volume inspect "${project}_home" >/dev/null 2>&1
+    return
+  fi
+  runs=$(ask "$generator" exec "$agent" ls /lab/results) || return 1
   mkdir -p "$to"
   uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)
-  for run in $(ask "$generator" exec "$agent" ls /lab/results); do
-    if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ -e $to/$run ]]; then continue; fi
+  for run in $runs; do
+    if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ $run == latest || -e $to/$run ]]; then continue; fi
     rm -rf "$to/.$run.part"
     ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" || return 1
     if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
     mv "$to/.$run.part" "$to/$run"
+    newest=$run
   done
+  # As a run on this machine leaves it: names begin with the time.
+  if [[ -n $newest ]]; then ln -sfn "$newest" "$to/latest"; fi
 }
 
 # rest NODE: what is left of the lab there.

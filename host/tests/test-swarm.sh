@@ -32,6 +32,9 @@ b ssh://b server,downstream,monitor}" ;;
     if [[ $at == here || " ${FAKE_THERE-} " == *" ${*: -1} "* || -e $lab/loaded ]]; then echo "sha256:of-${*: -1}"; else exit 1; fi ;;
   "load ") cat >"$lab/loaded" ;;
   "save "*) echo "${*:2}" ;;
+  "volume inspect") [[ -e $lab/home ]] ;;
+  "exec "*) printf '%s\n' ${FAKE_RUNS-} ;;
+  "cp "*) mkdir "${*: -1}" ;;
   "ps "*) printf '%s' "${FAKE_LEFT-}" ;;
 esac
 FAKE
@@ -99,5 +102,30 @@ printf 'b two:2\n' >"$state/several/sent"
 run "$lab/host/swarm.sh" down
 check "down removes the stack, labels and what was sent" '[[ $status == 0 && $out == "lab: down on all nodes" && $(count "^ssh://a: docker stack rm concurrency-lab") == 1 && $(count "label-rm lab.node") == 2 && $(count "^ssh://b: docker image rm two:2") == 1 && $(count "^ssh://a: docker image rm") == 0 ]]'
 check "and forgets the machines" '[[ ! -e $state/several ]]'
+
+machines
+cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+touch "$state/several/up" "$lab/home"
+echo a >"$state/several/manager"
+run "$lab/host/swarm.sh" down
+check "without the agent, which has the runs, nothing is removed" '[[ $status == 1 && $out == "lab: not all runs could be brought home from node a; "* && $(count "stack rm") == 0 ]]'
+run env FORCE=yes "$lab/host/swarm.sh" down
+check "unless they are given up" '[[ $status == 0 && $(count "stack rm") == 1 ]]'
+
+# --- runs come home ----------------------------------------------------------------------------------
+machines
+cp "$lab/nodes" "$state/several/"
+mkdir -p "$lab/results/20260101T000000Z-here" && ln -s 20260101T000000Z-here "$lab/results/latest"
+fake id <<<'echo 7'
+run env LAB_RESULTS_DIR="$lab/results" FAKE_LEFT=agent FAKE_RUNS="20260101T000000Z-here 20260102T000000Z-there latest" "$lab/host/swarm.sh" results
+check "a run that came home is the latest" '[[ $status == 0 && $(readlink "$lab/results/latest") == 20260102T000000Z-there && $(count "docker cp") == 1 ]]'
+
+# --- start -------------------------------------------------------------------------------------------
+machines
+cp "$lab/nodes" "$state/several/"
+touch "$state/several/up"
+printf '%s\n' '#!/bin/bash' 'echo "swarm.sh $1 ${DOCKER_HOST-here}"' >"$lab/host/swarm.sh"
+run "$lab/host/lab.sh" start
+check "up asks the engine of this machine, whoever looked at the generator's before" '[[ $status == 0 && $out == "swarm.sh up here" ]]'
 
 finish

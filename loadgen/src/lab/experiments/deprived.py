@@ -39,13 +39,15 @@ class Deprived:
     @classmethod
     def of(cls, objective: Objective, rate: int, rows: Sequence[Row]) -> Deprived:
         """As far as these rows of ARMS tell, in the order of time, of which each is the trial that
-        was next. A row that is not ends it."""
+        was next. One that is not is left out: it is of another rate, as of before a trial of the
+        search was measured again."""
         found = cls(Rung(rate), Rung(rate), Rung(max(1, round(PART * rate))))
         for row in rows:
             name = found.next
-            if name is None or (row.offered_rps, row.arm) != (found.rate(name), arm_of(name)):
+            if name is None:
                 break
-            found = found._with(name, objective, row)
+            if (row.offered_rps, row.arm) == (found.rate(name), arm_of(name)):
+                found = found._with(name, objective, row)
         return found
 
     @property
