@@ -12,6 +12,7 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import capacity
+from lab.experiments.deprived import Deprived
 from lab.experiments.held import answers, findings
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective, judged, parse
@@ -672,6 +673,17 @@ def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) 
             0.2 if one.arm == "less-cpu" else None,
         )
         assert order.left(rows[:at]) >= len(rows) - at - 1
+
+
+def test_trials_with_fewer_cpus_at_a_rate_that_was_held_before_are_left_out(
+    tmp_path: Path,
+) -> None:
+    _, rows, _ = proven(tmp_path, on_the_machine())
+    tried = [one for one in rows if one.arm]
+    other = [dataclasses.replace(one, offered_rps=777) for one in tried[:3]]
+    whole = Deprived.of(CAPACITY.objective, 1000, tried)
+    assert Deprived.of(CAPACITY.objective, 1000, [*other, *tried]) == whole
+    assert whole.next is None
 
 
 @pytest.mark.parametrize(

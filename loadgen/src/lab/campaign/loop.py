@@ -29,7 +29,7 @@ from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import ENDED_AS_LOST, NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
+from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
 from lab.report import answers, comparison, fairness, markdown, page, recorded, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
@@ -59,9 +59,8 @@ class Loop:
         if rows and not any(row.valid or row.ended_as_lost for row in rows):
             warn(self.tools.console, f"none of the {len(rows)} trials is valid")
             return 1
-        ended = (ENDED_AS_LOST in row.invalid_reasons for row in rows)
-        without = (row.achieved_rps is None for row in rows)
-        return 1 if any(none and not early for none, early in zip(without, ended, strict=True)) else 0
+        lost = (row for row in rows if row.achieved_rps is None and not row.ended_as_lost)
+        return 1 if any(lost) else 0
 
     def _measure(self, rows: list[Row]) -> None:
         tools, order = self.tools, self.order

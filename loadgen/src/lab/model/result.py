@@ -325,10 +325,9 @@ class Row:
 
     @property
     def ended_as_lost(self) -> bool:
-        """Whether it was ended before its window, as its load was lost, and nothing else is wrong
-        with it. It has no figures."""
-        reasons = self.invalid_reasons.split("; ")
-        return all(one.startswith(ENDED_AS_LOST) for one in reasons)
+        """Whether it was ended before its window, as its load was lost: then it has no figures. It
+        may be invalid for more than that, and then tells nothing."""
+        return ENDED_AS_LOST in self.invalid_reasons
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
