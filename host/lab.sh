@@ -646,8 +646,8 @@ idle() {
 hold() {
   local volume=${project}_lock
   if ! docker volume inspect "$volume" >/dev/null 2>&1; then return 0; fi
+  # Another `make up` has a file of its own.
   said=$state/held.$$
-  rm -f "$state"/held.*
   : >"$said"
   # It ends with its standard input.
   exec 9> >(

@@ -82,16 +82,8 @@ class Deprived:
             spun = (*spun, *([] if row.spun is None else [row.spun]))
             if (row.spun or 0.0) < LEAST_SPUN:
                 said, why = "untold", f"the spinner got {row.spun or 0:.0%} of the CPUs only"
-        if said == "held":
-            rung = dataclasses.replace(rung, held=(*rung.held, row))
-        elif said == "broke":
-            rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
-        else:
-            rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
-        whole, less, part = (
-            rung if one == name else getattr(self, one) for one in ("whole", "less", "part")
-        )
-        return Deprived(whole, less, part, spun)
+        found = dataclasses.replace(self, spun=spun)
+        return dataclasses.replace(found, **{name: rung.told(said, why, row)})
 
     @property
     def text(self) -> str:

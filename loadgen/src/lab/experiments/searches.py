@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.experiments.kind import settings_of
-from lab.experiments.objective import Objective, judged
+from lab.experiments.objective import Objective, Outcome, judged
 from lab.experiments.order import launches, replaced
 from lab.experiments.rate_search import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
@@ -81,6 +81,14 @@ class Rung:
     def trials(self) -> int:
         """How many there are."""
         return len(self.held) + len(self.broke) + len(self.untold)
+
+    def told(self, outcome: Outcome, why: str, row: Row) -> Rung:
+        """With one more trial, which says this."""
+        if outcome == "held":
+            return dataclasses.replace(self, held=(*self.held, row))
+        if outcome == "broke":
+            return dataclasses.replace(self, broke=(*self.broke, (row, why)))
+        return dataclasses.replace(self, untold=(*self.untold, (row, why)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +194,7 @@ def search(
         at_rate = row.offered_rps
         rung = rungs.get(at_rate, Rung(at_rate))
         outcome, why = judged(objective, row, after_break=bool(rung.broke))
-        if outcome == "held":
-            rung = dataclasses.replace(rung, held=(*rung.held, row))
-        elif outcome == "broke":
-            rung = dataclasses.replace(rung, broke=(*rung.broke, (row, why)))
-        else:
-            rung = dataclasses.replace(rung, untold=(*rung.untold, (row, why)))
-        rungs[at_rate] = rung
+        rungs[at_rate] = rung.told(outcome, why, row)
         rate = way.next([rungs[at].tried for at in sorted(rungs)])
     return Search(tuple(rungs[at] for at in sorted(rungs)), rate, way, strayed, after)
 
