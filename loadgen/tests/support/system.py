@@ -52,6 +52,8 @@ class FakeSystem:
         self.busy = 0.5
         self.wait_ms = 0.05
         self.throttled = 0.0
+        # What others keep from who wants a CPU, look after look; then nothing.
+        self.crowds: list[float | None] = []
         # How far the wall clock was set.
         self.stepped_s = 0.0
         self.interrupt_at: float | None = None
@@ -108,6 +110,9 @@ class FakeSystem:
     def host_cpu(self) -> HostCpu:
         idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
         return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
+
+    def crowd(self, seconds: float) -> float | None:
+        return self.crowds.pop(0) if self.crowds else 0.0
 
     def throttled_s(self) -> float:
         return self.elapsed_s * self.throttled

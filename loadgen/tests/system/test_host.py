@@ -43,6 +43,35 @@ def own_cpus() -> Iterator[set[int]]:
     os.sched_setaffinity(0, own)
 
 
+def test_a_crowd_on_its_cpu_shows(own_cpus: set[int], tmp_path: Path) -> None:
+    os.sched_setaffinity(0, {max(own_cpus)})
+    script = "while True: pass"
+    others = [System().start([sys.executable, "-c", script], tmp_path / "out.txt") for _ in "123"]
+    try:
+        # Four want the CPU, and each gets a quarter of it.
+        crowd = System().crowd(1.0)
+    finally:
+        for other in others:
+            other.stop()
+    assert crowd is not None
+    assert 0.4 < crowd <= 1
+
+
+def test_nobody_tells_the_crowd_of_several_machines() -> None:
+    assert System(shared=False).crowd(0.01) is None
+
+
+def test_a_thread_that_its_own_quota_stops_sees_no_crowd(tmp_path: Path) -> None:
+    class Throttled(System):
+        told = 0.0
+
+        def throttled_s(self) -> float:
+            self.told += 0.1
+            return self.told
+
+    assert Throttled().crowd(0.01) is None
+
+
 def test_a_pinned_driver_and_its_engines_keep_to_their_cpus(
     own_cpus: set[int], tmp_path: Path
 ) -> None:

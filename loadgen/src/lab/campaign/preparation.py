@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.campaign.measured_once import Jvm, MeasuredOnce
+from lab.campaign.quiet import Quiet
 from lab.campaign.tools import Tools
 from lab.errors import LabUnreachable
 from lab.experiments.registry import kind_of
@@ -48,6 +49,10 @@ class Preparation:
     _predicted: set[str] = field(default_factory=set)
     _away: set[str] = field(default_factory=set)
     _last: str | None = None
+    _quiet: Quiet = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._quiet = Quiet(self.tools.system, self.progress, self.experiment.patience_s)
 
     def prepare(self, plan: TrialPlan) -> Prepared:
         """Have the lab ready for this trial. Raises LabUnreachable where its server or what it
@@ -62,6 +67,7 @@ class Preparation:
             warmth = self.once.warmth(plan, jvm, engine)
             demand = self.once.demand(plan, jvm, engine, warmth)
             self._bring(plan, plan.condition)
+            self._quiet.wait(plan)
             before, common = self._before(plan)
             if before.jvm_started_ms == jvm[1]:
                 break

@@ -71,7 +71,7 @@ KIND = TrialKind(
     title="the search for the highest rate that is held",
     uses=(
         *("load.servers", "load.routes", "load.arrivals", "load.duration", "load.warmup"),
-        "repeat.launches",
+        *("repeat.launches", "repeat.patience"),
     ),
     keys=KEYS,
     words={

@@ -267,7 +267,7 @@ def _present(
 KIND = TrialKind(
     name="explain",
     title="a verdict, proven by changing what it names",
-    uses=tuple(key for key in SHARED if key.startswith("load.")),
+    uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
     keys=KEYS,
     words={
         "PAIRS": Word("explain.pairs"),

@@ -32,11 +32,15 @@ SHARED: Mapping[str, Shape] = {
     "load.engines": TEXTS,
     "repeat.launches": WHOLE,
     "repeat.arms": TEXTS,
+    "repeat.patience": DURATION,
 }
 # What is to be measured, and notes on loads left out because this machine cannot hold them.
 ToMeasure = tuple[Experiment | Plan, tuple[str, ...]]
 # Keys of the kinds that put a load on every server.
-COMMON = ("load.servers", "load.routes", "load.warmup", "load.engines", "repeat.launches")
+COMMON = (
+    *("load.servers", "load.routes", "load.warmup", "load.engines"),
+    *("repeat.launches", "repeat.patience"),
+)
 # Words of make that several kinds take.
 WORDS: Mapping[str, Word] = {
     "CONC": Word("load.concurrency", several=True),
@@ -49,6 +53,7 @@ WORDS: Mapping[str, Word] = {
     "WARMUP": Word("load.warmup"),
     "ENGINE": Word("load.engines", several=True),
     "LAUNCHES": Word("repeat.launches"),
+    "PATIENCE": Word("repeat.patience"),
     "NAME": Word("name"),
 }
 

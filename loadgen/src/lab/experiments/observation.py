@@ -117,7 +117,7 @@ def _finding(server: str, what: str, ratio: Ratio, pairs: Sequence[tuple[Row, Ro
 KIND = TrialKind(
     name="observation",
     title="the cost of being observed",
-    uses=tuple(key for key in SHARED if key.startswith("load.")),
+    uses=(*(key for key in SHARED if key.startswith("load.")), "repeat.patience"),
     keys=KEYS,
     words={"PAIRS": Word("observation.pairs")},
     jvms="the JVMs that ran already; intervals are over pairs of trials on them",

@@ -179,7 +179,10 @@ def setting(case: Case) -> str:
 KIND = TrialKind(
     name="planted",
     title="planted bottlenecks",
-    uses=("load.duration", "load.warmup", "load.modes", "load.engines", "repeat.launches"),
+    uses=(
+        *("load.duration", "load.warmup", "load.modes", "load.engines"),
+        *("repeat.launches", "repeat.patience"),
+    ),
     words={"CASE": Word(PICKED, several=True)},
     tables=cases.KEY,
     read=read,

@@ -126,6 +126,8 @@ class Experiment:
       change of its container, by the resource that each lifts
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
+    * `patience_s`: so long the run waits in all, before its trials, until others leave the machine's
+      CPUs to the lab
     * `words` are kept as the user gave them
     """
 
@@ -152,6 +154,7 @@ class Experiment:
     requests: tuple[Request, ...] = ()
     ready: str | None = None
     levers: Mapping[str, OwnLever] = field(default_factory=dict)
+    patience_s: int = 0
 
     def __post_init__(self) -> None:
         for name in ("servers", "routes", "concurrencies", "modes"):
@@ -166,8 +169,8 @@ class Experiment:
             raise ValueError("concurrency and duration start at 1")
         if self.launches < 0 or (self.arms and not self.launches):
             raise ValueError("launches start at 0, and arms need fresh JVMs")
-        if self.scale <= 0:
-            raise ValueError("scale is above 0")
+        if self.scale <= 0 or self.patience_s < 0:
+            raise ValueError("scale is above 0, and patience_s starts at 0")
         if self.arrivals != "constant" and "open" not in self.modes:
             raise ValueError("only an open load has other arrivals than its answers allow")
 

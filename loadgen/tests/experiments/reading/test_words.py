@@ -54,6 +54,15 @@ def test_every_word_is_taken() -> None:
     assert (found.engines, found.launches, found.name) == (("oha",), 6, "try-1")
 
 
+def test_a_quick_look_waits_for_nothing_and_what_takes_long_for_a_quiet_machine() -> None:
+    assert bench(CONC="5").patience_s == 0
+    assert bench(CONC="5", LAUNCHES="6").patience_s == 300
+    assert asked("capacity", {}).patience_s == 300
+    assert bench(CONC="5", PATIENCE="2m").patience_s == 120
+    assert asked("capacity", {"PATIENCE": "0s"}).patience_s == 0
+    check_refused("bench", {"CONC": "5", "PATIENCE": "long"}, "PATIENCE=long is not a duration")
+
+
 def test_what_is_recorded_is_a_setting_of_the_kind() -> None:
     of = bench(CONC="5", RECORD="lock")
     assert (of.own["record"], settings_of(Loads, of)) == ("lock", Loads("lock"))

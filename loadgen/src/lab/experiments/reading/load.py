@@ -19,6 +19,10 @@ from lab.store.records import to_json
 
 DEFAULT_ROUTE = "/downstream"
 DEFAULT_DURATION_S = 15
+# So long a run waits in all until the machine is quiet. A quick look, which is trials of the kind
+# `loads` without launches, waits for nothing.
+DEFAULT_PATIENCE_S = 300
+QUICK = "loads"
 # Closed first: it leaves a JVM warm, and an open load on a cold one starts with a backlog.
 BOTH: tuple[Mode, ...] = tuple(reversed(MODES))
 # The engine that only does a closed load (lab.load.engines.wrk).
@@ -46,6 +50,7 @@ class Load:
     warmup_s: int | None
     engines: tuple[str, ...]
     launches: int
+    patience_s: int | None
     target: Target | None
     most: int
     held: str
@@ -62,6 +67,9 @@ class Load:
         `changes` are what the kind decides itself."""
         asked = self.asked
         given = asked.settings.get("load.duration")
+        patience_s = self.patience_s
+        if patience_s is None:
+            patience_s = 0 if kind == QUICK and not self.launches else DEFAULT_PATIENCE_S
         fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "arrivals",
                   "duration_s", "warmup_s", "engines", "launches")  # fmt: skip
         return Experiment(
@@ -77,6 +85,7 @@ class Load:
             requests=self.target.requests if self.target else (),
             ready=self.target.ready if self.target else None,
             levers=self.levers,
+            patience_s=patience_s,
             **{name: getattr(self, name) for name in fields} | changes,
         )
 
@@ -134,6 +143,7 @@ def read_load(
         warmup_s=settings.one("load.warmup", rules.seconds(0), None),
         engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
         launches=launches,
+        patience_s=settings.one("repeat.patience", rules.seconds(0), None),
         target=target,
         most=most,
         held=held,

@@ -1,0 +1,47 @@
+"""Waits before a trial until others leave the machine's CPUs to the lab, as long as the run may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.model import TrialPlan
+from lab.report.progress import Trials
+from lab.system.host import System
+
+# So long it looks how crowded the CPUs are. The idle lab itself shows as 0.04 to 0.08 of two.
+LOOK_S = 0.5
+# From this share on the machine is not quiet. At 0.08 to 0.13 that other machines took from two
+# CPUs, six of eight trials of a pool near its capacity were invalid: what waits drains slowly there.
+CROWDED = 0.1
+# Between two looks.
+PAUSE_S = 5.0
+
+
+@dataclass(slots=True)
+class Quiet:
+    """Waits, in all the trials of a run, at most `patience_s` seconds."""
+
+    system: System
+    progress: Trials
+    patience_s: float
+
+    def wait(self, plan: TrialPlan) -> None:
+        """Wait before this trial. When the patience of the run has ended it says so once, and no
+        trial waits any more: the gates judge it. Raises Interrupted."""
+        begun = self.system.monotonic()
+        while self.patience_s > 0:
+            crowd = self.system.crowd(LOOK_S)
+            if crowd is None or crowd < CROWDED:
+                return
+            said = (
+                f"waiting, as others use {crowd:.0%} of the CPUs, at most {self.patience_s:.0f} s"
+            )
+            self.progress.phase(plan, said)
+            self.system.sleep(PAUSE_S)
+            now = self.system.monotonic()
+            self.patience_s -= now - begun
+            begun = now
+            if self.patience_s <= 0:
+                self.progress.warn(
+                    f"others still use {crowd:.0%} of the CPUs: the run waits no more (PATIENCE)"
+                )
