@@ -19,6 +19,7 @@ from lab.experiments.cases import Case
 from lab.experiments.planted import Planted
 from lab.live.control.runs import policy
 from lab.model import Condition, TrialPlan
+from lab.report.answers import PAGE_WIDTH
 from lab.report.page.markup import folded
 from lab.report.page.palette import DARK, LIGHT
 from lab.report.page.script import packed
@@ -96,6 +97,19 @@ def test_the_page_never_scrolls_sideways(browser: Browser, url: str, width: int)
         }).map(one => one.outerHTML.slice(0, 80))"""
     )
     assert outside == []
+
+
+def test_the_widest_line_of_the_answer_is_seen_whole(browser: Browser, url: str) -> None:
+    browser.look(url, SCREEN)
+    told = browser.ask(
+        """const one = document.querySelector('pre.answer');
+        if (!one) return null;
+        one.textContent = 'm'.repeat(arguments[0]);
+        return [one.scrollWidth, one.clientWidth]""",
+        PAGE_WIDTH,
+    )
+    # Planted cases answer no question of their own.
+    assert told is None if "planted" in url else told[0] <= told[1]
 
 
 def all_drawn(browser: Browser) -> None:

@@ -17,8 +17,8 @@ from lab.report.table import interval_text
 
 # Answers as `lab.experiments.kind.TrialKind` has them: the cells of each line, or a note.
 Answers = Sequence[tuple[str, ...]]
-# So many characters fit in the box of both reports.
-PAGE_WIDTH = 116
+# So many characters fit in the box of report.html on a screen of 1,280 pixels, with a wide font.
+PAGE_WIDTH = 104
 
 
 def lines(of: Answers, width: int | None = None) -> tuple[str, ...]:
