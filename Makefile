@@ -146,5 +146,6 @@ dashboards: ## Build grafana/dashboards/*.json from their code
 	@$(TOOLS) -e PYTHONPATH=/lab/repo/grafana/src -v "$$PWD/grafana:/lab/repo/grafana" -w /lab/repo \
 	  concurrency-lab/loadgen-test:local python -m lab_dashboards
 
-lock: ## Refresh loadgen/requirements*.txt from pyproject.toml
+lock: ## Refresh loadgen/requirements*.txt from pyproject.toml, and the sums of what Maven fetches
 	@$(TOOLS) -v "$$PWD/loadgen:/lab/repo/loadgen" -w /lab/repo/loadgen concurrency-lab/loadgen-test:local ./lock.sh
+	@servers/lock.sh
