@@ -1,0 +1,174 @@
+"""docs/claims.md is what docs/claims.toml says, and claims.toml says what the pages it cites say.
+
+`python3 .ci/claims.py` writes the page anew.
+"""
+
+import importlib.util
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.cli import do
+from support.repo import REPO
+
+_spec = importlib.util.spec_from_file_location("claims", REPO / ".ci/claims.py")
+assert _spec is not None
+assert _spec.loader is not None
+claims = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(claims)
+
+ALL = [one for group in claims.read(claims.CLAIMS.read_text()) for one in group.claims]
+MEASURED = [(one.title, of) for one in ALL for of in one.measured]
+# A date, or a number with or without commas; no part of a word (p95).
+NUMBER = re.compile(r"(?<![\w.])(?:\d{4}-\d\d-\d\d|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?)")
+UNSAID = ("the page names no machine", "the page does not date it")
+
+
+def numbers(text: str) -> set[str]:
+    return {found.replace(",", "") for found in NUMBER.findall(text)}
+
+
+@cache
+def page(name: str) -> str:
+    return (REPO / "docs" / name).read_text()
+
+
+def sections(text: str) -> dict[str, str]:
+    """Each heading's anchor, and its text up to the next heading that is no deeper."""
+    found = [*re.finditer(r"(?m)^(#+) (.+)$", re.sub(r"(?ms)^```.*?^```$", _blank, text))]
+    ends = [
+        next((one.start() for one in found[at + 1 :] if len(one[1]) <= len(of[1])), len(text))
+        for at, of in enumerate(found)
+    ]
+    return {
+        claims.anchor(of[2]): text[of.start() : end] for of, end in zip(found, ends, strict=True)
+    }
+
+
+def _blank(block: re.Match[str]) -> str:
+    """As long as a block of code, whose lines are no headings."""
+    return " " * len(block[0])
+
+
+def test_the_page_is_what_the_file_says() -> None:
+    whole = claims.PAGE.read_text()
+    assert claims.with_claims(whole) == whole, "python3 .ci/claims.py writes it anew"
+
+
+def test_every_link_of_the_page_leads_somewhere() -> None:
+    for name, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", claims.PAGE.read_text()):
+        path = claims.PAGE.parent / (name or claims.PAGE.name)
+        assert path.is_file(), name
+        assert not anchor or anchor in sections(path.read_text()), (name, anchor)
+
+
+@pytest.mark.parametrize(("title", "of"), MEASURED)
+def test_what_was_measured_is_in_the_section_that_is_cited(title: str, of: Any) -> None:
+    name, _, anchor = of.page.partition("#")
+    section = sections(page(name)).get(anchor)
+    assert section is not None, f"{title}: {of.page} is not there"
+    gone = numbers(of.says) - numbers(section)
+    assert not gone, f"{title}: {of.page} does not say {gone}: is the verdict still right?"
+    assert numbers(f"{of.launches} {of.date}") <= numbers(page(name)), (title, of)
+    words = " ".join(page(name).split())
+    assert of.machine in (*UNSAID, "no machine matters") or of.machine in words, title
+    assert of.date in (*UNSAID, "as of this commit") or numbers(of.date), title
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.title)
+def test_the_line_of_a_claim_has_no_figure_of_its_own(one: Any) -> None:
+    cited = [page(of.page.partition("#")[0]) for of in one.measured]
+    known = numbers(" ".join((one.claim, one.bound, *cited)))
+    assert numbers(one.short) <= known, numbers(one.short) - known
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.title)
+def test_a_claim_is_a_line_and_plain_for_a_table(one: Any) -> None:
+    for text in (one.title, one.by, one.claim, one.bound, one.short, one.why, one.missing):
+        assert "\n" not in text
+        assert "|" not in text
+    assert one.by in ("others", "users", "this lab")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """The driver's folder, with this repository's own lists and files."""
+    for name, of in (("servers", "prometheus/servers"), ("experiments", "experiments")):
+        (tmp_path / name).symlink_to(REPO / of)
+    settings = re.findall(r"(?m)^([A-Z][A-Z0-9_]*)=", (REPO / ".env").read_text())
+    return {"LAB_HOME": str(tmp_path), "LAB_SETTING_NAMES": " ".join(settings)}
+
+
+@pytest.mark.parametrize(
+    ("title", "command"),
+    [(one.title, line) for one in ALL for line in one.command.split("\n") if line],
+)
+def test_every_command_is_one_that_make_takes(
+    title: str, command: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, verb, *words = shlex.split(command)
+    helped = re.search(rf"(?m)^{verb}: .*## (.*)$", (REPO / "Makefile").read_text())
+    assert make == "make"
+    assert helped, title
+    if verb == "test":
+        assert all(f"{word.partition('=')[0]}=" in helped[1] for word in words), title
+        return
+    if verb == "sweep":
+        verb, words = "run", ["EXP=sweep", *words]
+    given = {**home, "LAB_WORDS": shlex.join(words)}
+    assert do(["plan", verb], given) == 0, (title, capsys.readouterr().err)
+
+
+def claim(**other: Any) -> str:
+    """claims.toml with one claim, whose keys are these."""
+    plain = dict.fromkeys(("title", "by", "claim", "bound", "short", "why", "command"), "text")
+    keys = {**plain, "verdict": "holds", **other}
+    lines = [f'{key} = "{value}"' for key, value in keys.items() if value is not None]
+    return "\n".join(('[[group]]\ntitle = "g"\n[[group.claim]]', *lines))
+
+
+MEASURED_ONCE = "\n[[group.claim.measured]]\n" + "\n".join(
+    f'{key} = "x"' for key in ("says", "launches", "machine", "date", "page")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (claim(verdict="mostly holds") + MEASURED_ONCE, "'mostly holds' is not a verdict"),
+        (claim(verdict="holds within reason") + MEASURED_ONCE, "'holds within reason' is not a"),
+        (claim(why=" ") + MEASURED_ONCE, "text: empty or unknown: why"),
+        (claim(bound=None) + MEASURED_ONCE, "text: empty or unknown: bound"),
+        (claim(colour="red") + MEASURED_ONCE, "text: empty or unknown: colour"),
+        (claim() + MEASURED_ONCE.replace('date = "x"', ""), "text: empty or unknown: date"),
+        (claim(), "text: nothing is measured"),
+        (claim(missing="a run") + MEASURED_ONCE, "what is missing belongs to"),
+        (claim(verdict="not measured yet"), "what is missing belongs to"),
+        (claim(title="g") + MEASURED_ONCE, "g: there are two of it"),
+    ],
+)
+def test_a_line_that_the_page_cannot_show_is_refused(text: str, said: str) -> None:
+    with pytest.raises(claims.ClaimError, match=re.escape(said)):
+        claims.read(text)
+
+
+@pytest.mark.parametrize("verdict", ["holds within 8 %", "holds within a factor of 1.5"])
+def test_a_verdict_may_have_a_distance(verdict: str) -> None:
+    [group] = claims.read(claim(verdict=verdict) + MEASURED_ONCE)
+    assert [one.verdict for one in group.claims] == [verdict]
+
+
+def test_figures_and_sections_are_read() -> None:
+    assert numbers("of 4,143 [93, 97] at p95, ×2.00, 5030–5044; 2026-11-21. 7.0") == {
+        "4143", "93", "97", "2.00", "5030", "5044", "2026-11-21", "7.0",
+    }  # fmt: skip
+    text = "# A page\n## One, two\n1\n### In it\n2\n```\n# 3\n```\n## Next\n4\n"
+    found = {name: numbers(of.partition("\n")[2]) for name, of in sections(text).items()}
+    assert found == {
+        "a-page": {"1", "2", "3", "4"}, "one-two": {"1", "2", "3"}, "in-it": {"2", "3"},
+        "next": {"4"},
+    }  # fmt: skip
