@@ -177,9 +177,10 @@ def counts() -> Iterator[tuple[str, int, int, int]]:
     """Of each page: its name, its tables with numbers, and how many of them, and of its texts, come
     from a file."""
     for name, text in pages().items():
-        found, blocks = tables(text), {mark.block for mark in marks(text)}
-        from_file = sum(one.rstrip() in blocks for one in found)
-        yield name, len(found), from_file, len(blocks) - from_file
+        blocks = {mark.block for mark in marks(text)}
+        from_file = {one for one in blocks if one.startswith(("|", "```"))}
+        found = from_file | {one.rstrip() for one in tables(text)}
+        yield name, len(found), len(from_file), len(blocks - from_file)
 
 
 def with_tables(readme: str) -> str:

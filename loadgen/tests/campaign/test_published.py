@@ -56,6 +56,12 @@ def test_a_search_with_what_was_lifted_is_recomputed(
         assert said in block
         wrong = block.replace(said, other)
         assert [*problems(published.Mark(mark.cells, mark.rows, wrong))], said
+    table = published.Mark(
+        ("A held", "B held"), (("both", ("proof",)),), "| both | 141 [141, 168] | 141 [141, 168] |"
+    )
+    assert [*problems(table)] == []
+    wrong = published.Mark(table.cells, table.rows, table.block.replace("168]", "169]", 1))
+    assert ["A held" in one for one in problems(wrong)] == [True]
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in STORED.glob("*/trials.csv")))

@@ -9,6 +9,7 @@ text:
     B/A cpu_server_us     the ratio, Hodges-Lehmann
     A bottleneck          whom the verdicts name, and how often: none, 6 of 6 (1 strong)
     A valid               valid trials of all: 5 of 8 valid
+    A held                what a search of capacity found: 979 [917, 1,000]
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
 """
@@ -122,11 +123,12 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             return
     rows = rows_of(name)
     for text, cell in zip(texts, mark.cells, strict=False):
-        if cell != "-" and (wrong := _wrong(text, cell, rows)):
+        beside = _beside_held if cell.endswith(" held") else _wrong
+        if cell != "-" and (wrong := beside(text, cell, rows, name)):
             yield f"{label}, {cell} of {name}: the page says {text}, the file {wrong}"
 
 
-def _wrong(text: str, asked: str, rows: Sequence[Row]) -> str | None:
+def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
     """What the rows say, where the page says something else."""
     lane, _, metric = asked.partition(" ")
     if metric in ("bottleneck", "valid"):
@@ -150,12 +152,17 @@ def _measure(name: str) -> Measure:
 
 def _lane(rows: Sequence[Row], name: str) -> list[Row]:
     """The rows of a lane at the one load that it has."""
-    lanes = list(dict.fromkeys(map(lane_of, rows)))
-    wanted = lanes["AB".index(name)] if name in ("A", "B") else name
+    wanted = _named(rows, name)
     own = [row for row in without_shorter(rows) if lane_of(row) == wanted]
     loads = set(map(Cell.of, own))
     assert len(loads) == 1, f"{wanted} has {len(loads)} loads"
     return own
+
+
+def _named(rows: Sequence[Row], lane: str) -> str:
+    """The name of the first lane (A), of the second one (B), or of one by its name."""
+    lanes = list(dict.fromkeys(map(lane_of, rows)))
+    return lanes["AB".index(lane)] if lane in ("A", "B") else lane
 
 
 def _verdict(rows: Sequence[Row]) -> list[str]:
@@ -243,6 +250,16 @@ def capacities(name: str) -> dict[str, str]:
         parts = (f"(?: {_pattern(text)})?" for text in more)
         found[answer.server] = _pattern(answer.text) + "".join(parts)
     return found
+
+
+def _beside_held(text: str, asked: str, rows: Sequence[Row], name: str) -> str | None:
+    """As `_wrong`, of what a server holds, whose lane is asked for."""
+    server = _named(rows, asked.removesuffix(" held"))
+    found = _findings(experiment_of(name), rows)
+    (one,) = (one for one in found if (one.name, one.server) == (CAPACITY, server))
+    if one.value is None or one.low is None or one.high is None:
+        return one.text
+    return otherwise(text, one.value, Interval(one.low, one.high, CONFIDENCE), [])
 
 
 def _findings(
