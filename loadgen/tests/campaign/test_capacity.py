@@ -107,24 +107,30 @@ def test_an_interrupted_search_goes_on_with_the_same_trials(ready: Bench) -> Non
     assert HOLDS in ready.text.getvalue()
 
 
+def limited(raw: Path) -> dict[str, object]:
+    """150 req/s; `a` twice as many with more threads. `b` shows nothing."""
+    plan = json.loads((raw / "trial.json").read_text())["plan"]
+    condition = plan["condition"]
+    most = 300 if condition["knobs"] else 120 if condition["spin"] else 150
+    if plan["offered_rps"] <= most:
+        return {"bottleneck": "none", "strength": "strong"}
+    name = "worker pool" if plan["server"] == "a" and most == 150 else "host CPU"
+    return {"overloaded": True, "bottleneck": name, "strength": "strong"}
+
+
+PROOF: dict[str, object] = {
+    **SEARCH,
+    "servers": ("a", "b"),
+    "own": to_json(Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True)),
+}
+
+
 def test_what_gave_way_is_lifted_in_the_lab_and_put_back(
     ready: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def limited(raw: Path) -> dict[str, object]:
-        """150 req/s; `a` twice as many with more threads. `b` shows nothing."""
-        plan = json.loads((raw / "trial.json").read_text())["plan"]
-        condition = plan["condition"]
-        most = 300 if condition["knobs"] else 120 if condition["spin"] else 150
-        if plan["offered_rps"] <= most:
-            return {"bottleneck": "none", "strength": "strong"}
-        name = "worker pool" if plan["server"] == "a" and most == 150 else "host CPU"
-        return {"overloaded": True, "bottleneck": name, "strength": "strong"}
-
     rejudged(monkeypatch, limited)
     ready.lab.pool_sizes["b"] = 200
-    own = to_json(Capacity(Objective(p99_ms=500.0), 100, 400, 0.2, 10_000, prove=True))
-    proof = {**SEARCH, "servers": ("a", "b"), "own": own}
-    ready.interrupt(500.0, **proof)
+    ready.interrupt(500.0, **PROOF)
     assert ready.column("arm")[-1] == "lifted"
     assert ready.lab.pool_sizes == {"a": 200, "b": 200}
     assert ready.resume() == 0

@@ -1,0 +1,221 @@
+"""The measured numbers of the pages: reduces a run to docs/results/, and finds the marks in pages.
+
+add RUN_DIR NAME
+    docs/results/NAME.csv is what the pages need of the run's trials.csv or density.csv, cell by
+    cell as it is there, and NAME.json of its manifest. Then as `page`
+page
+    writes the tables of docs/results/README.md, and prints of every page how many of its tables
+    come from a file
+
+A mark is a comment, at the begin of a line, above a table, a block of code or a paragraph. Its
+first line has what is recomputed, cell by cell, and each other line the begin of a row (or of a
+text) and a file's name:
+
+    <!-- results
+    A goodput_rps | - | B/A cpu_server_us
+    netty: loops-1
+    -->
+
+loadgen/tests/test_published.py recomputes them, and says what can stand in a mark's first line.
+"""
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+FOLDER = DOCS / "results"
+PAGE = FOLDER / "README.md"
+BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->"
+# What the medians, intervals, ratios and answers of the lab are made of. `run` is in the JSON.
+TRIALS = (
+    "trial", "server", "route", "engine", "mode", "concurrency", "offered_rps", "achieved_rps",
+    "p50_ms", "p95_ms", "p99_ms", "max_ms", "raw_p50_ms", "raw_p95_ms", "raw_p99_ms",
+    "ok", "http_errors", "socket_errors", "timeouts", "valid", "invalid_reasons", "bottleneck",
+    "strength", "started_at", "window_s", "accounted_s", "launch", "arm", "window_ok",
+    "window_http_errors", "window_lost", "duration_s", "warmup_s", "overloaded", "spun",
+    "cpu_server_us", "cpu_proxy_us", "cpu_downstream_us", "cpu_generator_us", "cpu_observation_us",
+    "time_generator_ms", "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms",
+    "time_path_ms", "time_downstream_ms", "time_unexplained_ms", "others_cpu",
+)  # fmt: skip
+# Of these a search of the rate is not made, and the answers of the others not of those.
+NOT_OF = {
+    "capacity": ("raw_p50_ms", "raw_p95_ms", "raw_p99_ms"),
+    "loads": (
+        "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms", "time_path_ms",
+        "time_downstream_ms", "time_unexplained_ms",
+    ),
+}  # fmt: skip
+# Of the whole run: nothing is made of them where the window's own are told.
+OF_WHOLE_RUN = ("ok", "http_errors", "socket_errors", "timeouts", "accounted_s")
+DENSITY = (
+    "server", "kind", "launch", "asked", "opened", "heap_per_connection_bytes",
+    "resident_per_connection_bytes", "valid", "invalid_reasons", "started_at", "ended_at",
+)  # fmt: skip
+KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
+# By these `make compare` knows a machine.
+MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
+TEXTS = ("question", "hypothesis")
+OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
+MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
+COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
+# A table, or a block of code.
+BLOCK = re.compile(r"(?:^\|.*\n)+|^```\w*\n(?:.*\n)*?```\n", re.MULTILINE)
+# A table that holds fewer is of something else.
+LEAST_NUMBERS = 3
+NUMBER_CELL = re.compile(r"(?:\| |  )[(×]*\d|\d req/s")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark of a page: `cells` are what is recomputed, `rows` the begin of a row and its files,
+    `block` the lines below it, up to the next that is empty or a comment."""
+
+    cells: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    block: str
+
+    @property
+    def files(self) -> Iterator[str]:
+        """The names of all its files."""
+        return (name for _, names in self.rows for name in names)
+
+
+def marks(page: str) -> Iterator[Mark]:
+    """The marks of a page. Raises ValueError for one that cannot be read."""
+    found = list(MARK.finditer(page))
+    if unread := len(OPEN.findall(page)) - len(found):
+        raise ValueError(f"{unread} marks cannot be read")
+    for mark in found:
+        rest = page[mark.end() :]
+        while comment := COMMENT.match(rest):
+            rest = rest[comment.end() :]
+        lines = [line.rpartition(": ") for line in mark["rows"].splitlines()]
+        rows = tuple((label, tuple(names.split())) for label, _, names in lines)
+        cells = tuple(cell.strip() for cell in mark["cells"].split("|"))
+        yield Mark(cells, rows, rest.partition("\n\n")[0].partition("\n<!--")[0])
+
+
+def tables(page: str) -> list[str]:
+    """The tables and blocks of code of a page that hold numbers, measured or not."""
+    found = (one[0] for one in BLOCK.finditer(page))
+    return [one for one in found if len(NUMBER_CELL.findall(one)) >= LEAST_NUMBERS]
+
+
+def reduced(text: str, kept: Sequence[str]) -> str:
+    """The columns of a CSV file that are kept, without those that are empty in all rows, and those
+    of the whole run where each row that has answers tells its window's."""
+    rows = list(csv.DictReader(text.splitlines()))
+    if all(row.get("window_lost") for row in rows if row.get("achieved_rps")):
+        kept = [one for one in kept if one not in OF_WHOLE_RUN]
+    columns = [one for one in kept if any(row.get(one) for row in rows)]
+    lines = [",".join(_quoted(row[one]) for one in columns) for row in rows]
+    return "\n".join([",".join(columns), *lines]) + "\n"
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if re.search('[,"\n]', cell) else cell
+
+
+def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a manifest: the run, its code, its machine, its servers' JDKs, and its
+    experiment without the texts."""
+    experiment = manifest["experiment"]
+    return {
+        **{key: manifest[key] for key in ("run", "status", "started_at", "ended_at")},
+        **{key: manifest["versions"].get(key) for key in ("commit", "commit_dirty")},
+        "machine": {key: manifest["host"].get(key) for key in MACHINE},
+        "jdk": sorted({one["identity"]["jdk"] for one in manifest["servers"].values()}),
+        "experiment": {
+            key: value
+            for key, value in experiment.items()
+            if key not in TEXTS and value not in (None, [], {})
+        },
+    }
+
+
+def add(run_dir: Path, name: str) -> None:
+    """Reduce a run to the two files of that name, which replace older ones, and write the
+    README. Raises ValueError for a name or a folder that cannot be."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise ValueError(f"{name}: a name is of small letters, digits and -")
+    source = next((run_dir / one for one in KEPT if (run_dir / one).is_file()), None)
+    if source is None or not (run_dir / "manifest.json").is_file():
+        raise ValueError(f"{run_dir} is no run of trials or of density")
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    without = NOT_OF.get(manifest["experiment"].get("kind"), ())
+    kept = [one for one in KEPT[source.name] if one not in without]
+    of_rows = reduced(source.read_text(), kept)
+    of_run = json.dumps(told(manifest), indent=1, ensure_ascii=False)
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{name}.csv").write_text(of_rows)
+    (FOLDER / f"{name}.json").write_text(of_run + "\n")
+    write_page()
+
+
+def pages() -> dict[str, str]:
+    """The pages of docs/, and README.md, by name."""
+    paths = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
+
+
+def command(of: Mapping[str, Any]) -> str:
+    """The command of a run."""
+    words = of["experiment"].get("words", [])
+    file = any(word.startswith("EXP=") for word in words)
+    verb = "run" if file else of["experiment"].get("kind", "density")
+    return " ".join(("make", verb.replace("loads", "bench"), *words))
+
+
+def counts() -> Iterator[tuple[str, int, int, int]]:
+    """Of each page: its name, its tables with numbers, and how many of them, and of its texts, come
+    from a file."""
+    for name, text in pages().items():
+        blocks = {mark.block for mark in marks(text)}
+        from_file = {one for one in blocks if one.startswith(("|", "```"))}
+        found = from_file | {one.rstrip() for one in tables(text)}
+        yield name, len(found), len(from_file), len(blocks - from_file)
+
+
+def with_tables(readme: str) -> str:
+    """The README with the tables of what is there."""
+    lines = ["| file | run | of | machine | commit | command |", "|---|---|---|---|---|---|"]
+    for path in sorted(FOLDER.glob("*.json")):
+        of = json.loads(path.read_text())
+        machine = f"{of['machine']['cpu_model']}, {of['machine']['cores']} cores"
+        status = "" if of["status"] == "complete" else f" ({of['status']})"
+        file = f"[{path.stem}]({path.stem}.csv)"
+        cells = (file, f"`{of['run']}`{status}", of["started_at"][:10], machine)
+        lines.append(f"| {' | '.join((*cells, str(of['commit'])[:8], f'`{command(of)}`'))} |")
+    lines += ["", "| page | tables with numbers | of them from a file | texts from a file |"]
+    lines.append("|---|---|---|---|")
+    for name, *found in counts():
+        if any(found[1:]):
+            lines.append(f"| [{name}](../../{name}) | {' | '.join(map(str, found))} |")
+    before, _, rest = readme.partition(BEGIN)
+    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
+
+
+def write_page() -> None:
+    """Write the tables of docs/results/README.md."""
+    PAGE.write_text(with_tables(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    try:
+        if sys.argv[1:2] == ["add"] and len(sys.argv) == 4:
+            add(Path(sys.argv[2]), sys.argv[3])
+        elif sys.argv[1:] == ["page"]:
+            write_page()
+            for name, found, from_file, texts in counts():
+                print(f"{name}: {from_file} of {found} tables with numbers, {texts} texts")
+        else:
+            sys.exit("published.py: add RUN_DIR NAME, or page")
+    except (ValueError, OSError) as failure:
+        sys.exit(f"published.py: {failure}")

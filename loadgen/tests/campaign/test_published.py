@@ -1,0 +1,89 @@
+"""A run reduced to a file of docs/results/ still gives the numbers that its own report has."""
+
+import csv
+import io
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from campaign.test_capacity import PROOF, limited
+from campaign.test_conditions import rejudged
+from campaign.test_stored_runs import STORED, copied
+from lab.campaign.gate import Limits, gate_verb
+from lab.load.engines import ENGINES
+from support.bench import Bench
+from support.published import problems, published, rows_of
+from support.repo import REPO
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty docs/results/."""
+    found = tmp_path / "published"
+    found.mkdir()
+    readme = found / "README.md"
+    readme.write_text(published.BEGIN + published.END)
+    monkeypatch.setattr(published, "FOLDER", found)
+    monkeypatch.setattr(published, "PAGE", readme)
+    return found
+
+
+def test_a_search_with_what_was_lifted_is_recomputed(
+    ready: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejudged(monkeypatch, limited)
+    ready.lab.pool_sizes["b"] = 200
+    assert ready.run(**PROOF) == 0
+    published.add(ready.run_dir, "proof")
+    report = (ready.run_dir / "REPORT.md").read_text()
+    block = "```\n" + report.partition("```\n")[2].partition("```\n")[0] + "```"
+    mark = published.Mark(("capacity",), (("*", ("proof",)),), block)
+    assert [*problems(mark)] == []
+    assert "lifted to pool_size=400: holds 283" in block
+    assert "with 20% of the CPUs taken away it breaks at 141" in " ".join(block.split())
+    for said, other in (
+        ("holds 141", "holds 142"),
+        ("[141, 168]", "[141, 169]"),
+        ("worker pool", "event loop"),
+        ("(strong)", "(weak)"),
+        ("holds 283", "holds 238"),
+        ("×2.01", "×2.10"),
+        ("with 20%", "with 30%"),
+    ):
+        assert said in block
+        wrong = block.replace(said, other)
+        assert [*problems(published.Mark(mark.cells, mark.rows, wrong))], said
+    table = published.Mark(
+        ("A held", "B held"), (("both", ("proof",)),), "| both | 141 [141, 168] | 141 [141, 168] |"
+    )
+    assert [*problems(table)] == []
+    wrong = published.Mark(table.cells, table.rows, table.block.replace("168]", "169]", 1))
+    assert ["A held" in one for one in problems(wrong)] == [True]
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in STORED.glob("*/trials.csv")))
+def test_what_is_kept_of_a_run_is_cell_by_cell_what_it_has(name: str, folder: Path) -> None:
+    published.add(STORED / name, "kept")
+    with (STORED / name / "trials.csv").open(newline="") as file:
+        whole = list(csv.DictReader(file))
+    with (folder / "kept.csv").open(newline="") as file:
+        kept = list(csv.DictReader(file))
+    assert [{key: row[key] for key in kept[0]} for row in whole] == kept
+    assert len(rows_of("kept")) == len(whole)
+
+
+def test_the_gate_that_its_page_shows_says_the_same_of_the_stored_run(tmp_path: Path) -> None:
+    page = (REPO / "docs/gate.md").read_text()
+    shown = next(one for one in page.split("```\n") if one.startswith("base 2"))
+    run_dir = copied(shown.split()[1].partition(":")[0], tmp_path)
+    written = re.search(r"gates/(\S+)-gate/", shown)
+    assert written
+    now = datetime.strptime(f"{written[1]}+0000", "%Y%m%dT%H%M%SZ%z")
+    words = {"BASE": shown.split()[1], "CANDIDATE": shown.split()[3]}
+    text = io.StringIO()
+    limits = Limits((REPO / "gate.toml").read_text())
+    gate_verb(words, run_dir.parent, limits, Console(file=text, width=120), now, ENGINES)
+    assert text.getvalue() == shown

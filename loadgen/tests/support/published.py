@@ -1,0 +1,295 @@
+"""The files of docs/results/, read back as rows of the lab, and their numbers beside a page's.
+
+What a mark's first line can have, for each cell of a row, or for each number with brackets of a
+text:
+
+    -                     not recomputed
+    A goodput_rps         the median of the first lane's launches with its interval; B: the second
+                          lane, or a lane by its name. A metric, or any column of numbers
+    B/A cpu_server_us     the ratio, Hodges-Lehmann
+    A bottleneck          whom the verdicts name, and how often: none, 6 of 6 (1 strong)
+    A valid               valid trials of all: 5 of 8 valid
+    A held                what a search of capacity found: 979 [917, 1,000]
+    density               of a whole block of density: all rows of all its files
+    capacity              the same, of capacity: the lines of its answer
+"""
+
+import csv as plain_csv
+import importlib.util
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from lab.experiments.deprived import ARMS, Deprived
+from lab.experiments.held import GREW, SEPARATOR, findings
+from lab.experiments.held import NAME as CAPACITY
+from lab.experiments.kind import Outcome, settings_of
+from lab.experiments.searches import LIFTED, Capacity
+from lab.judge.compare import Values
+from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
+from lab.judge.intervals import CONFIDENCE, Interval, median_of
+from lab.model import KNEE, STRONG, Experiment, Finding, Row, goodput
+from lab.model.density import Row as DensityRow
+from lab.report.density import HEADER
+from lab.store import csv, density
+from lab.store.records import csv_text, from_json
+from support.repo import REPO
+
+_spec = importlib.util.spec_from_file_location("published", REPO / ".ci/published.py")
+assert _spec is not None
+assert _spec.loader is not None
+published = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(published)
+
+NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
+IN_CELL = re.compile(rf"×?(?P<mid>{NUMBER})(?: {BRACKETS})?")
+IN_TEXT = re.compile(rf"×?(?P<mid>{NUMBER}) {BRACKETS}")
+
+
+def record(name: str) -> dict[str, Any]:
+    """What is kept of the manifest of a file's run."""
+    loaded: dict[str, Any] = json.loads((published.FOLDER / f"{name}.json").read_text())
+    return loaded
+
+
+def _whole(name: str, columns: Sequence[str], to: Path) -> Path:
+    """The file with all columns that the lab's own reader wants: what is left out is empty."""
+    with (published.FOLDER / f"{name}.csv").open(newline="") as file:
+        rows = list(plain_csv.DictReader(file))
+    run = record(name)["run"]
+    cells = [[run if one == "run" else row.get(one, "") for one in columns] for row in rows]
+    to.write_text(csv_text([columns, *cells]))
+    return to
+
+
+def rows_of(name: str) -> tuple[Row, ...]:
+    """The trials of a file."""
+    with TemporaryDirectory() as folder:
+        return csv.read(_whole(name, Row.columns(), Path(folder) / csv.NAME))
+
+
+def launches_of(name: str) -> tuple[DensityRow, ...]:
+    """The launches of a file of density."""
+    with TemporaryDirectory() as folder:
+        return density.read(_whole(name, DensityRow.columns(), Path(folder) / density.NAME))
+
+
+def experiment_of(name: str) -> Experiment:
+    """The experiment of a file's run."""
+    plain = dict(record(name)["experiment"])
+    own = plain.pop(plain["kind"], {})
+    missing = {"rate_rps": None, "warmup_s": None}
+    return from_json(Experiment, {**missing, **plain, "own": own})
+
+
+def problems(mark: Any) -> Iterator[str]:
+    """What a page says otherwise than the files of a mark."""
+    lines = mark.block.splitlines()
+    if mark.cells in (("density",), ("capacity",)):
+        beside = _beside_density if mark.cells == ("density",) else _beside_capacity
+        inside = [line for line in lines if line and not line.startswith("```")]
+        yield from beside(inside, list(mark.files))
+        return
+    for label, files in mark.rows:
+        for name in files:
+            yield from _of_row(mark, label, name)
+
+
+def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
+    begin = re.compile(re.escape(label) + r"(?![\w-])")
+    if mark.block.startswith("|"):
+        bare = [line.strip("| ") for line in mark.block.splitlines()]
+        found = [line for line in bare if begin.match(line)]
+        if len(found) != 1:
+            yield f"{label}: {len(found)} rows begin so"
+            return
+        texts = [cell.strip() for cell in found[0][len(label) :].split("|")[1:]]
+        if len(texts) != len(mark.cells):
+            yield f"{label}: {len(texts)} cells, and the mark has {len(mark.cells)}"
+            return
+    else:
+        whole = " ".join(mark.block.split())
+        start = begin.search(whole)
+        texts = [one[0] for one in IN_TEXT.finditer(whole[start.end() :])] if start else []
+        if len(texts) < len(mark.cells):
+            yield f"{label}: {len(texts)} numbers after it, and the mark has {len(mark.cells)}"
+            return
+    rows = rows_of(name)
+    for text, cell in zip(texts, mark.cells, strict=False):
+        beside = _beside_held if cell.endswith(" held") else _wrong
+        if cell != "-" and (wrong := beside(text, cell, rows, name)):
+            yield f"{label}, {cell} of {name}: the page says {text}, the file {wrong}"
+
+
+def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
+    """What the rows say, where the page says something else."""
+    lane, _, metric = asked.partition(" ")
+    if metric in ("bottleneck", "valid"):
+        said = _verdict(_lane(rows, lane)) if metric == "bottleneck" else _valid(_lane(rows, lane))
+        return None if text in said else said[-1]
+    if lane == "B/A":
+        values = Values.of(_lane(rows, "A"), _lane(rows, "B"), _measure(metric))
+        ratio = values.ratio(CONFIDENCE)
+        assert values.paired, "sides that took no turns have no range of pairs"
+        each = [b / a for a, b in zip(values.a, values.b, strict=True)]
+        return otherwise(text, ratio.ratio, ratio.interval, each)
+    values_of = per_launch(_lane(rows, lane), _measure(metric))
+    of = median_of(values_of)
+    return otherwise(text, of.median, of.interval, values_of)
+
+
+def _measure(name: str) -> Measure:
+    """Goodput, or a column of numbers."""
+    return goodput if name == "goodput_rps" else attrgetter(name)
+
+
+def _lane(rows: Sequence[Row], name: str) -> list[Row]:
+    """The rows of a lane at the one load that it has."""
+    wanted = _named(rows, name)
+    own = [row for row in without_shorter(rows) if lane_of(row) == wanted]
+    loads = set(map(Cell.of, own))
+    assert len(loads) == 1, f"{wanted} has {len(loads)} loads"
+    return own
+
+
+def _named(rows: Sequence[Row], lane: str) -> str:
+    """The name of the first lane (A), of the second one (B), or of one by its name."""
+    lanes = list(dict.fromkeys(map(lane_of, rows)))
+    return lanes["AB".index(lane)] if lane in ("A", "B") else lane
+
+
+def _verdict(rows: Sequence[Row]) -> list[str]:
+    """Whom the verdicts of the valid trials name, without and with how strong the evidence is."""
+    valid = [row for row in rows if row.valid]
+    name, count = Counter(row.bottleneck for row in valid).most_common(1)[0]
+    strong = sum(row.strength == STRONG for row in valid if row.bottleneck == name)
+    how = "weak" if not strong else "strong" if strong == count else f"{strong} strong"
+    said = f"{name}, {count} of {len(valid)}"
+    return [said, f"{said} ({how})"]
+
+
+def _valid(rows: Sequence[Row]) -> list[str]:
+    said = f"{sum(row.valid for row in rows)} of {len(rows)}"
+    return [f"{said} valid", said]
+
+
+def otherwise(
+    text: str, mid: float, interval: Interval | None, values: Sequence[float]
+) -> str | None:
+    """What a median or ratio of these values is, where `text` is not that, rounded: with its
+    interval in [], or the range of fewer than 6 values in (). None where it is."""
+    found = IN_CELL.fullmatch(text)
+    ends = (interval.low, interval.high) if interval else (min(values), max(values))
+    says = f"{mid:,.3f} {'[' if interval else '('}{ends[0]:,.3f} {ends[1]:,.3f}"
+    if found is None:
+        return says
+    alone = len(values) == 1 and found["open"] is None
+    if not alone and found["open"] != ("[" if interval else "("):
+        return says
+    printed = (found["mid"],) if alone else (found["mid"], found["low"], found["high"])
+    fit = all(map(is_rounded, printed, (mid, *ends)))
+    return None if fit else says
+
+
+def is_rounded(printed: str, value: float) -> bool:
+    """Whether a printed number is this value, rounded to its digits. A value that lies in the
+    middle may be rounded either way: the file has it rounded itself."""
+    decimals = len(printed.partition(".")[2])
+    return abs(float(printed.replace(",", "")) - value) <= 0.5 * 10.0**-decimals + 1e-9
+
+
+def _beside_density(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:
+    groups: dict[tuple[str, ...], list[DensityRow]] = {}
+    for row in (row for name in files for row in launches_of(name)):
+        groups.setdefault((row.server, row.kind, str(row.opened)), []).append(row)
+    header, *rest = (re.split(r" {2,}", line.strip()) for line in lines)
+    if tuple(header) != HEADER or [tuple(cells[:3]) for cells in rest] != list(groups):
+        yield f"other rows than those of {', '.join(files)}"
+        return
+    for cells in rest:
+        group = groups[tuple(cells[:3])]
+        good = [row for row in group if row.valid]
+        for text, name in zip(cells[3:5], ("heap", "resident"), strict=True):
+            values = [getattr(row, f"{name}_per_connection_bytes") for row in good]
+            of = median_of(values)
+            if wrong := otherwise(text, of.median, of.interval, values):
+                yield f"{cells[0]} {cells[2]}, {name}: the page says {text}, the file {wrong}"
+        count = str(len(good)) if len(good) == len(group) else f"{_of(good, group)} valid"
+        if cells[5:] != [count]:
+            yield f"{cells[0]} {cells[2]}: the page says {cells[5:]}, the file {count}"
+
+
+def _of(some: Sequence[object], whole: Sequence[object]) -> str:
+    return f"{len(some)} of {len(whole)}"
+
+
+def capacities(name: str) -> dict[str, str]:
+    """What a page says of each server of a file of `capacity`, as a pattern: what it holds and what
+    gave way, with any figures of the verdict; then, where the page has it, what grew, the knee, and
+    what came of a lift of whatever. The file has neither the figures nor what was lifted."""
+    rows, experiment = rows_of(name), experiment_of(name)
+    objective = settings_of(Capacity, experiment).objective
+    found: dict[str, str] = {}
+    for answer in _findings(experiment, rows):
+        if answer.name != CAPACITY:
+            continue
+        own = [row for row in rows if row.server == answer.server]
+        # Without a lift the lab says why there was none, from its whole manifest.
+        was_lifted = any(row.arm == LIFTED for row in own)
+        said = _findings(replace(experiment, servers=(answer.server,)), own, prove=was_lifted)
+        more = [one.text for one in said if one.name in (GREW, KNEE, LIFTED)]
+        if less := [row for row in own if row.arm in ARMS]:
+            more.append(Deprived.of(objective, round(answer.value or 0), less).text)
+        parts = (f"(?: {_pattern(text)})?" for text in more)
+        found[answer.server] = _pattern(answer.text) + "".join(parts)
+    return found
+
+
+def _beside_held(text: str, asked: str, rows: Sequence[Row], name: str) -> str | None:
+    """As `_wrong`, of what a server holds, whose lane is asked for."""
+    server = _named(rows, asked.removesuffix(" held"))
+    found = _findings(experiment_of(name), rows)
+    (one,) = (one for one in found if (one.name, one.server) == (CAPACITY, server))
+    if one.value is None or one.low is None or one.high is None:
+        return one.text
+    return otherwise(text, one.value, Interval(one.low, one.high, CONFIDENCE), [])
+
+
+def _findings(
+    experiment: Experiment, rows: Sequence[Row], *, prove: bool = False
+) -> tuple[Finding, ...]:
+    own = {**experiment.own, "prove": prove}
+    return findings(Outcome(replace(experiment, own=own), rows, Path("no-raw-data")))
+
+
+def _pattern(text: str) -> str:
+    holds, _, then = text.partition(SEPARATOR)
+    before, lifted, after = holds.partition("what is not recorded")
+    whole = re.escape(before) + (".+?" if lifted else "") + re.escape(after)
+    if not then:
+        return whole
+    # Between the name of what gave way and the strength come the verdict's figures.
+    name = re.split(r": | \(", then)[0]
+    rest = re.escape(then.removeprefix(name))
+    return f"{whole};? then: {re.escape(name)}(?:, [^:;]+?)?{rest}"
+
+
+def _beside_capacity(lines: Sequence[str], files: Sequence[str]) -> Iterator[str]:
+    told = {server: said for name in files for server, said in capacities(name).items()}
+    # A line that begins with a space goes on with the one before.
+    whole = [" ".join(one.split()) for one in re.split(r"\n(?! )", "\n".join(lines))]
+    if [one.partition(" ")[0] for one in whole] != list(told):
+        yield f"other servers than {', '.join(told)}"
+        return
+    for one in whole:
+        server, _, page = one.partition(" ")
+        if not re.fullmatch(told[server], page):
+            said = told[server].replace("\\", "")
+            yield f"{server}: the page says {page}, the file {said}"

@@ -1,0 +1,97 @@
+"""Published numbers are those of their files in docs/results/: each is recomputed by the lab's own
+code, wherever a page has a mark."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lab.judge.intervals import median_of
+from support.published import NUMBER, otherwise, problems, published
+
+PAGES = published.pages()
+MARKED = [(name, mark) for name, text in PAGES.items() for mark in published.marks(text)]
+FILES = sorted(path.stem for path in published.FOLDER.glob("*.csv"))
+
+
+@pytest.mark.parametrize(("page", "mark"), MARKED, ids=[name for name, _ in MARKED])
+def test_the_numbers_of_a_page_are_those_of_its_files(page: str, mark: published.Mark) -> None:
+    assert [*problems(mark)] == []
+
+
+def test_every_file_is_behind_a_page_and_says_of_which_run_it_is() -> None:
+    assert sorted({name for _, mark in MARKED for name in mark.files}) == FILES
+    assert sorted(path.stem for path in published.FOLDER.glob("*.json")) == FILES
+
+
+def test_the_readme_lists_the_files_and_counts_what_is_recomputed() -> None:
+    text = published.PAGE.read_text()
+    assert published.with_tables(text) == text, "run: python3 .ci/published.py page"
+
+
+def test_a_mark_that_cannot_be_read_is_found() -> None:
+    good = "<!-- results\nA goodput_rps\nnetty: loops-1\n-->\n| netty | 1 |\n"
+    (mark,) = published.marks(good)
+    assert mark == published.Mark(("A goodput_rps",), (("netty", ("loops-1",)),), "| netty | 1 |\n")
+    with pytest.raises(ValueError, match="1 marks cannot be read"):
+        list(published.marks(good.replace("netty: loops-1", "netty loops-1")))
+
+
+@pytest.mark.parametrize("mark", [mark for _, mark in MARKED if mark.block.startswith("|")])
+def test_another_digit_in_any_number_of_a_row_is_found(mark: published.Mark) -> None:
+    for label, _ in mark.rows:
+        (row,) = [line for line in mark.block.splitlines() if line.startswith(f"| {label} |")]
+        cells = row.split(" | ")
+        for at, asked in enumerate(mark.cells, start=1):
+            for number in re.finditer(NUMBER, cells[at] if asked != "-" else ""):
+                last = number.end() - 1
+                other = str((int(cells[at][last]) + 5) % 10)
+                cell = cells[at][:last] + other + cells[at][last + 1 :]
+                wrong = " | ".join([*cells[:at], cell, *cells[at + 1 :]])
+                block = mark.block.replace(row, wrong)
+                (found,) = problems(replace(mark, block=block))
+                assert found.startswith(f"{label}, {asked} of ")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("3.5 [1, 6]", False),
+        ("4 [1, 6]", False),  # 3.5 is between 3 and 4.
+        ("3.50 [1.0, 6]", False),
+        ("3.4 [1, 6]", True),
+        ("3.5 [2, 6]", True),
+        ("3.5 (1 to 6)", True),
+        ("3.5", True),
+        ("3.5 req/s [1, 6]", True),
+    ],
+)
+def test_a_number_is_the_files_rounded_and_its_brackets_say_what_they_are(
+    text: str, wrong: bool
+) -> None:
+    of = median_of(range(1, 7))
+    assert bool(otherwise(text, of.median, of.interval, range(1, 7))) == wrong
+
+
+def test_a_range_of_few_is_in_round_brackets_and_one_has_none() -> None:
+    assert otherwise("2 (1 to 3)", 2, None, [1, 2, 3]) is None
+    assert otherwise("2 [1, 3]", 2, None, [1, 2, 3])
+    assert otherwise("1,234", 1234.4, None, [1234.4]) is None
+
+
+def test_two_numbers_of_density_are_found_if_changed() -> None:
+    mark = next(mark for _, mark in MARKED if mark.cells == ("density",))
+    assert "34141 [33312 34934]" in mark.block
+    (found,) = problems(replace(mark, block=mark.block.replace("34141", "34142")))
+    assert "virtual-threads 1000, heap" in found
+    (found,) = problems(replace(mark, block=mark.block.replace("5 of 6 valid", "6")))
+    assert "virtual-threads 9500" in found
+    assert [*problems(replace(mark, block=mark.block.replace("9500", "9501", 1)))]
+
+
+def test_a_name_and_a_folder_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="small letters"):
+        published.add(tmp_path, "../x")
+    with pytest.raises(ValueError, match="no run of trials"):
+        published.add(tmp_path, "x")
