@@ -10,8 +10,8 @@ from lab.system.host import System
 
 # So long it looks how crowded the CPUs are. The idle lab itself shows as 0.04 to 0.08 of two.
 LOOK_S = 0.5
-# From this share on the machine is not quiet. At 0.08 to 0.13 that other machines took from two
-# CPUs, six of eight trials of a pool near its capacity were invalid: what waits drains slowly there.
+# From this share on the machine is not quiet. Where other machines took 0.09 to 0.32 of two CPUs,
+# five of seven trials of a pool near its capacity were invalid: what waits drains slowly there.
 CROWDED = 0.1
 # Between two looks.
 PAUSE_S = 5.0

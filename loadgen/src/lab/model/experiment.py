@@ -126,8 +126,8 @@ class Experiment:
       change of its container, by the resource that each lifts
     * `scale`: what the durations of the file were multiplied by; other than 1 is a quick look
     * `longer`: a window may be longer than `duration_s` where the expected latency needs it
-    * `patience_s`: so long the run waits in all, before its trials, until others leave the machine's
-      CPUs to the lab
+    * `patience_s`: so long the run waits in all, before its trials, until others leave the CPUs to
+      the lab
     * `words` are kept as the user gave them
     """
 
