@@ -276,7 +276,7 @@ def test_the_verbs_of_the_readme_are_those_of_make_help() -> None:
 
 def test_doctor_says_of_the_first_run_what_the_readme_says() -> None:
     page = (REPO / "README.md").read_text().partition("## What you need")[2]
-    said = (REPO / "host/lab.sh").read_text()
+    said = (REPO / "host/lab/doctor.sh").read_text()
     for verb, name in (("make up", "first_up_s"), ("make bench CONC=200", "first_bench_s")):
         took = re.search(rf"^\| `{verb}`.*\| (\d+) s \|$", page, re.MULTILINE)
         assert f"{name}={took[1]} " in said

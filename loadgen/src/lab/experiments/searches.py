@@ -259,11 +259,24 @@ def are_over(experiment: Experiment, found: Mapping[int, Search]) -> bool:
     return whole and all(one.rate is None and one.low for one in found.values())
 
 
+def under_way(found: Mapping[int, Search]) -> bool:
+    """Whether any search has another rate."""
+    return any(one.rate is not None for one in found.values())
+
+
+def most_left(experiment: Experiment, found: Mapping[int, Search]) -> int:
+    """The most trials that are left of a server's searches, as `Way.left`."""
+    count = sum(one.left for one in found.values())
+    if under_way(found):
+        count += (len(launches(experiment)) - len(found)) * 2 * AGREE_LATER
+    return count
+
+
 def curve(experiment: Experiment, found: Mapping[int, Search]) -> tuple[int, ...]:
     """The rates of a server's curve that are not measured yet, as shares of what the launch holds
     in whose JVM they are measured: none before its searches are over, nor where it holds
     nothing."""
-    if not settings_of(Capacity, experiment).curve or not are_over(experiment, found):
+    if not are_over(experiment, found):
         return ()
     last = found[launches(experiment)[-1]]
     rate = last.low.rate if last.low else 0

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def host_facts(lines: Iterable[str]) -> dict[str, Any]:
-    """The content of host.json, from lines "name value" (`tell_facts` in host/lab.sh). `cpuset`,
+    """The content of host.json, from lines "name value" (host/lab/facts.sh tells them). `cpuset`,
     `image` and `machine` (of a lab on several) have a name of their own before the value; the
     values of `engine`, `image` and `machine` are JSON. Raises ValueError for JSON that is none."""
     facts: dict[str, Any] = {"commit_dirty": False, "cpusets": {}, "images": {}}

@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# The driver in a container: in the lab, here or on the generator's node, or on stored results alone. Sourced by lab.sh.
+
+: "${state:?}" "${project:?}" "${driver_image:?}"
+
+# at_generator: from now on docker asks the generator's node, and compose knows the driver alone, where the lab is up on
+# several machines.
+at_generator() {
+  if [[ ! -e $state/several/up ]]; then return 1; fi
+  DOCKER_HOST=$(awk -v role=generator '"," $4 "," ~ "," role "," {print $2}' "$state/several/nodes")
+  export DOCKER_HOST
+  driver_only=yes
+}
+
+# What a driver may ask of this host while it measures is done by changes.sh, in a folder that both
+# see. $changes is its process, empty for verbs that ask nothing.
+start_changes() {
+  local parent
+  changes="" changes_folder=""
+  # Nobody on that machine answers.
+  if [[ -n ${driver_only-} ]]; then return 0; fi
+  case $1 in run | bench | capacity | explain | gate) ;; *) return 0 ;; esac
+  parent=$(results_folder)/.host-changes
+  # Containers can write beside it: a link there would lead elsewhere.
+  if [[ -L $parent ]]; then fail "$parent is a link; remove it"; fi
+  mkdir -p "$parent"
+  changes_folder=$(mktemp -d "$parent/XXXXXX")
+  if [[ $(id -u) == 0 ]]; then chown -h "$(read_off LAB_UID):$(read_off LAB_GID)" "$parent" "$changes_folder"; fi
+  host/changes.sh "$changes_folder" "$2" $$ &
+  changes=$!
+}
+
+stop_changes() {
+  if [[ -z $changes ]]; then return 0; fi
+  kill -TERM "$changes" 2>/dev/null || true
+  while kill -0 "$changes" 2>/dev/null; do wait "$changes" || true; done
+  rm -rf "$changes_folder"
+  changes=""
+}
+
+# await_driver FILE: its exit status, once it has ended. A Ctrl-C ends whoever waits for that, too. An engine that is
+# away for a minute is not awaited any longer.
+await_driver() {
+  local away=0
+  : >"$1"
+  until docker wait "$name" >"$1" 2>/dev/null; do
+    if [[ $(docker inspect "$name" 2>&1) == *"o such "* ]]; then return; fi
+    if docker version >/dev/null 2>&1; then away=0; else away=$((away + 1)); fi
+    if ((away > 60)); then say "lab: the engine does not answer any more; nobody knows what became of the run"; return; fi
+    sleep 1
+  done
+}
+
+# The driver in a container of its own. A signal ends the load, not only the client that
+# shows it: without a terminal, `docker compose run` leaves the container running (seen with
+# Compose 2.26), so there the container runs detached and gets the signal by name.
+drive() {
+  local name=$project-driver-$$ status=0 logs changes changes_folder word ended=$state/ended.$$
+  local run=(compose run --no-deps --name "$name" -e LAB_WORDS -e LAB_SETTING_NAMES)
+  for word in LAB_LIMITS NO_COLOR COLUMNS; do if [[ -n ${!word-} ]]; then run+=(-e "$word"); fi; done
+  start_changes "${1-}" "$name"
+  if [[ -n $changes ]]; then run+=(-e "LAB_HOST_CHANGES=$(basename "$changes_folder")"); fi
+  trap 'docker kill --signal INT "$name" >/dev/null 2>&1 || true' INT TERM HUP
+  if [[ -t 0 && -t 1 ]]; then
+    "${run[@]}" --rm driver "$@" || status=$?
+    # However the client ended, no load goes on.
+    if docker kill --signal INT "$name" >/dev/null 2>&1; then await_driver /dev/null; fi
+    stop_changes
+    return "$status"
+  fi
+  if ! "${run[@]}" --detach driver "$@" >/dev/null; then
+    stop_changes
+    return 1
+  fi
+  docker logs --follow "$name" &
+  logs=$!
+  while kill -0 "$logs" 2>/dev/null; do
+    status=0
+    wait "$logs" || status=$?
+  done
+  await_driver "$ended"
+  # Nothing is left to be ended.
+  trap '' INT TERM HUP
+  # The client of the log ends with a Ctrl-C; the driver had something to say after it.
+  if ((status != 0)); then docker logs --tail 20 "$name" || true; fi
+  status=$(<"$ended")
+  rm "$ended"
+  docker rm "$name" >/dev/null 2>&1 || true
+  stop_changes
+  return "${status:-1}"
+}
+
+# drive_there VERB: on the generator's node; its runs come home, however it ended.
+drive_there() {
+  local status=0
+  drive "$@" || status=$?
+  unset DOCKER_HOST
+  host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
+  return "$status"
+}
+
+# A verb that works on stored results needs no lab: no network, no volume.
+stored() {
+  local terminal=()
+  if [[ -t 0 && -t 1 ]]; then terminal=(--interactive --tty); fi
+  driver ${terminal[@]+"${terminal[@]}"} --user "$(read_off LAB_UID):$(read_off LAB_GID)" \
+    -v "$(results_folder):/lab/results" "$driver_image" "$@"
+}

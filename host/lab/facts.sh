@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# What a run's manifest records of this machine, or of several: host.json. Sourced by lab.sh.
+
+: "${state:?}" "${driver_image:?}"
+
+cpu_model() {
+  if [[ -r /proc/cpuinfo ]]; then
+    awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}' /proc/cpuinfo
+  else
+    sysctl -n machdep.cpu.brand_string 2>/dev/null || true
+  fi
+}
+
+# of_engine OPTION…: what an engine says of its machine, as JSON on one line.
+of_engine() {
+  docker "$@" info --format '{"docker_version": {{json .ServerVersion}}, "cores": {{.NCPU}}, "memory_bytes": {{.MemTotal}},
+    "arch": {{json .Architecture}}, "cgroup_version": {{json .CgroupVersion}}, "storage_driver": {{json .Driver}},
+    "engine_os": {{json .OperatingSystem}}}' | tr -d '\n'
+}
+
+# Of several machines the server's is the one that figures are of; all are told, too.
+of_server() {
+  local name address roles
+  while read -r name address _ roles; do
+    printf 'machine %s {"roles": "%s", "engine": %s}\n' "$name" "$roles" "$(of_engine -H "$address" </dev/null)"
+    if [[ ,$roles, == *,server,* ]]; then
+      docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
+      printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"
+      printf 'cpu_model %s\n' "$(docker -H "$address" run --rm --network none --read-only --cap-drop ALL --entrypoint cat \
+        "$(setting CADVISOR_IMAGE)" /proc/cpuinfo 2>/dev/null </dev/null | awk -F ': *' '/^(model name|Hardware|Model)/ {print $2; exit}')"
+    fi
+  done <"$state/several/nodes"
+}
+
+# What this machine says of itself, "name value" a line (loadgen/src/lab/model/host_facts.py).
+tell_facts() {
+  local image name
+  printf 'commit %s\n' "$(git rev-parse --verify -q HEAD 2>/dev/null || echo unknown)"
+  if [[ -n $(git status --porcelain 2>/dev/null) ]]; then printf 'commit_dirty yes\n'; fi
+  if several; then
+    of_server
+  else
+    printf 'cpu_model %s\nkernel %s\n' "$(cpu_model)" "$(uname -r)"
+    printf 'os %s\n' "$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME-}" || uname -s)"
+    printf 'engine %s\n' "$(of_engine)"
+  fi
+  printf 'compose_version %s\nnofile %s\n' "$(docker compose version --short)" "$(read_off NOFILE)"
+  # Empty: all CPUs that it may use.
+  printf 'toxiproxy_gomaxprocs %s\n' "$(read_off TOXIPROXY_GOMAXPROCS)"
+  for name in LOADGEN TOXIPROXY DOWNSTREAM OBSERVATION; do
+    printf 'cpuset %s %s\n' "$name" "$(cpu_set "${name}_CPUSET")"
+  done
+  if own_cpu_sets; then printf 'cpu_sets auto\n'; fi
+  # Of the profiles that are up, and of one that only this verb is about to start. The lab's own have one name in
+  # every lab, so that runs of two labs can be compared.
+  for image in $(COMPOSE_PROFILES=$(read_off COMPOSE_PROFILES),${COMPOSE_PROFILES-} docker compose config --images 2>/dev/null | sort -u); do
+    if [[ $image == concurrency-lab/*:"$LAB_TAG" ]]; then tell_image "$image" "${image%:*}:local"; else tell_image "$image" "$image"; fi
+  done
+  if [[ ${LAB_VERB-} == gate ]]; then
+    for image in "${BASE-}" "${CANDIDATE-}"; do tell_image "$image" "$image"; done
+  fi
+}
+tell_image() {
+  docker image inspect --format \
+    "image $2"' {"id": {{json .Id}}, "digests": {{json .RepoDigests}}, "built_from": {{with .Config.Labels}}{{json (index . "lab.built-from")}}{{else}}""{{end}}}' \
+    "$1" 2>/dev/null || true
+}
+
+write_facts() {
+  tell_facts | driver --interactive "$driver_image" host-facts >"$state/host.json.part"
+  # Written in place: running containers hold this very file mounted.
+  cat "$state/host.json.part" >"$state/host.json"
+  rm "$state/host.json.part"
+}

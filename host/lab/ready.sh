@@ -1,0 +1,137 @@
+# shellcheck shell=bash
+# Before anything is built or started: wrong words are refused, and what Compose is told is written. Sourced by lab.sh.
+
+: "${state:?}" "${project:?}" "${driver_image:?}"
+
+# Where the image build takes wrk2 from.
+wrk2_source() {
+  local given
+  given=$(setting WRK2_IMAGE)
+  if [[ -z $given ]]; then
+    given=$(nixpkgs_image)
+    has_image "$given" || given='wrk2-none'
+  fi
+  printf '%s' "$given"
+}
+
+# plan: what the driver says of this verb's words (loadgen/src/lab/experiments/reading/profiles.py). This
+# checkout's code answers, not the code of an older image.
+plan() {
+  local running
+  mkdir -p "$state/logs"
+  running=$(docker ps --filter "label=com.docker.compose.project=$project" \
+    --format '{{.Label "com.docker.compose.service"}}')
+  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own driver --ulimit "nofile=$nofile" \
+    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e PROFILE -e PYTHONPATH=/lab/src \
+    -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
+    -v "$PWD/experiments:/lab/experiments:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
+    "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
+}
+
+# one_of NAME WORD…: fail unless a setting is one of these words, or none.
+one_of() {
+  local name=$1 given word
+  given=$(setting "$1")
+  shift
+  for word in "" "$@"; do if [[ $given == "$word" ]]; then return 0; fi; done
+  fail "$name=$given: allowed are $*"
+}
+
+# Health checks: often while a container starts, and rarely after that. Engines from 25 on can, if
+# Compose from 2.24 on tells them; for others Compose refuses the word, so it is in a file of its own.
+# Sets $health_interval and $compose_file.
+write_health() {
+  local services often=$state/start-interval.yaml
+  health_interval=$(setting HEALTH_INTERVAL) compose_file=${COMPOSE_FILE:-compose.yaml}
+  if [[ -z ${COMPOSE_FILE-} && -e compose.override.yaml ]]; then compose_file+=:compose.override.yaml; fi
+  if at_least "$(docker version --format '{{.Server.Version}}')" 25 0 &&
+    at_least "$(docker compose version --short)" 2 24; then
+    services=$(docker compose -f compose.yaml --profile '*' config --services | grep -Evx 'driver|executors|costs')
+    { echo services: && sed 's/.*/  &: {healthcheck: {start_interval: 2s}}/' <<<"$services"; } >"$often"
+    compose_file+=:$often
+    : "${health_interval:=2m}"
+  fi
+  : "${health_interval:=5s}"
+}
+
+# write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
+# is there already: it stays as it is.
+write_env() {
+  local uid gid profiles password results sets cpus health_interval compose_file
+  if [[ -s $state/env ]] && measuring; then return 0; fi
+  sets=$(auto_cpu_sets)
+  results=$(results_folder)
+  mkdir -p "$state"
+  read -r uid gid <<<"$(owner)"
+  check_results "$results" "$uid" "$gid"
+
+  profiles=$(sed -n 's/^profiles //p' <<<"$1")
+  if ! has_image "$(setting GRAFANA_IMAGE)"; then
+    profiles=$(tr ',' '\n' <<<"$profiles" | grep -Fvx grafana | paste -sd, - || true)
+  fi
+  write_own_servers
+  write_health
+  sed '/^profiles /d' <<<"$1" >"$state/allowed-changes"
+
+  password=$(setting GRAFANA_ADMIN_PASSWORD)
+  if [[ -z $password ]]; then
+    if [[ ! -s $state/grafana-password ]]; then
+      (umask 077 && head -c 18 /dev/urandom | base64 | tr '+/' '-_' >"$state/grafana-password")
+    fi
+    password=$(<"$state/grafana-password")
+  fi
+
+  cpus=$(toxiproxy_cpus "$sets")
+  [[ -e $state/host.json ]] || printf '{}\n' >"$state/host.json"
+  (
+    umask 077
+    printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
+      LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+      GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
+      HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
+    printf '%s\n' "$sets" >>"$state/env.part"
+    if [[ $(setting JDK) == 21 ]]; then printf 'BLOCKING_JRE_IMAGE=%q\n' "$(setting JRE21_IMAGE)" >>"$state/env.part"; fi
+  )
+  mv "$state/env.part" "$state/env"
+}
+
+# check_project: that no other checkout has a lab of this name: Compose would take its containers over. What
+# somebody runs by hand of the lab's images says nothing of a checkout.
+check_project() {
+  local other
+  while read -r other; do
+    if [[ -n $other && $(cd "$other" 2>/dev/null && pwd -P) != "$(pwd -P)" ]]; then
+      fail "a lab of this name is there, of the checkout $other: \`make down\` ends it, or COMPOSE_PROJECT_NAME and ports of its own (.env) let this one be beside it"
+    fi
+  done < <(docker ps --all --filter "label=com.docker.compose.project=$project" \
+    --format '{{.Label "com.docker.compose.project.working_dir"}}' | sort -u)
+}
+
+# Wrong words are refused before anything else is done, if the driver's image is there. Only a line of
+# the lab's own counts then: an older image may lack what this checkout's code needs.
+ready() {
+  local nofile own="" planned="" status=0
+  refused() { cat "$state/logs/plan.log" >&2; exit "$status"; }
+  one_of BLOCK_THE_LOOP false true spin
+  one_of JDK 25 21
+  nofile=$(max_open_files)
+  if docker version >/dev/null 2>&1 && has_image "$driver_image"; then
+    own=$(own_services)
+    planned=$(plan) || status=$?
+    if ((status != 0)) && grep -q '^lab: ' "$state/logs/plan.log"; then refused; fi
+  else
+    status=1
+  fi
+  host/engine.sh
+  check_project
+  images/present.sh
+  if ((status != 0)); then
+    own=$(own_services)
+    write_env "profiles $(setting COMPOSE_PROFILES)"
+    step build-loadgen "the driver's image" build loadgen
+    status=0
+    planned=$(plan) || status=$?
+    if ((status != 0)); then refused; fi
+  fi
+  write_env "$planned"
+}

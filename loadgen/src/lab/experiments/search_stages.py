@@ -1,0 +1,260 @@
+"""The stages of a capacity run: each says which of its trials is next. Pure."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from lab.experiments.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
+from lab.experiments.interventions import Lever
+from lab.experiments.lifting import lever_of
+from lab.experiments.order import turned
+from lab.experiments.proxy_pair import sides, sides_left
+from lab.experiments.search_trials import Trials
+from lab.experiments.searches import (
+    LIFTED,
+    SHARES,
+    Search,
+    are_over,
+    capacity_of,
+    curve,
+    lifted,
+    most_left,
+    searches,
+    under_way,
+)
+from lab.model import AS_IT_IS, Condition, Row, TrialPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a server stands: its rows, in the order of time, and its searches by launch."""
+
+    server: str
+    rows: Sequence[Row]
+    found: Mapping[int, Search]
+
+    @classmethod
+    def of(cls, trials: Trials, server: str, done: Sequence[Row]) -> Self:
+        """As these rows of all servers tell."""
+        own = [row for row in done if row.server == server]
+        return cls(server, own, searches(trials.experiment, own, trials.start(server)))
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A server in a usual run: the trials of its searches, and the rates between which the last of
+    them found what it holds. `is_bound`: whether that is what its settings allow."""
+
+    server: str
+    searched: Sequence[TrialPlan]
+    low: int
+    top: int | None
+    is_bound: bool
+
+    @classmethod
+    def of(cls, trials: Trials, server: str) -> Self:
+        """One that holds what its settings allow, but no more than the geometric middle of the
+        rates that may be tried, in every launch."""
+        holds = min(trials.middle, trials.bound(server) or math.inf)
+        found = trials.course(server, trials.start(server), holds)
+        return cls(server, *found, is_bound=holds < trials.middle)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(ABC):
+    """What is measured of every server before the next stage begins. Stateless."""
+
+    trials: Trials
+
+    @abstractmethod
+    def left(self, of: Standing) -> int:
+        """The most trials that are left of a server, not counting those that run once more because
+        others disagree. While its searches are under way: as many as may follow them."""
+
+    @abstractmethod
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """A server's next trial; None: it has none, or not yet. Raises LabError for rows that are
+        not of its search."""
+
+    @abstractmethod
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """The trials of a server in a usual run."""
+
+    def next(self, servers: Sequence[Standing]) -> TrialPlan | None:
+        """The next trial of all servers: one after the other, as it may take another container.
+        Raises LabError where `next_of` does for any of them."""
+        plans = [self.next_of(of) for of in servers]
+        return next((plan for plan in plans if plan), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Searching(Stage):
+    """One search per launch and server."""
+
+    def left(self, of: Standing) -> int:
+        """See Stage."""
+        return most_left(self.trials.experiment, of.found)
+
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """See Stage."""
+        return self.trials.of_searches(of.server, of.found)
+
+    def next(self, servers: Sequence[Standing]) -> TrialPlan | None:
+        """See Stage. Within a launch the server with the fewest rows is next, so that a drift of
+        the machine falls on all servers alike."""
+        plans = [(plan, of) for of in servers if (plan := self.next_of(of))]
+        launch = min((plan.launch for plan, _ in plans), default=0)
+        waiting = [
+            (sum(row.launch == launch for row in of.rows), plan)
+            for plan, of in turned(plans, launch)
+            if plan.launch == launch
+        ]
+        _, first = min(waiting, key=lambda one: one[0], default=(0, None))
+        return first
+
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """See Stage."""
+        return of.searched
+
+
+@dataclass(frozen=True, slots=True)
+class Curve(Stage):
+    """Loads around the capacity, in the JVM of the last launch."""
+
+    def left(self, of: Standing) -> int:
+        """See Stage."""
+        return len(SHARES if under_way(of.found) else curve(self.trials.experiment, of.found))
+
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """See Stage."""
+        rates = curve(self.trials.experiment, of.found)
+        return self._plan(of.server, rates[0]) if rates else None
+
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """See Stage."""
+        return [self._plan(of.server, max(1, round(at * of.low))) for at in SHARES]
+
+    def _plan(self, server: str, rate: int) -> TrialPlan:
+        return self.trials.plan(server, rate, self.trials.launches[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Stage):
+    """Trials with and without Toxiproxy, in the JVM of the first launch."""
+
+    def left(self, of: Standing) -> int:
+        """See Stage."""
+        return len(self._sides(of.server) if under_way(of.found) else self._waiting(of))
+
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """See Stage."""
+        waiting = self._waiting(of)
+        return self._plan(of.server, *waiting[0]) if waiting else None
+
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """See Stage."""
+        return [self._plan(of.server, arm, of.low) for arm in self._sides(of.server)]
+
+    def _sides(self, server: str) -> Mapping[str, Condition]:
+        planner = self.trials.planner
+        return sides(planner.experiment, planner.snapshots[server], planner.cores)
+
+    def _waiting(self, of: Standing) -> Sequence[tuple[str, int]]:
+        return sides_left(self.trials.experiment, of.found, [*self._sides(of.server)], of.rows)
+
+    def _plan(self, server: str, arm: str, rate: int) -> TrialPlan:
+        launch, condition = self.trials.launches[0], self._sides(server)[arm]
+        return self.trials.plan(server, rate, launch, arm=arm, condition=condition)
+
+
+def _lever(trials: Trials, of: Standing) -> Lever | None:
+    """The lever of what gave way, once a server's searches are over; None where there is none."""
+    planner = trials.planner
+    if not are_over(trials.experiment, of.found):
+        return None
+    lever = lever_of(trials.experiment, of.found, planner.snapshots[of.server], planner.cores)
+    return lever if isinstance(lever, Lever) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifting(Stage):
+    """The searches once more, with what gave way first lifted."""
+
+    def left(self, of: Standing) -> int:
+        """See Stage."""
+        experiment, (_, found) = self.trials.experiment, self._found(of)
+        if under_way(of.found):
+            found = searches(experiment, (), self.trials.capacity.first)
+        return most_left(experiment, found)
+
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """See Stage."""
+        condition, found = self._found(of)
+        return self.trials.of_searches(of.server, found, arm=LIFTED, condition=condition)
+
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """See Stage. With its settings lifted a server holds the middle."""
+        if not of.is_bound or of.top is None:
+            return ()
+        middle = self.trials.middle
+        plans, *_ = self.trials.course(of.server, of.top, middle, of.low, arm=LIFTED)
+        return plans
+
+    def _found(self, of: Standing) -> tuple[Condition, dict[int, Search]]:
+        """With what a server's searches are made once more, and where these stand; none where they
+        are not to be made, or not yet."""
+        lever = _lever(self.trials, of)
+        if lever is None or lever.takes:
+            return AS_IT_IS, {}
+        return lever.lift, lifted(self.trials.experiment, of.rows, of.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Depriving(Stage):
+    """Trials with fewer CPUs, where those of the machine gave way. All are of the JVM that runs."""
+
+    def left(self, of: Standing) -> int:
+        """See Stage."""
+        _, found = self._found(of)
+        return found.left if found else 0
+
+    def next_of(self, of: Standing) -> TrialPlan | None:
+        """See Stage."""
+        taken, found = self._found(of)
+        if found is None or (name := found.next) is None:
+            return None
+        arm = arm_of(name)
+        condition = AS_IT_IS if arm == ALL else taken
+        return self.trials.plan(of.server, found.rate(name), 0, arm=arm, condition=condition)
+
+    def typical(self, of: Usual) -> Sequence[TrialPlan]:
+        """See Stage. What gives way where no setting does is the machine."""
+        if of.is_bound:
+            return ()
+        tried = (*2 * ((of.low, ALL), (of.low, FEWER)), *2 * ((round(PART * of.low), FEWER),))
+        return [self.trials.plan(of.server, rate, 0, arm=arm) for rate, arm in tried]
+
+    def _found(self, of: Standing) -> tuple[Condition, Deprived | None]:
+        """Without what the machine's CPUs are to be, and how far these trials are; None where it is
+        not the machine's CPUs that gave way, or not yet."""
+        lever = _lever(self.trials, of)
+        if lever is None or not lever.takes:
+            return AS_IT_IS, None
+        rate, *_ = capacity_of(list(of.found.values()))
+        own = [row for row in of.rows if row.arm in ARMS]
+        return lever.step, Deprived.of(self.trials.capacity.objective, round(rate), own)
+
+
+def stages(trials: Trials) -> Iterator[Stage]:
+    """Those of this run, in their order."""
+    yield Searching(trials)
+    if trials.capacity.curve:
+        yield Curve(trials)
+    yield Pair(trials)
+    if trials.capacity.prove:
+        yield Lifting(trials)
+        yield Depriving(trials)

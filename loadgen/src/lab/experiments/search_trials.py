@@ -1,0 +1,148 @@
+"""The trials of a capacity run: their rates, connections and windows. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.errors import LabError
+from lab.experiments.kind import settings_of
+from lab.experiments.order import LONGEST_S, Planner, launches, lengthened
+from lab.experiments.searches import Capacity, Search
+from lab.judge.predict import predict
+from lab.model import Experiment, TrialPlan
+
+# A rate that was held is confirmed in a window that is longer: so many times as long at most.
+LONGER = 4
+# Windows are made longer up to so many seconds.
+MOST_WINDOW_S = 2 * LONGEST_S
+# Trials of rates above this many resolutions of what was held may end as soon as they are lost.
+# Those nearer go on to their end: they are the answer's figures.
+NEAR = 2
+# Near the capacity what waited while connections opened takes long to drain: of 20 long windows at
+# 7,300 to 11,300 req/s on 2 CPUs, 7 were invalid as their latency still fell.
+LONGER_WARMUP_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How the trials of a run are planned. They have no name yet."""
+
+    planner: Planner
+
+    @property
+    def experiment(self) -> Experiment:
+        """What is measured."""
+        return self.planner.experiment
+
+    @property
+    def capacity(self) -> Capacity:
+        """What is searched."""
+        return settings_of(Capacity, self.experiment)
+
+    @property
+    def launches(self) -> Sequence[int]:
+        """The numbers of the launches."""
+        return launches(self.experiment)
+
+    @property
+    def middle(self) -> float:
+        """The geometric middle of the rates that may be tried."""
+        return math.sqrt(self.capacity.first * self.capacity.most)
+
+    def course(
+        self, server: str, start: int, holds: float, least: int = 1, **changes: Any
+    ) -> tuple[list[TrialPlan], int, int | None]:
+        """The trials of all launches of a server that holds so much, and between which rates the
+        last of them finds that."""
+        plans, low, top = list[TrialPlan](), 1, None
+        way = self.capacity.way(start, self.experiment.launches, least)
+        for launch in self.launches:
+            course = list(way.course(holds))
+            for one in course:
+                again = one.held > 1 or way.may_hold(one.rate)
+                plans.append(self.plan(server, one.rate, launch, longer=again, **changes))
+            low = max((one.rate for one in course if one.held), default=1)
+            top = min((one.rate for one in course if one.broke), default=None)
+            way = self.capacity.confirming(low, top)
+        return plans, low, top
+
+    def of_searches(
+        self, server: str, found: Mapping[int, Search], **changes: Any
+    ) -> TrialPlan | None:
+        """The next trial of a server's searches, one launch after the other; None: they are over.
+        Raises LabError for rows that are not of them."""
+        strayed = [one.strayed for one in found.values() if one.strayed]
+        if strayed:
+            raise LabError(strayed[0])
+        for launch, of in found.items():
+            if of.rate is not None:
+                if self._is_far(of):
+                    changes["gives_up"] = self.capacity.objective.gives_up
+                plan = self.plan(server, of.rate, launch, longer=of.is_long, **changes)
+                return lengthened(plan, [row for row, _ in of.next.untold])
+        return None
+
+    def _is_far(self, of: Search) -> bool:
+        """Whether the next rate is so far above what is held that its trial need not be whole."""
+        held = max(of.low.rate if of.low else 0, of.way.around[0] if of.way.around else 0)
+        return of.next.rate > (1 + NEAR * self.capacity.resolution) * held
+
+    def plan(
+        self, server: str, rate: int, launch: int, *, longer: bool = False, **changes: Any
+    ) -> TrialPlan:
+        """A trial of this rate. `longer`: in a window that confirms what another one said."""
+        experiment, capacity = self.experiment, self.capacity
+        duration_s = experiment.duration_s
+        if experiment.longer:
+            objective = capacity.objective
+            needed_s = self.planner.needed_s([server], experiment.routes[0], objective.longest_s)
+            wanted_s = max(needed_s, 1.1 * objective.samples / rate)
+            duration_s = max(duration_s, math.ceil(wanted_s))
+            if longer:
+                duration_s = self._longer_s(server, duration_s)
+            duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
+        plan = self.planner.plan(
+            server,
+            self.planner.engine_for("open"),
+            "open",
+            capacity.given(rate),
+            rate,
+            duration_s=duration_s,
+            launch=launch,
+            **changes,
+        )
+        if longer and experiment.longer and plan.warmup_s is None:
+            plan = dataclasses.replace(plan, warmup_s=LONGER_WARMUP_S)
+        return plan
+
+    def _longer_s(self, server: str, window_s: int) -> int:
+        """The window that confirms what one of `window_s` said. Where requests come evenly and
+        each takes as long as the next, a rate that is too high by the share d makes them wait d
+        longer in each second: after room / d what is left of the objective's latency, and it
+        breaks. So this window shows half of the resolution. Elsewhere queues grow and shrink by
+        chance, for many seconds."""
+        experiment, capacity = self.experiment, self.capacity
+        most_s, snapshot = LONGER * window_s, self.planner.snapshots[server]
+        if experiment.arrivals != "constant" or snapshot.spread is not None or snapshot.foreign:
+            return most_s
+        longest_s = capacity.objective.longest_s
+        room_s = longest_s - self.alone_s(server)
+        return min(most_s, max(window_s, math.ceil(room_s / (capacity.resolution / 2))))
+
+    def alone_s(self, server: str) -> float:
+        """What a request takes that is alone in the server; 0 where nobody knows."""
+        return self.planner.expected_s([server], self.experiment.routes[0], 1, 1)
+
+    def start(self, server: str) -> int:
+        """The first rate: half of what the settings allow, where that is less."""
+        first, bound = self.capacity.first, self.bound(server)
+        return first if bound is None else max(1, min(first, int(bound / 2)))
+
+    def bound(self, server: str) -> float | None:
+        """The rate that the settings allow at most; None where they allow any."""
+        most, snapshot = self.capacity.connections, self.planner.snapshots[server]
+        return predict(self.experiment.routes[0], most, None, snapshot).rps
