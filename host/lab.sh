@@ -207,8 +207,8 @@ plan() {
   mkdir -p "$state/logs"
   running=$(docker ps --filter "label=com.docker.compose.project=$project" \
     --format '{{.Label "com.docker.compose.service"}}')
-  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own driver --ulimit "nofile=$nofile" \
-    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e PROFILE -e PYTHONPATH=/lab/src \
+  LAB_PROFILES=$(setting COMPOSE_PROFILES) LAB_RUNNING=$running LAB_OWN=$own LAB_MACHINES=$(if several; then echo several; fi) driver --ulimit "nofile=$nofile" \
+    -e LAB_PROFILES -e LAB_RUNNING -e LAB_OWN -e LAB_MACHINES -e PROFILE -e PYTHONPATH=/lab/src \
     -v "$PWD/loadgen/src:/lab/src:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" \
     -v "$PWD/experiments:/lab/experiments:ro" -v "$PWD/${LAB_SUBJECTS_DIR:-subjects}:/lab/subjects:ro" -v "$(results_folder):/lab/results:ro" \
     "$driver_image" plan ${LAB_VERB:+"$LAB_VERB"} 2>"$state/logs/plan.log"
@@ -406,7 +406,8 @@ of_engine() {
 of_server() {
   local name address id roles
   while read -r name address id roles; do
-    printf 'machine %s {"roles": "%s", "engine": %s}\n' "$name" "$roles" "$(of_engine -H "$address" </dev/null)"
+    printf 'machine %s {"roles": "%s", "kernel": "%s", "engine": %s}\n' "$name" "$roles" \
+      "$(docker -H "$address" info --format '{{.KernelVersion}}' </dev/null)" "$(of_engine -H "$address" </dev/null)"
     if [[ ,$roles, == *,server,* ]]; then
       docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
       printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"
@@ -583,9 +584,10 @@ drive() {
   return "${status:-1}"
 }
 
-# drive_there VERB: on the generator's node; its runs come home, however it ended.
+# drive_there VERB: on the generator's node, with the run that it goes on with; its runs come home, however it ended.
 drive_there() {
   local status=0
+  env -u DOCKER_HOST host/swarm.sh resumed
   drive "$@" || status=$?
   unset DOCKER_HOST
   host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
