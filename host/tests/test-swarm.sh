@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # host/swarm.sh: what is refused before anything is done on a node, sending of images, and going down.
-# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+# shellcheck disable=SC2016,SC2034  # quoted code: fakes, and checks that `check` evaluates
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
