@@ -1,5 +1,5 @@
-"""What a bench on several machines brought home (`.ci/several.sh`): its driver was killed in the second trial, and it went
-on."""
+"""What a bench on several machines brought home (`.ci/several.sh`): its driver was killed in the
+second trial, and it went on."""
 
 import json
 from typing import Any
@@ -36,16 +36,17 @@ def test_each_machine_is_recorded(manifest: dict[str, Any]) -> None:
         assert one["engine"]["cores"] >= 1
 
 
-def test_every_machine_is_in_the_series(is_trusted: Trusted) -> None:
+def test_every_machine_is_in_the_series() -> None:
     for trial in trials_of("several"):
-        if trial["valid"]:
-            seen = {one.get("machine") for one in series_of(trial)}
-            assert seen >= set(NODES), trial["trial"]
+        seen = series_of(trial)
+        for name in ("machine:machine_cpu_cores:each", "host_cpu_usage_seconds_total"):
+            assert {one["machine"] for one in seen if one["__name__"] == name} == set(NODES), name
 
 
-def test_the_cpus_of_each_machine_are_judged_and_not_the_generators_alone() -> None:
+def test_nobody_takes_the_generators_machine_for_all_of_them() -> None:
     for trial in trials_of("several"):
         assert any("the host's CPU" in note for note in trial["notes"]), trial["notes"]
-        if trial["valid"]:
-            (host,) = (one for one in trial["verdict"]["ranked"] if one["resource"] == "host CPU")
-            assert host["sentence"].startswith("the CPUs of machine "), host
+        # Where cAdvisor told too seldom in the window, nothing is said.
+        for one in trial["verdict"]["ranked"]:
+            if one["resource"] == "host CPU":
+                assert one["sentence"].startswith("the CPUs of machine "), one

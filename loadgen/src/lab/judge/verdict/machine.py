@@ -67,13 +67,14 @@ def _busiest_machine(seen: SeenTrial) -> Standing | None:
     cpus = {one.labels["machine"]: max(one.values) for one in told}
     found = []
     for name in sorted(cpus):
-        used = seen.rate(f"CPU of machine {name}", "CPUs", HOST_CPU, machine=name)
+        used = seen.observation.rate(HOST_CPU, machine=name)
         if used is None:
             return None
-        found.append((used.value / cpus[name], name, used))
+        found.append((min(1.0, used / cpus[name]), name, used))
     if not found:
         return None
-    busy, name, evidence = max(found, key=lambda one: one[0])
+    busy, name, used = max(found)
+    query = f'sum(rate({HOST_CPU}{{machine="{name}"}}[{seen.window_s:.0f}s]))'
     services = {
         "driver": "the generator",
         seen.server: "the server",
@@ -88,10 +89,10 @@ def _busiest_machine(seen: SeenTrial) -> Standing | None:
     ]
     return Standing(
         "host CPU",
-        utilisation=min(1.0, busy),
+        utilisation=busy,
         score=0.7 if busy >= NEARLY_FULL else 0.4 * busy,
         sentence=f"the CPUs of machine {name}, which has {_listed(there)}: {busy:.0%} busy",
-        evidence=(evidence,),
+        evidence=(Evidence(f"CPU of machine {name}", used, "CPUs", query),),
     )
 
 
