@@ -197,6 +197,7 @@ inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
 . .ci/faults.sh
 . .ci/cells.sh
 . .ci/own-service.sh
+. .ci/several.sh
 
 # Somebody runs an image of the lab by hand: the container has the labels of its image.
 by_hand() {
@@ -313,6 +314,7 @@ part_own() {
   step smoke-nginx one outside
   step smoke-own-service pytest inside test_own_service.py
 }
+part_several() { several; }
 part_frameworks() {
   step smoke-frameworks one frameworks
   step smoke-frameworks-measured pytest inside test_frameworks.py
@@ -331,7 +333,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 # The runs of each part, by name.
 declare -A runs=(
   [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
-  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
+  [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [several]="several several-scripted" [frameworks]=frameworks
   [long_planted]=long-planted [long_regressed]=regressed [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
 some_wanted() {

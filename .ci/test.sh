@@ -8,7 +8,7 @@
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
-#                    core verbs kinds planted queueing faults cells own frameworks
+#                    core verbs kinds planted queueing faults cells own several frameworks
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -33,7 +33,7 @@ esac
 # The parts of each suite; those from `core` on are of the smoke test.
 parts=(static python host downstream pacer servers)
 smoke=(core)
-if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults cells own frameworks); fi
+if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults cells own several frameworks); fi
 if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_regressed long_routes long_explained long_sweep long_looked_at); fi
 parts+=("${smoke[@]}")
 for part in $only; do
@@ -54,7 +54,7 @@ fi
 . .ci/steps.sh
 if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
-trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; .ci/three-engines.sh down; exit 130' INT TERM
 
 # An image without the digest of its pin: it may have been built.
 setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }

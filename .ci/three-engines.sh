@@ -61,6 +61,7 @@ up() {
   local at name token
   [[ $(id -u) == 0 ]] || fail "only root can make network namespaces"
   if [[ -e $root ]]; then fail "$root is there: \`.ci/three-engines.sh down\` first"; fi
+  if ip netns list | grep -q "^$prefix-"; then fail "three engines are there already, of another checkout: there can be one set on a machine"; fi
   mkdir -p "$root"
   # Whatever does not come up: nothing is left.
   trap down EXIT
@@ -109,6 +110,8 @@ gone() {
 
 down() {
   local name pid group space try
+  # What is there then is another checkout's.
+  if [[ ! -e $root ]]; then return 0; fi
   for name in "${names[@]}"; do
     if answers "$name"; then
       timeout 60 docker -H "unix://$root/$name/run/docker.sock" swarm leave --force >/dev/null 2>&1 || true

@@ -3,6 +3,7 @@
 #
 #   swarm.sh check     fail with one line where a node, or the verb LAB_VERB, is not possible; else write the nodes down
 #   swarm.sh up        images to the nodes, the stack, and wait until all of it is ready
+#   swarm.sh resumed   take the run that RESUME= names to the generator's node, where it is not there
 #   swarm.sh results   bring home the runs that are on the generator's node
 #   swarm.sh down      bring them home, and leave nothing on any node
 #
@@ -32,16 +33,16 @@ code() {
     -v "$PWD/$folder:/lab/several" -v "$PWD:/lab/repo:ro" -v "$PWD/prometheus/servers:/lab/servers:ro" "$driver_image" "$@"
 }
 
-# Verbs that need what no driver gets of several machines yet. Returns 1 for those that need no machine.
+# Verbs that need what no driver gets of several machines yet; of experiments lab.sh has asked the driver already.
+# Returns 1 for those that need no machine.
 possible() {
   case ${LAB_VERB-} in
     compare | report | site) return 1 ;;
-    run | explain | capacity | density | executors | costs) fail "$LAB_VERB is not possible on several machines yet; possible: bench, and all verbs of stored runs and of toxics" ;;
+    executors | costs) fail "$LAB_VERB is not possible on several machines yet; possible: bench, run, and all verbs of stored runs and of toxics" ;;
     gate)
       if [[ ${BASE-}${CANDIDATE-} == */* ]]; then fail "gate of two images is not possible on several machines yet; of two runs it is"; fi
       return 1
       ;;
-    bench) if [[ " ${LAB_WORDS-}" == *" TARGET="* ]]; then fail "TARGET is not possible on several machines yet: the servers are those of the lab"; fi ;;
   esac
 }
 
@@ -193,7 +194,22 @@ up() {
   awk '{printf "%s%s (%s)", (NR > 1 ? ", " : "lab: up on "), $1, $4} END {print "; nothing is published: `make bench`, `make toxics`, and `make down`"}' "$folder/nodes"
 }
 
-send_all() { for name in $(node_names); do send "$name"; done; }
+# To all nodes at a time: what takes long is the loading, on the node. Each in a process group of its own, which can be ended.
+send_all() {
+  local name pid pids=() status=0
+  # shellcheck disable=SC2154 # in quotes
+  trap 'for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null; done; exit 130' INT TERM HUP
+  set -m
+  for name in $(node_names); do
+    send "$name" </dev/null &
+    pids+=("$!")
+  done
+  set +m
+  # Who fails has said why.
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  trap - INT TERM HUP
+  return "$status"
+}
 
 deploy() {
   ask "$(manager)" stack deploy --resolve-image never --prune --compose-file "$folder/stack.json" "$project" >>"$log" 2>&1 ||
@@ -206,9 +222,37 @@ container() {
   ask "$(node_with generator)" ps --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1" | head -n 1
 }
 
-# A run that is here already is not touched. One that is half here has another name.
+# stored CONTAINER: a line for each run on the generator's node: its name, and the checksum of its manifest.
+stored() {
+  # shellcheck disable=SC2016 # expanded there
+  ask "$(node_with generator)" exec "$1" sh -c \
+    'cd /lab/results && for run in */; do printf "%s " "${run%/}"; cksum <"$run/manifest.json" 2>/dev/null || echo; done'
+}
+
+# with_rows OLD NEW: whether all rows of a run are those that the other begins with.
+with_rows() { [[ ! -s $1/trials.csv ]] || cmp -s "$1/trials.csv" <(head -c "$(wc -c <"$1/trials.csv")" "$2/trials.csv" 2>/dev/null); }
+
+# put_home PART RUN: in the place of what is here of that run: as it was before it went on. Whatever is only here stays.
+put_home() {
+  local one before=${2%/*}/.${2##*/}.before
+  if [[ -e $2 ]]; then
+    if with_rows "$2" "$1"; then
+      for one in "$2"/*; do if [[ ! -e $1/${one##*/} ]]; then cp -pR "$one" "$1/"; fi; done
+      rm -rf "$before"
+    else
+      before=${2}-before
+      if [[ -e $before ]]; then say "lab: $2 is there with other rows than on node $(node_with generator), and so is $before: move one away"; return 1; fi
+      say "lab: warning: $2 had other rows than on node $(node_with generator); what was here is $before now"
+    fi
+    mv "$2" "$before"
+  fi
+  mv "$1" "$2"
+  if [[ $before == */.*.before ]]; then rm -rf "$before"; fi
+}
+
+# A run that is here as it is there is not touched. One that is half here has another name.
 results() {
-  local run runs newest="" to agent generator uid gid
+  local run sum newest="" to agent generator uid gid
   generator=$(node_with generator)
   to=$(setting LAB_RESULTS_DIR)
   agent=$(container loadgen)
@@ -217,19 +261,35 @@ results() {
     ! ask "$generator" volume inspect "${project}_home" >/dev/null 2>&1
     return
   fi
-  runs=$(ask "$generator" exec "$agent" ls /lab/results) || return 1
+  stored "$agent" >"$folder/stored" || return 1
   mkdir -p "$to"
   uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)
-  for run in $runs; do
-    if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ $run == latest || -e $to/$run ]]; then continue; fi
+  while read -r run sum; do
+    if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ $run == latest ]]; then continue; fi
+    if [[ -e $to/$run && $(cksum <"$to/$run/manifest.json" 2>/dev/null) == "$sum" ]]; then continue; fi
     rm -rf "$to/.$run.part"
-    ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" || return 1
+    ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" </dev/null || return 1
     if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
-    mv "$to/.$run.part" "$to/$run"
+    put_home "$to/.$run.part" "$to/$run" || return 1
     newest=$run
-  done
+  done <"$folder/stored"
   # As a run on this machine leaves it: names begin with the time.
   if [[ -n $newest ]]; then ln -sfn "$newest" "$to/latest"; fi
+}
+
+# A run may have begun before a `make down`, so that it is only here.
+resumed() {
+  local word=" RESUME=([A-Za-z0-9][A-Za-z0-9-]*) " run to agent
+  if ! [[ " ${LAB_WORDS-} " =~ $word ]]; then return 0; fi
+  run=${BASH_REMATCH[1]}
+  to=$(setting LAB_RESULTS_DIR)
+  if [[ $run == latest ]]; then run=$(readlink "$to/latest") || return 0; fi
+  agent=$(container loadgen)
+  # What is wrong with it the driver says.
+  if [[ -z $agent || ! -d $to/$run ]] || ask "$(node_with generator)" exec "$agent" test -e "/lab/results/$run"; then return 0; fi
+  tar -C "$to" -c "$run" | ask "$(node_with generator)" exec --interactive "$agent" sh -c \
+    "cd /lab/results && mkdir .$run.part && tar -x --no-same-owner -C .$run.part && mv .$run.part/$run . && rmdir .$run.part && { [ -e latest ] || ln -s $run latest; }" ||
+    fail "the run $run did not get to node $(node_with generator)"
 }
 
 # rest NODE: what is left of the lab there.
@@ -280,7 +340,8 @@ down() {
 case ${1-} in
   check) check ;;
   up) up ;;
+  resumed) resumed ;;
   results) results ;;
   down) down ;;
-  *) fail "host/swarm.sh: '${1-}' is not one of check, up, results, down" ;;
+  *) fail "host/swarm.sh: '${1-}' is not one of check, up, resumed, results, down" ;;
 esac

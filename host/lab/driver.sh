@@ -90,9 +90,10 @@ drive() {
   return "${status:-1}"
 }
 
-# drive_there VERB: on the generator's node; its runs come home, however it ended.
+# drive_there VERB: on the generator's node, with the run that it goes on with; its runs come home, however it ended.
 drive_there() {
   local status=0
+  env -u DOCKER_HOST host/swarm.sh resumed
   drive "$@" || status=$?
   unset DOCKER_HOST
   host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"

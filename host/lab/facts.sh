@@ -22,7 +22,8 @@ of_engine() {
 of_server() {
   local name address roles
   while read -r name address _ roles; do
-    printf 'machine %s {"roles": "%s", "engine": %s}\n' "$name" "$roles" "$(of_engine -H "$address" </dev/null)"
+    printf 'machine %s {"roles": "%s", "kernel": "%s", "engine": %s}\n' "$name" "$roles" \
+      "$(docker -H "$address" info --format '{{.KernelVersion}}' </dev/null)" "$(of_engine -H "$address" </dev/null)"
     if [[ ,$roles, == *,server,* ]]; then
       docker -H "$address" info --format 'kernel {{.KernelVersion}}{{"\n"}}os {{.OperatingSystem}}' </dev/null
       printf 'engine %s\n' "$(of_engine -H "$address" </dev/null)"

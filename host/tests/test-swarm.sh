@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # host/swarm.sh: what is refused before anything is done on a node, sending of images, and going down.
-# shellcheck disable=SC2016  # quoted code: fakes, and checks that `check` evaluates
+# shellcheck disable=SC2016,SC2034  # quoted code: fakes, and checks that `check` evaluates
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . host/tests/fakes.sh
 
@@ -33,8 +33,13 @@ b ssh://b server,downstream,monitor}" ;;
   "load ") cat >"$lab/loaded" ;;
   "save "*) echo "${*:2}" ;;
   "volume inspect") [[ -e $lab/home ]] ;;
-  "exec "*) printf '%s\n' ${FAKE_RUNS-} ;;
-  "cp "*) mkdir "${*: -1}" ;;
+  "exec --interactive") cat >"$lab/taken" ;;
+  "exec "*)
+    case $* in
+      *" test -e "*) [[ -e $lab/of-node ]] ;;
+      *) for one in ${FAKE_RUNS-}; do printf '%s %s\n' "$one" "$(cksum <"$lab/of-node/manifest.json" 2>/dev/null)"; done ;;
+    esac ;;
+  "cp "*) if [[ -e $lab/of-node ]]; then cp -R "$lab/of-node" "${*: -1}"; else mkdir "${*: -1}"; fi ;;
   "ps "*) printf '%s' "${FAKE_LEFT-}" ;;
 esac
 FAKE
@@ -49,7 +54,7 @@ machines
 run env HOSTS="$lab/none.toml" "$lab/host/swarm.sh" check
 check "a file that is not there is one line" '[[ $status == 1 && $out == "lab: HOSTS=$lab/none.toml is not a file that can be read" ]]'
 
-for verb in run explain capacity density executors costs gate; do
+for verb in executors costs gate; do
   machines
   run env HOSTS="$lab/hosts.toml" LAB_VERB="$verb" BASE=some/image "$lab/host/swarm.sh" check
   check "$verb is refused" '[[ $status == 1 && $out == "lab: $verb "*"not possible on several machines yet"* && $(wc -l <<<"$out") == 1 ]]'
@@ -57,10 +62,6 @@ done
 machines
 run env HOSTS="$lab/hosts.toml" LAB_VERB=report "$lab/host/swarm.sh" check
 check "a verb of stored runs asks no node" '[[ $status == 0 && -z $out && $(count "^ssh") == 0 ]]'
-machines
-run env HOSTS="$lab/hosts.toml" LAB_VERB=bench LAB_WORDS="CONC=5 TARGET=http://x" "$lab/host/swarm.sh" check
-check "bench of a target is refused" '[[ $status == 1 && $out == "lab: TARGET is not possible"* ]]'
-
 machines
 run env HOSTS="$lab/hosts.toml" FAKE_NODES="b tcp://b:2376 server" "$lab/host/swarm.sh" check
 check "an engine's port without TLS is refused" '[[ $status == 1 && $out == "lab: hosts.toml: node b: tcp://b:2376 without TLS"* && $(count "^tcp") == 0 ]]'
@@ -119,6 +120,39 @@ mkdir -p "$lab/results/20260101T000000Z-here" && ln -s 20260101T000000Z-here "$l
 fake id <<<'echo 7'
 run env LAB_RESULTS_DIR="$lab/results" FAKE_LEFT=agent FAKE_RUNS="20260101T000000Z-here 20260102T000000Z-there latest" "$lab/host/swarm.sh" results
 check "a run that came home is the latest" '[[ $status == 0 && $(readlink "$lab/results/latest") == 20260102T000000Z-there && $(count "docker cp") == 1 ]]'
+
+# went_on ROWS: the node has a run of that name whose manifest is another one, and these rows.
+went_on() {
+  machines
+  cp "$lab/nodes" "$state/several/"
+  mkdir -p "$lab/results/20260101T000000Z-one"/{gates,raw/02-half} "$lab/of-node/raw"
+  printf 'head\nfirst\n' >"$lab/results/20260101T000000Z-one/trials.csv"
+  printf 'head\n%s\n' "$@" >"$lab/of-node/trials.csv"
+  echo interrupted >"$lab/results/20260101T000000Z-one/manifest.json"
+  echo complete >"$lab/of-node/manifest.json"
+  export LAB_RESULTS_DIR=$lab/results FAKE_LEFT=agent FAKE_RUNS="20260101T000000Z-one"
+}
+went_on $'first\nsecond'
+run "$lab/host/swarm.sh" results
+one=$lab/results/20260101T000000Z-one
+check "a run that went on takes the place of what was here, which is not mixed with it" \
+  '[[ $status == 0 && -z $out && $(tail -n 1 "$one/trials.csv") == second && -e $one/gates && ! -e $one/raw/02-half && $(ls -A "$lab/results" | wc -l) == 2 ]]'
+run "$lab/host/swarm.sh" results
+check "and is then left alone" '[[ $status == 0 && $(count "docker cp") == 1 ]]'
+went_on other
+run "$lab/host/swarm.sh" results
+check "rows that the other has not are kept" '[[ $status == 0 && $out == "lab: warning: "*" had other rows"* && $(tail -n 1 "$one-before/trials.csv") == first && $(tail -n 1 "$one/trials.csv") == other ]]'
+
+went_on first
+run env LAB_WORDS="RESUME=20260101T000000Z-one" "$lab/host/swarm.sh" resumed
+check "a run that is on the node is not sent there" '[[ $status == 0 && ! -e $lab/taken ]]'
+rm -r "$lab/of-node"
+run env LAB_WORDS="CONC=5" "$lab/host/swarm.sh" resumed
+check "nor is one that goes on with none" '[[ $status == 0 && ! -e $lab/taken ]]'
+ln -s 20260101T000000Z-one "$lab/results/latest"
+run env LAB_WORDS="EXP=x RESUME=latest" "$lab/host/swarm.sh" resumed
+check "one that is only here is" '[[ $status == 0 && -z $out ]] && tar -t -f "$lab/taken" | grep -qx "20260101T000000Z-one/trials.csv"'
+unset LAB_RESULTS_DIR FAKE_LEFT FAKE_RUNS
 
 # --- start -------------------------------------------------------------------------------------------
 machines

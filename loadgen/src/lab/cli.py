@@ -25,6 +25,7 @@ from lab.campaign.run import run
 from lab.campaign.site import parse_site, site_verb
 from lab.campaign.tools import Lab, Place
 from lab.errors import LabError, WordError
+from lab.experiments import on_several
 from lab.experiments.kind import ToMeasure
 from lab.experiments.plans import of_file, of_verb, verbs
 from lab.experiments.reading import (
@@ -101,7 +102,9 @@ def _run(argv: Sequence[str], environ: Environ) -> int:
             "run: PLAN with RESUME is not allowed: what is left follows from what was found"
         )
     run_dir = _resumed(words, environ)
-    go_on = resume if manifest.is_of_trials(run_dir) else resume_density
+    experiment = _experiment_of(run_dir)
+    _check_machines(experiment, environ)
+    go_on = resume if experiment else resume_density
     return _in_lab(environ, partial(go_on, run_dir))
 
 
@@ -116,11 +119,23 @@ def _only_plan(words: Words) -> tuple[Words, bool]:
 def _start(found: ToMeasure, environ: Environ, only_plan: bool) -> int:
     """Measure what was asked for: trials, or density, which has none. Or say which trials."""
     plan, notes = found
+    _check_machines(plan, environ)
     if isinstance(plan, DensityPlan):
         if only_plan:
             raise WordError("PLAN=yes is not allowed with density, which has no trials")
         return _in_lab(environ, partial(density, plan))
     return _in_lab(environ, partial(run, plan, notes=notes, only_plan=only_plan))
+
+
+def _experiment_of(run_dir: Path) -> Experiment | None:
+    """That of a stored run; None where it has no trials, as of density."""
+    return manifest.read(run_dir).experiment if manifest.is_of_trials(run_dir) else None
+
+
+def _check_machines(plan: Experiment | DensityPlan | None, environ: Environ) -> None:
+    """Raises WordError for what cannot be measured on several machines, where the lab is."""
+    if environ.get(MACHINES):
+        on_several.check(plan)
 
 
 def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
@@ -143,7 +158,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
             settings=settings,
             ports=source_ports(),
         )
-        system = System(held=held, shared=MACHINES not in environ)
+        system = System(held=held, shared=not environ.get(MACHINES))
         system.catch_signals()
         said = UndoLog(place.undo_log).put_back(stack)
         if said is not None:
@@ -208,15 +223,14 @@ def _limits(environ: Environ) -> gate.Limits:
 def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLever]:
     """Only refuse wrong words: nothing is asked, nothing is changed. Returns what a run of them may
     change of a service of the user's own."""
-    plan: object = None
+    plan: Experiment | DensityPlan | None = None
     if verb in verbs() or verb == "run":
         words, _ = _only_plan(words)
     if verb in verbs():
         plan, _ = of_verb(verb, words, _here(environ))
     elif verb == "run":
         if "RESUME" in words:
-            run_dir = _resumed(words, environ)
-            plan = manifest.read(run_dir).experiment if manifest.is_of_trials(run_dir) else None
+            plan = _experiment_of(_resumed(words, environ))
         else:
             plan, _ = _of_file(words, environ)
     elif verb == "gate":
@@ -231,6 +245,8 @@ def _refuse_wrong(verb: str, words: Words, environ: Environ) -> Iterable[OwnLeve
         executors.parse(words)
     else:
         refuse_unknown(words, (), verb)
+    if verb in verbs() or verb == "run":
+        _check_machines(plan, environ)
     levers = tuple(plan.levers.values()) if isinstance(plan, Experiment) else ()
     # Those of a stored run were in a file that containers can write.
     for problem in (one for lever in levers for one in lever.problems()):

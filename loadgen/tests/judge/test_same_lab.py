@@ -40,6 +40,18 @@ def test_what_neither_recorded_differs() -> None:
     assert all((one.was, one.now) == (None, None) for one in found)
 
 
+def test_each_of_several_machines_must_be_the_same() -> None:
+    load = {"roles": "generator", "kernel": "6.1", "engine": {"cores": 4}}
+    several = Lab({**HOST, "machines": {"load": load}}, LIMITS, VERSIONS)
+    other = Lab({**HOST, "machines": {"load": {**load, "kernel": "6.2"}}}, LIMITS, VERSIONS)
+    assert differences(several, several) == []
+    assert [(one.kind, one.name) for one in differences(several, other)] == [
+        ("host", "machine load")
+    ]
+    # A lab on one machine is another one.
+    assert [one.was for one in differences(WHOLE, several)] == ["missing"]
+
+
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [

@@ -418,6 +418,44 @@ def test_a_server_on_a_machine_of_its_own_is_limited_by_all_of_its_cpus(
         assert f"{used:.2f} of the 4 CPUs of its machine" in found.sentence
 
 
+def machines(**used: float) -> list[Series]:
+    """Two CPUs each, of which so many are in use; the proxy and the downstream are on `called`."""
+    each = [
+        one
+        for name, cpus in used.items()
+        for one in (
+            gauge("machine:machine_cpu_cores:each", 2, machine=name),
+            counter("host_cpu_usage_seconds_total", cpus, machine=name),
+        )
+    ]
+    on = "container_cpu_usage_seconds_total"
+    parts = [counter(on, 0.1, service=one, machine="called") for one in ("toxiproxy", "downstream")]
+    return [*each, *parts]
+
+
+@pytest.mark.parametrize(
+    ("called", "named", "strength"), [(1.95, "host CPU", WEAK), (1.7, "unknown", "")]
+)
+def test_of_several_machines_the_one_that_is_full_is_named_with_its_parts(
+    called: float, named: str, strength: str
+) -> None:
+    observed = seen(*machines(load=0.3, called=called))
+    found = judged(observed, rps=600, usage=Usage(1, 1, None, None, 0.1, 9))
+    assert (found.bottleneck, found.strength) == (named, strength)
+    told = [one.sentence for one in found.ranked if one.resource == "host CPU"]
+    parts = "the CPUs of machine called, which has Toxiproxy and the downstream: "
+    assert told == [f"{parts}{called / 2:.0%} busy"]
+
+
+def test_of_several_machines_each_must_be_seen() -> None:
+    observed = seen(
+        *machines(called=1.95), gauge("machine:machine_cpu_cores:each", 2, machine="load")
+    )
+    found = judged(observed, rps=600, usage=Usage(1, 1, None, None, 0.1, 9))
+    assert found.bottleneck == "unknown"
+    assert "whether it was the host CPU: nothing was read of it" in found.missing
+
+
 def test_a_quota_of_all_cpus_of_its_set_is_none_and_a_smaller_one_binds() -> None:
     def with_quota(cpus: float) -> Verdict:
         observed = seen(

@@ -2,8 +2,6 @@
 (`.ci/own-service.sh`)."""
 
 import contextlib
-import gzip
-import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -17,16 +15,9 @@ from lab.system.dashboards.model import Window, load
 from lab.system.http import Http
 from lab.system.prometheus import Prometheus
 from support.repo import REPO
-from support.stored import Trusted, results, trials_of
+from support.stored import Trusted, series_of, trials_of
 
 DASHBOARDS = REPO / "grafana" / "dashboards"
-
-
-def series_of(trial: dict[str, Any]) -> list[dict[str, str]]:
-    path = results() / trial["run"] / "raw" / trial["trial"]
-    with gzip.open(path / "series.jsonl.gz", "rt") as file:
-        next(file)
-        return [json.loads(line)["labels"] for line in file]
 
 
 @pytest.fixture(scope="module")

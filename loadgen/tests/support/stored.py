@@ -1,6 +1,7 @@
 """What the smoke tests' runs left in the folder of results."""
 
 import csv
+import gzip
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,14 @@ def trials_of(name: str) -> list[dict[str, Any]]:
     """As `rows_of`, from trials.jsonl."""
     lines = (run_of(name) / "trials.jsonl").read_text().splitlines()
     return last_tries([json.loads(line) for line in lines])
+
+
+def series_of(trial: dict[str, Any]) -> list[dict[str, str]]:
+    """The labels of each series that was kept of a trial."""
+    path = results() / trial["run"] / "raw" / trial["trial"]
+    with gzip.open(path / "series.jsonl.gz", "rt") as file:
+        next(file)
+        return [json.loads(line)["labels"] for line in file]
 
 
 def last_tries[T: Mapping[str, Any]](rows: Sequence[T]) -> list[T]:

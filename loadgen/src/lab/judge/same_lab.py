@@ -8,6 +8,7 @@ Fails closed: what one of the two did not record differs from everything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -68,6 +69,10 @@ def between_labs(
     others that were recorded must agree too."""
     for name in HOST:
         yield from _differs("host", name, was.host.get(name), now.host.get(name))
+    machines = _machines(was), _machines(now)
+    for name in dict.fromkeys((*machines[0], *machines[1])):
+        facts = (of.get(name, MISSING) for of in machines)
+        yield from _differs("host", f"machine {name}", *facts)
     recorded = (name for lab in (was, now) for name in lab.limits if lab.limits[name] is not None)
     for name in sorted({*limits, *recorded}):
         yield from _differs("limits", name, was.limits.get(name), now.limits.get(name))
@@ -142,6 +147,14 @@ def image_ids(lab: Lab) -> dict[str, Json]:
 def _differs(kind: Kind, name: str, was: object, now: object) -> Iterator[Difference]:
     if was is None or now is None or was != now:
         yield Difference(kind, name, was, now)
+
+
+def _machines(lab: Lab) -> dict[str, str]:
+    """What was recorded of each machine, by its name; empty for a lab on one, whose facts are the
+    host's own."""
+    machines = lab.host.get("machines")
+    named = machines if isinstance(machines, Mapping) else {}
+    return {name: json.dumps(of, sort_keys=True) for name, of in named.items()}
 
 
 def _cpus(lab: Lab, part: str) -> str | None:

@@ -31,7 +31,7 @@ LEFT_OUT = {
 }
 # What the agent and the driver find below it comes from one volume, which make fills.
 HOME, HOME_VOLUME = "/lab/", "home"
-# In the environment of the agent and the driver: the nodes' names.
+# In the environment of the agent and the driver: the nodes' names. Empty: one machine.
 MACHINES = "LAB_MACHINES"
 # So many bad checks in a row before Swarm takes the container for broken.
 RETRIES = 100

@@ -29,7 +29,8 @@ from lab.system.dashboards import model as dashboards
 from lab.system.dashboards.asking import DATA_SOURCE_INTERVAL_S
 
 # Labels that Prometheus adds: by the scrape, or by relabelling (prometheus/prometheus.yml).
-TARGET_LABELS = {"job", "instance", "server", "service", "project", "le", "quantile"}
+# Also of cAdvisor, where the lab is on several machines: `machine`.
+TARGET_LABELS = {"job", "instance", "machine", "server", "service", "project", "le", "quantile"}
 BUILT_IN = {"up"}
 KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "bool"}
 KEYWORDS |= {"and", "or", "unless"}
@@ -254,7 +255,8 @@ def test_no_page_reads_what_ends_with_a_failed_scrape_or_the_buckets_of_histogra
     assert raw == set()
     reading = {name: expr for name, expr in rules.items() if names_in(expr) & machine}
     kept = [f"machine:{name}:max" for name in sorted(machine)]
-    assert list(reading) == [*kept, "machine:host_cpu_usage:ratio6s"]
+    each = "machine:machine_cpu_cores:each"
+    assert list(reading) == [*kept, each, "machine:host_cpu_usage:ratio6s"]
     assert all("last_over_time(machine_" in expr for expr in reading.values())
 
 

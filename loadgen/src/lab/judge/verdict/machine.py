@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lab.judge.cpu_split import USED
 from lab.judge.gates.generator import NOT_OFFERED, THROTTLED, WAITED, cores_of, waited_share
 from lab.judge.gates.others import HOST_CROWDED, OTHERS, by_others
 from lab.judge.gates.trial import HOST_FULL
@@ -13,6 +14,9 @@ NEARLY_FULL = 0.9
 # The driver reads it at the edges of the window: /proc/stat, and the schedstat of the engine.
 _DRIVER = "raw/<trial>/trial.json, usage"
 GENERATOR = "the generator "
+# Of a lab on several machines: what each has, and what all of its work uses.
+CPUS_OF_EACH = "machine:machine_cpu_cores:each"
+HOST_CPU = "host_cpu_usage_seconds_total"
 
 
 def host_cpu(seen: SeenTrial) -> Standing | None:
@@ -23,7 +27,7 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
     alone is weak evidence."""
     usage = seen.record.usage
     if usage.host_busy is None:
-        return None
+        return _busiest_machine(seen)
     waited = waited_share(seen.record, seen.reading)
     busy, score = usage.host_busy, 0.4 * usage.host_busy
     if busy >= HOST_FULL:
@@ -54,6 +58,48 @@ def host_cpu(seen: SeenTrial) -> Standing | None:
         sentence=sentence,
         evidence=tuple(evidence),
     )
+
+
+def _busiest_machine(seen: SeenTrial) -> Standing | None:
+    """The CPUs of the busiest of several machines, with its parts of the lab. Nothing tells who
+    waits for them, so the evidence is weak. None where one of the machines was not seen."""
+    told = seen.observation.series(CPUS_OF_EACH)
+    cpus = {one.labels["machine"]: max(one.values) for one in told}
+    found = []
+    for name in sorted(cpus):
+        used = seen.observation.rate(HOST_CPU, machine=name)
+        if used is None:
+            return None
+        found.append((min(1.0, used / cpus[name]), name, used))
+    if not found:
+        return None
+    busy, name, used = max(found)
+    query = f'sum(rate({HOST_CPU}{{machine="{name}"}}[{seen.window_s:.0f}s]))'
+    services = {
+        "driver": "the generator",
+        seen.server: "the server",
+        "toxiproxy": "Toxiproxy",
+        "downstream": "the downstream",
+        "prometheus": "Prometheus",
+    }
+    there = [
+        part
+        for service, part in services.items()
+        if seen.observation.series(USED, service=service, machine=name)
+    ]
+    return Standing(
+        "host CPU",
+        utilisation=busy,
+        score=0.7 if busy >= NEARLY_FULL else 0.4 * busy,
+        sentence=f"the CPUs of machine {name}, which has {_listed(there)}: {busy:.0%} busy",
+        evidence=(Evidence(f"CPU of machine {name}", used, "CPUs", query),),
+    )
+
+
+def _listed(parts: list[str]) -> str:
+    if len(parts) < 2:
+        return "".join(parts) or "no part of the load's way"
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def generator(seen: SeenTrial) -> Standing | None:

@@ -1,0 +1,52 @@
+"""What a bench on several machines brought home (`.ci/several.sh`): its driver was killed in the
+second trial, and it went on."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.stored import Trusted, rows_of, run_of, series_of, trials_of
+
+NODES = {"load": "generator", "tested": "server", "called": "downstream,monitor"}
+
+
+@pytest.fixture(scope="module")
+def manifest() -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((run_of("several") / "manifest.json").read_text())
+    return told
+
+
+def test_closed_and_open_load_were_measured(is_trusted: Trusted) -> None:
+    rows = rows_of("several")
+    assert sorted(row["mode"] for row in rows) == ["closed", "open"]
+    for row in rows:
+        assert is_trusted(row["valid"] == "true", row["invalid_reasons"].split("; ")), row
+        assert int(row["ok"]) > 0, row
+        assert int(row["http_errors"]) == 0, row
+        assert float(row["raw_p50_ms"]) >= 200, row
+
+
+def test_each_machine_is_recorded(manifest: dict[str, Any]) -> None:
+    machines = manifest["host"]["machines"]
+    assert {name: one["roles"] for name, one in machines.items()} == NODES
+    for one in machines.values():
+        assert one["kernel"]
+        assert one["engine"]["docker_version"]
+        assert one["engine"]["cores"] >= 1
+
+
+def test_every_machine_is_in_the_series() -> None:
+    for trial in trials_of("several"):
+        seen = series_of(trial)
+        for name in ("machine:machine_cpu_cores:each", "host_cpu_usage_seconds_total"):
+            assert {one["machine"] for one in seen if one["__name__"] == name} == set(NODES), name
+
+
+def test_nobody_takes_the_generators_machine_for_all_of_them() -> None:
+    for trial in trials_of("several"):
+        assert any("the host's CPU" in note for note in trial["notes"]), trial["notes"]
+        # Where cAdvisor told too seldom in the window, nothing is said.
+        for one in trial["verdict"]["ranked"]:
+            if one["resource"] == "host CPU":
+                assert one["sentence"].startswith("the CPUs of machine "), one
