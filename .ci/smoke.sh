@@ -87,7 +87,8 @@ resumed() {
   wait "$pid"
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
   before=$(<"$LAB_RESULTS_DIR/$run/trials.csv")
-  make run RESUME="$run" || return 1
+  # The Python tests run beside this one: its trials may all be invalid.
+  ran make run RESUME="$run" || return 1
   trials=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort)
   printf 'killed after %d rows; at the end:\n%s\n' "$(($(wc -l <<<"$before") - 1))" "$trials"
   # A busy machine has some measured again.
@@ -234,7 +235,7 @@ DOCKERFILE
   ((status == 1)) && grep -x 'answer=worse' "$out.output" && grep 'cpu' "$out.md"
 }
 
-# Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
+# Servers measured, and what is seen of them.
 part_core() {
   step smoke-by-hand one by_hand
   step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=3s WARMUP=2s NAME=smoke
@@ -245,6 +246,9 @@ part_core() {
   if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then
     step smoke-grafana pytest inside test_grafana.py
   fi
+}
+# That run compared; wrong words; toxics; Ctrl-C.
+part_words() {
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-gate one untold
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
@@ -330,7 +334,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 
 # The runs of each part, by name.
 declare -A runs=(
-  [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
+  [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
   [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [frameworks]=frameworks
   [long_planted]=long-planted [long_regressed]=regressed [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
@@ -339,6 +343,14 @@ some_wanted() {
   for one in "${smoke[@]}"; do if wanted "$one"; then return 0; fi; done
   return 1
 }
+# These parts ask nothing of a figure: their trials may be invalid. So the Python tests run beside them, and beside no other.
+unjudged=(words verbs)
+# shellcheck disable=SC2086  # names without spaces
+without_figures() {
+  local one
+  for one in "${unjudged[@]}"; do if [[ " ${smoke[*]} " == *" $one "* ]]; then part "$one" ${runs[$one]-}; fi; done
+}
+in_python() { part python; }
 smoke_test() {
   local one
   mkdir -p "$LAB_RESULTS_DIR"
@@ -349,8 +361,14 @@ smoke_test() {
         unset SERVER_JVM_FLAGS
         step smoke-up-own-flags one make up
       fi
-      part "$one" ${runs[$one]-}
+      if [[ $one == "${unjudged[0]}" ]]; then
+        beside in_python without_figures
+      elif [[ " ${unjudged[*]} " != *" $one "* ]]; then
+        part "$one" ${runs[$one]-}
+      fi
     done
+  else
+    part python
   fi
   step smoke-stopped one make down FORCE=yes
   for one in smoke resumed; do
