@@ -115,7 +115,7 @@ judged_again() {
   run=$(cd "$LAB_RESULTS_DIR" && echo *-"$1")
   before=$(cd "$LAB_RESULTS_DIR/$run" && sha256sum ./*.*)
   rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md,report.html}
-  make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
+  LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
 # Stored runs as a folder for others, without the lab, and wrong words in one line.
@@ -155,7 +155,7 @@ bottlenecks() {
 explained() {
   local status=0
   plant ask PATCH fixed-pool /settings '{"pool_size": 40}' || return 1
-  make explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
+  drive explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
   plant ask PATCH fixed-pool /settings '{"pool_size": 200}' && ((status == 0)) &&
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
@@ -164,7 +164,7 @@ explained() {
 # of its servers is named, and then stays. All containers are made anew with a setting of make's line.
 anew=SERVER_POOL_SIZE=150
 frameworks() {
-  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s \
+  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
     ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
@@ -172,7 +172,7 @@ frameworks() {
 # What only runs when it is named: the frameworks as they ship, and the blocking models on JDK 21. With the
 # same setting the containers of all others stay.
 more() {
-  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" ROUTE=/synchronized CONC=20 MODE=closed DURATION=3s WARMUP=2s \
+  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" CONC=100 MODE=closed DURATION=3s WARMUP=1s \
     ENGINE=pacer NAME=more
 }
 
@@ -270,7 +270,8 @@ part_words() {
 part_verbs() {
   step smoke-page-bench one page_bench
   step smoke-resumed one resumed
-  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
+  # Of a server whose JVM nobody needs warm later.
+  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=netty-virtual
   step smoke-density-report one make report
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
@@ -278,12 +279,12 @@ part_verbs() {
   step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
 }
 # Each kind of experiment, made small; what they left is looked at inside. A search and two arms have
-# fresh JVMs; the others take those that are warm.
+# fresh JVMs; the others take those that are warm. More connections than before are a warm-up of their own: they come last.
 part_kinds() {
   step smoke-scripted one scripted
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=4s WARMUP=1s ENGINE=pacer NAME=searched
-  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
   step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
+  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
+  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
   step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer RECORD=cpu NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py
