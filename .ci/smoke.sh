@@ -18,6 +18,10 @@ export SERVER_JVM_FLAGS
 # Who is benched in the core: one of each kind of thread. The contract's tests have all models.
 benched=fixed-pool,virtual-threads,event-loop
 if [[ $suite != quick ]]; then benched=$(listed core); fi
+# Which lanes are measured: each framework once. Its lane with a virtual thread per request is measured in SUITE=long, too, and is
+# loaded by test_frameworks.py itself otherwise.
+lanes=$(listed frameworks)
+if [[ $suite != long ]]; then lanes=$(tr ',' '\n' <<<"$lanes" | grep -vx -e spring-mvc-virtual -e quarkus-virtual | paste -sd, -); fi
 
 # drive VERB WORDS…: a verb of the driver, on the lab that is up.
 drive() { LAB_WORDS="${*:2}" host/lab.sh drive "$1"; }
@@ -162,11 +166,11 @@ explained() {
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
-# Every framework's lane measured once, on the JVM that has just been started: its profile comes up as one
+# The lanes of frameworks measured once, on the JVM that has just been started: its profile comes up as one
 # of its servers is named, and then stays. All containers are made anew with a setting of make's line.
 anew=SERVER_POOL_SIZE=150
 frameworks() {
-  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
+  make run EXP=frameworks SERVER="$lanes" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
     ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
@@ -191,7 +195,7 @@ in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
