@@ -3,7 +3,7 @@
 # `N passed, N failed`.
 #
 #   SUITE=quick      (default) static checks, unit and contract tests, the core of the smoke test
-#   SUITE=full       what CI runs: every kind of experiment, every lane and every planted case too
+#   SUITE=full       what CI runs: every kind of experiment, and all lanes and planted cases but a few (docs/maintaining.md)
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
