@@ -2,8 +2,8 @@
 
 judged RESULTS NAME TRIALS HIT [NEXT]
     the run NAME in the folder RESULTS has each of TRIALS (ends of names, with commas) once; no
-    valid row says what is not so; one of them says HIT; and what was measured after the fault,
-    NEXT or the last trial, can be trusted
+    valid row says what is not so; one of them says HIT (each, where | is between several); and what
+    was measured after the fault, NEXT or the last trial, can be trusted
 page [CELLS]
     CELLS are lines of the runner's cells.csv, each `fault,phase,date,seconds`: they take the
     place of what docs/reliability.csv had of these cells, and the table is written
@@ -60,8 +60,9 @@ def problems(
             yield f"{trial} is there {len(found)} times: {', '.join(names)}"
     yield from filter(None, map(false_figures, rows))
     said = [text for row in rows for text in (*row["reasons"], *row["notes"])]
-    if hit and not any(hit in text for text in said):
-        yield f"no trial says: {hit}"
+    for one in filter(None, hit.split("|")):
+        if not any(one in text for text in said):
+            yield f"no trial says: {one}"
 
 
 def judged(results: Path, name: str, trials: str, hit: str, after: str = "") -> int:

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # One fault at one phase of a run is a cell; sourced by smoke.sh. .ci/cells.csv lists them: the fault, the phase, the
 # suite that has it (or the step of the smoke test that plants it already), whether the run may go on or may end, and
-# what the trial that was hit has to say. Each cell is a run of three short trials that is hit once. Afterwards:
+# what the trial that was hit has to say. Each cell is a run of three short trials that is hit once; where several faults
+# hit one run (kill-toxiproxy+kill-agent), each has a trial of its own. Afterwards:
 #
 #   - what was measured before is there, byte for byte, and the run has all of its trials, with RESUME= where it ended
 #   - what the rows say is right, or they are invalid (.ci/cells.py)
@@ -13,9 +14,11 @@
 
 : "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}" "${logs:?}" "${test_image:?}" "${faulty:?}"
 
-# words_of FAULT: the run that is hit, its server, and the trials in it: the first, the second, the last. What the host's hands do is
-# changes of containers: one trial has one.
+# words_of FAULT: the run that is hit, its server, and the trials in it: one before, one for each fault, the last. What the host's
+# hands do is changes of containers: one trial has one.
 words_of() {
+  local faults loads=(40 50 60 70 80)
+  IFS=+ read -ra faults <<<"$1"
   case $1 in
     *-hands)
       server=virtual-threads
@@ -24,8 +27,9 @@ words_of() {
       ;;
     *)
       server=$faulty
-      words=(bench SERVER="$faulty" "CONC=40,50,60" MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer)
-      trials=(c40 c50 c60)
+      loads=("${loads[@]:0:${#faults[@]}+2}")
+      words=(bench SERVER="$faulty" "CONC=$(IFS=,; printf '%s' "${loads[*]}")" MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer)
+      trials=("${loads[@]/#/c}")
       ;;
   esac
 }
@@ -42,13 +46,13 @@ run_dir() { compgen -G "$LAB_RESULTS_DIR/*-$1" | tail -n 1; }
 has_row() { grep -q -- "$2," "$LAB_RESULTS_DIR"/*-"$1"/trials.csv 2>/dev/null; }
 is_complete() { grep -q '"status": "complete"' "$LAB_RESULTS_DIR"/*-"$1"/manifest.json; }
 
-# at PHASE NAME: wait for it. It is looked for every 0.2 s.
+# at PHASE NAME NUMBER: wait for it, for the fault of that number. It is looked for every 0.2 s.
 at() {
   # shellcheck disable=SC2034  # of within
   local waited_for=$run_pid
   case $1 in
     warm-up) within 120 exists "*-$2/warm-up" && sleep 1 ;;
-    window) plant trial "${trials[1]}" ;;
+    window) plant trial "${trials[$3]}" ;;
     between) within 120 has_row "$2" "${trials[0]}" ;;
     report) within 200 has_row "$2" "${trials[2]}" ;;
   esac
@@ -166,24 +170,37 @@ lab_now() {
 all_healthy() { ! docker ps --all --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --format '{{.Status}}' | grep -qv '(healthy)$'; }
 as_found() { lab_now >"$logs/lab-now" 2>/dev/null && cmp -s "$logs/lab-found" "$logs/lab-now"; }
 
-# cell FAULT PHASE AFTER HIT
+# still_kept: the rows that were there before the last fault, $kept.
+still_kept() {
+  if [[ -z $kept || $(head -c "${#kept}" "$(run_dir "$name")/trials.csv") == "$kept" ]]; then return 0; fi
+  printf 'rows that were there have changed\n'
+  return 1
+}
+
+# cell FAULT[+FAULT…] PHASE AFTER HIT[|HIT…]
 cell() {
-  local fault=$1 phase=$2 after=$3 hit=$4 name=cell-$1-$2 start=$SECONDS status=0 run_pid="" kept words trials server next=""
+  local fault=$1 phase=$2 after=$3 hit=$4 name=cell-${1/*+*/parts}-$2 start=$SECONDS status=0 run_pid="" kept="" words trials server next=""
+  local faults number one
   local LAB_RESULTS_DIR=$LAB_RESULTS_DIR
+  IFS=+ read -ra faults <<<"$fault"
   words_of "$fault"
   rm -rf "$LAB_RESULTS_DIR"/*-"$name" "$LAB_RESULTS_DIR"/*-"$name-next"
   lab_now >"$logs/lab-found"
   prepare "$fault" || status=1
   if [[ $phase == warm-up ]]; then plant ask POST "$server" /restart && sleep 1 && within 60 all_healthy || status=1; fi
   begin "$name" "${words[@]}"
-  if at "$phase" "$name" && kill -0 "$run_pid"; then
-    kept=$(cat "$LAB_RESULTS_DIR"/*-"$name"/trials.csv 2>/dev/null)
-    printf '%s at: %s, with %d rows\n' "$fault" "$phase" "$(rows "$name")"
-    inject "$fault" "$name" || status=1
-  else
-    printf 'the run had ended before: nothing was tried\n'
-    status=1
-  fi
+  for ((number = 1; number <= ${#faults[@]}; number++)); do
+    one=${faults[number - 1]}
+    if at "$phase" "$name" "$number" && kill -0 "$run_pid"; then
+      still_kept || status=1
+      kept=$(cat "$LAB_RESULTS_DIR"/*-"$name"/trials.csv 2>/dev/null)
+      printf '%s at: %s, with %d rows\n' "$one" "$phase" "$(rows "$name")"
+      inject "$one" "$name" || status=1
+    else
+      printf '%s: the run had ended before: nothing was tried\n' "$one"
+      status=1
+    fi
+  done
   ended || status=1
   take_back "$fault" "$name" || status=1
   within 90 all_healthy || status=1
@@ -201,10 +218,12 @@ cell() {
     ran drive bench SERVER="$faulty" CONC=40 MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME="$next" || status=1
   fi
   within 60 as_found || { diff "$logs/lab-found" "$logs/lab-now" && status=1; status=1; }
-  [[ $(head -c "${#kept}" "$(run_dir "$name")/trials.csv") == "$kept" ]] || { printf 'rows that were there have changed\n'; status=1; }
+  still_kept || status=1
   in_tests . env PYTHONPATH=loadgen/tests python .ci/cells.py judged "$LAB_RESULTS_DIR" "$name" "$(IFS=,; printf '%s' "${trials[*]}")" "$hit" ${next:+"$next"} || status=1
   if [[ $fault == disk-full ]]; then umount "$LAB_RESULTS_DIR" && rmdir "$LAB_RESULTS_DIR"; fi
-  if ((status == 0)); then printf '%s,%s,%s,%d\n' "$fault" "$phase" "$(date -u +%F)" $((SECONDS - start)) >>"$logs/cells.csv"; fi
+  if ((status == 0)); then
+    for one in "${faults[@]}"; do printf '%s,%s,%s,%d\n' "$one" "$phase" "$(date -u +%F)" $((SECONDS - start)) >>"$logs/cells.csv"; done
+  fi
   return "$status"
 }
 

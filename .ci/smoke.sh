@@ -18,6 +18,10 @@ export SERVER_JVM_FLAGS
 # Who is benched in the core: one of each kind of thread. The contract's tests have all models.
 benched=fixed-pool,virtual-threads,event-loop
 if [[ $suite != quick ]]; then benched=$(listed core); fi
+# Which lanes are measured: each framework once. Its lane with a virtual thread per request is measured in SUITE=long, too, and is
+# loaded by test_frameworks.py itself otherwise.
+lanes=$(listed frameworks)
+if [[ $suite != long ]]; then lanes=$(tr ',' '\n' <<<"$lanes" | grep -vx -e spring-mvc-virtual -e quarkus-virtual | paste -sd, -); fi
 
 # drive VERB WORDS…: a verb of the driver, on the lab that is up.
 drive() { LAB_WORDS="${*:2}" host/lab.sh drive "$1"; }
@@ -87,7 +91,8 @@ resumed() {
   wait "$pid"
   run=$(cd "$LAB_RESULTS_DIR" && echo *-resumed)
   before=$(<"$LAB_RESULTS_DIR/$run/trials.csv")
-  make run RESUME="$run" || return 1
+  # The Python tests run beside this one: its trials may all be invalid.
+  ran make run RESUME="$run" || return 1
   trials=$(tail -n +2 "$LAB_RESULTS_DIR/$run/trials.csv" | cut -d, -f2 | sort)
   printf 'killed after %d rows; at the end:\n%s\n' "$(($(wc -l <<<"$before") - 1))" "$trials"
   # A busy machine has some measured again.
@@ -114,7 +119,7 @@ judged_again() {
   run=$(cd "$LAB_RESULTS_DIR" && echo *-"$1")
   before=$(cd "$LAB_RESULTS_DIR/$run" && sha256sum ./*.*)
   rm "$LAB_RESULTS_DIR/$run"/{trials.csv,trials.jsonl,REPORT.md,report.html}
-  make report RUN="$run" && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
+  LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
 # Stored runs as a folder for others, without the lab, and wrong words in one line.
@@ -131,11 +136,13 @@ scripted() {
 }
 
 # Every planted bottleneck once; what the verdict said of each is judged inside. Afterwards the
-# lab is as it was: the same limits and knobs for all.
+# lab is as it was: the same limits and knobs for all. A small heap takes most of a minute to warm up, and its window is never
+# valid: its verdict is that of a stored run (loadgen/tests/campaign/stored), and SUITE=long plants it.
 bottlenecks() {
-  local name limit
+  local name limit cases
   local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=pacer) missed
-  "${plant[@]}" NAME=bottlenecks || return 1
+  cases=$(sed -n 's/^name = "\(.*\)"$/\1/p' experiments/bottlenecks.toml | grep -vx small-heap | paste -sd, -)
+  "${plant[@]}" CASE="$cases" NAME=bottlenecks || return 1
   missed=$(in_lab env PYTHONPATH=tests python -m support.planted_run bottlenecks) || return 1
   printf 'missed: %s\n' "${missed:-none}"
   # One case alone may have no valid trial: its window is short.
@@ -154,16 +161,16 @@ bottlenecks() {
 explained() {
   local status=0
   plant ask PATCH fixed-pool /settings '{"pool_size": 40}' || return 1
-  make explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
+  drive explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
   plant ask PATCH fixed-pool /settings '{"pool_size": 200}' && ((status == 0)) &&
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
 
-# Every framework's lane measured once, on the JVM that has just been started: its profile comes up as one
+# The lanes of frameworks measured once, on the JVM that has just been started: its profile comes up as one
 # of its servers is named, and then stays. All containers are made anew with a setting of make's line.
 anew=SERVER_POOL_SIZE=150
 frameworks() {
-  make run EXP=frameworks SERVER="$(listed frameworks)" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=2s \
+  make run EXP=frameworks SERVER="$lanes" "$anew" LAUNCHES=0 ROUTE=/downstream CONC=100 MODE=closed SCALE=0.2 WARMUP=1s \
     ENGINE=pacer NAME=frameworks &&
     grep -q '^COMPOSE_PROFILES=.*frameworks' ".lab/$COMPOSE_PROJECT_NAME/env" && make doctor
 }
@@ -171,7 +178,7 @@ frameworks() {
 # What only runs when it is named: the frameworks as they ship, and the blocking models on JDK 21. With the
 # same setting the containers of all others stay.
 more() {
-  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" ROUTE=/synchronized CONC=20 MODE=closed DURATION=3s WARMUP=2s \
+  ran make bench SERVER="$(listed more)" PROFILE=shipped JDK=21 "$anew" CONC=100 MODE=closed DURATION=3s WARMUP=1s \
     ENGINE=pacer NAME=more
 }
 
@@ -188,7 +195,7 @@ in_lab() {
   docker run --rm --network "${COMPOSE_PROJECT_NAME}_lab" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w /lab/repo/loadgen -e LAB_SMOKE_RESULTS="/lab/repo/${LAB_RESULTS_DIR#./}" \
     -e LAB_PROMETHEUS_URL=http://prometheus:9090 -e LAB_TOXIPROXY_URL=http://toxiproxy:8474 \
-    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
+    -e LAB_AGENT_URL=http://loadgen:9464 -e LAB_SMOKE_BENCHED="$benched" -e LAB_SMOKE_LANES="$lanes" -e GRAFANA_ADMIN_PASSWORD="$(. ".lab/$COMPOSE_PROJECT_NAME/env"; printf '%s' "$GRAFANA_ADMIN_PASSWORD")" \
     "$test_image" "$@"
 }
 inside() { in_lab pytest -p no:cacheprovider -q "tests/smoke/$1"; }
@@ -235,7 +242,7 @@ DOCKERFILE
   ((status == 1)) && grep -x 'answer=worse' "$out.output" && grep 'cpu' "$out.md"
 }
 
-# Servers measured, and what is seen of them; toxics; wrong words; Ctrl-C.
+# Servers measured, and what is seen of them.
 part_core() {
   step smoke-by-hand one by_hand
   step smoke-bench one make bench SERVER="$benched" CONC=50 RATE=225 DURATION=3s WARMUP=2s NAME=smoke
@@ -246,6 +253,9 @@ part_core() {
   if docker image inspect "$(setting GRAFANA_IMAGE)" >/dev/null 2>&1; then
     step smoke-grafana pytest inside test_grafana.py
   fi
+}
+# That run compared; wrong words; toxics; Ctrl-C.
+part_words() {
   step smoke-compare one make compare A=latest:fixed-pool B=latest:virtual-threads
   step smoke-gate one untold
   step smoke-compare-wrong one refuses 'nosuchrun' make compare A=nosuchrun B=latest
@@ -267,7 +277,8 @@ part_core() {
 part_verbs() {
   step smoke-page-bench one page_bench
   step smoke-resumed one resumed
-  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=event-loop
+  # Of a server whose JVM nobody needs warm later.
+  step smoke-density one make density CONNECTIONS=100 LAUNCHES=1 SERVER=netty-virtual
   step smoke-density-report one make report
   step smoke-executors-wrong one refuses 'LAUNCHES' make executors LAUNCHES=x
   step smoke-executors one make executors LAUNCHES=1 TASKS=400 SLEEP=20ms
@@ -275,12 +286,12 @@ part_verbs() {
   step smoke-profile-wrong one refuses 'allowed: frameworks' make bench PROFILE=framework CONC=10
 }
 # Each kind of experiment, made small; what they left is looked at inside. A search and two arms have
-# fresh JVMs; the others take those that are warm.
+# fresh JVMs; the others take those that are warm. More connections than before are a warm-up of their own: they come last.
 part_kinds() {
   step smoke-scripted one scripted
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=4s WARMUP=1s ENGINE=pacer NAME=searched
-  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
   step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
+  step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
+  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
   step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer RECORD=cpu NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py
@@ -304,7 +315,14 @@ part_faults() {
   step smoke-faults-caught pytest inside test_faults.py
 }
 # Faults at a phase of a run: some, and all of them.
-part_cells() { cells full; }
+part_cells() {
+  # The agent last: it is what sees the others' moments.
+  if [[ -z ${CELLS-} ]]; then
+    step smoke-parts one cell kill-toxiproxy+kill-downstream+kill-agent window goes-on \
+      'a part of the lab was restarted during the trial: the proxy|a part of the lab was restarted during the trial: the downstream'
+  fi
+  cells full
+}
 part_all_cells() { cells all; }
 part_own() {
   step smoke-target-wrong one refuses 'is not an address; allowed: http' make bench TARGET=ftp://x/ CONC=5
@@ -332,7 +350,7 @@ part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 
 # The runs of each part, by name.
 declare -A runs=(
-  [core]="smoke interrupted" [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
+  [core]=smoke [words]=interrupted [verbs]="page resumed" [planted]="bottlenecks bottlenecks-again" [faults]="faults unequal"
   [queueing]=queueing [kinds]="scripted searched spiked endured launched explained" [own]="tomcat shop lifted nginx" [several]="several several-scripted" [frameworks]=frameworks
   [long_planted]=long-planted [long_regressed]=regressed [long_routes]=long-routes [long_explained]=long-explained [long_sweep]=long-sweep
 )
@@ -341,6 +359,14 @@ some_wanted() {
   for one in "${smoke[@]}"; do if wanted "$one"; then return 0; fi; done
   return 1
 }
+# These parts ask nothing of a figure: their trials may be invalid. So the Python tests run beside them, and beside no other.
+unjudged=(words verbs)
+# shellcheck disable=SC2086  # names without spaces
+without_figures() {
+  local one
+  for one in "${unjudged[@]}"; do if [[ " ${smoke[*]} " == *" $one "* ]]; then part "$one" ${runs[$one]-}; fi; done
+}
+in_python() { part python; }
 smoke_test() {
   local one
   mkdir -p "$LAB_RESULTS_DIR"
@@ -351,8 +377,14 @@ smoke_test() {
         unset SERVER_JVM_FLAGS
         step smoke-up-own-flags one make up
       fi
-      part "$one" ${runs[$one]-}
+      if [[ $one == "${unjudged[0]}" ]]; then
+        beside in_python without_figures
+      elif [[ " ${unjudged[*]} " != *" $one "* ]]; then
+        part "$one" ${runs[$one]-}
+      fi
     done
+  else
+    part python
   fi
   step smoke-stopped one make down FORCE=yes
   for one in smoke resumed; do

@@ -3,12 +3,12 @@
 # `N passed, N failed`.
 #
 #   SUITE=quick      (default) static checks, unit and contract tests, the core of the smoke test
-#   SUITE=full       what CI runs: every kind of experiment, every lane and every planted case too
+#   SUITE=full       what CI runs: every kind of experiment, and all lanes and planted cases but a few (docs/maintaining.md)
 #   SUITE=long       full, then experiments at their own length; what passed at this commit is not
 #                    run again, so it goes on where it stopped
 #   SUITE=mutations  seeded faults, each of which the quick suite's tests must catch
 #   ONLY="static …"  only these parts: static python truth host downstream pacer servers, and of the smoke test
-#                    core verbs kinds planted queueing faults cells own several frameworks
+#                    core words verbs kinds planted queueing faults cells own several frameworks (words looks at core's run)
 #   CELLS="kill-agent/window …"  only these of the cells (.ci/cells.csv)
 #
 # The smoke test is a second lab beside yours: own project name, ports and results folder.
@@ -32,7 +32,7 @@ esac
 
 # The parts of each suite; those from `core` on are of the smoke test.
 parts=(static python host downstream pacer servers)
-smoke=(core)
+smoke=(core words)
 if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults cells own several frameworks); fi
 if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_regressed long_routes long_explained long_sweep long_looked_at); fi
 parts+=("${smoke[@]}")
@@ -61,9 +61,9 @@ setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
 test_image=concurrency-lab/loadgen-test:local
 
 # in_tests FOLDER COMMAND…: the tests' own container: the repository read-only, nothing to reach
-# but itself.
+# but itself. A lab beside it has the CPUs first.
 in_tests() {
-  docker run --rm --network none --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
+  docker run --rm --network none --cpu-shares 128 --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w "/lab/repo/$1" "$test_image" "${@:2}"
 }
 promtool() {
@@ -99,7 +99,7 @@ part_static() {
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
 part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
-# The lab against oracles. Beside other steps, as it waits more than it computes.
+# The lab against oracles. It waits more than it computes, and allows for what a busy machine adds.
 part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }
 part_downstream() { step downstream go built_tests downstream test downstream --build-arg GOLANG_IMAGE="$(setting GOLANG_IMAGE)"; }
@@ -111,27 +111,23 @@ part_servers() {
   step servers maven built_tests servers test servers --build-arg PROFILE="$profile" \
     --build-arg MAVEN_IMAGE="$(setting MAVEN_IMAGE)" --build-arg JRE_IMAGE="$(setting JRE_IMAGE)"
 }
-# None of these steps measures, so three lanes run side by side: half of the work is waiting.
-in_the_image() {
-  part static
-  part python
-  if [[ $suite != quick ]]; then part truth; fi
-}
+# None of these steps measures, so lanes run side by side: half of the work is waiting. The Python tests, the longest
+# of them, run later: beside those parts of the smoke test that ask nothing of a figure.
+in_the_image() { part static; }
+oracles() { if [[ $suite != quick ]]; then part truth; fi; }
 in_java() {
   local profiles=()
   if [[ $suite != quick ]]; then profiles=(--profile frameworks --profile shipped --profile executors --profile more --profile costs); fi
   if [[ -z $only ]]; then step lab-images one host/lab.sh compose "${profiles[@]}" build; fi
   part servers
-}
-others() {
-  part host
   part downstream
   part pacer
 }
+on_the_host() { part host; }
 
 step host one make ready || finish
 step test-image one test_image_build || finish
-beside in_the_image in_java others
+beside in_the_image oracles in_java on_the_host
 . .ci/smoke.sh
-if some_wanted; then smoke_test; fi
+if some_wanted; then smoke_test; else part python; fi
 finish

@@ -77,3 +77,10 @@ def test_a_run_that_lacks_a_trial_or_its_reason_is_found() -> None:
         "c50 is there 0 times",
         "no trial says",
     ]
+
+
+def test_each_of_several_faults_has_a_trial_that_says_so() -> None:
+    rows = [row(valid=False, reasons=["restarted: the proxy"])]
+    said = "restarted: the proxy|restarted: the downstream"
+    found = [*cells.problems("complete", rows, ["c40"], said)]
+    assert found == ["no trial says: restarted: the downstream"]

@@ -8,10 +8,16 @@ from lab.report.progress import Trials
 from support.fakes import plan
 from support.system import FakeSystem
 
+# What others do: the share that a thread waits, and that of the CPUs that are busy beside it.
+Crowd = tuple[float, float] | None
+QUIET: Crowd = (0.09, 0.29)
+STOLEN: Crowd = (0.1, 0.0)
+BUSY: Crowd = (0.0, 0.3)
+
 
 def waited(
-    crowds: Sequence[float | None], patience_s: float, trials: int = 1
-) -> tuple[float, list[float | None], str]:
+    crowds: Sequence[Crowd], patience_s: float, trials: int = 1
+) -> tuple[float, list[Crowd], str]:
     """How long trials waited in all, the looks that were not taken, and what the user was told."""
     system, text = FakeSystem(), StringIO()
     system.crowds = list(crowds)
@@ -23,21 +29,21 @@ def waited(
 
 
 def test_a_trial_waits_until_others_leave_the_cpus() -> None:
-    elapsed_s, left, said = waited([0.5, 0.13, 0.09, 0.6], 300)
-    assert (elapsed_s, left) == (10.0, [0.6])
-    assert "waiting, as others use 50% of the CPUs, at most 300 s" in said
+    elapsed_s, left, said = waited([BUSY, STOLEN, QUIET, BUSY], 300)
+    assert (elapsed_s, left) == (10.0, [BUSY])
+    assert "waiting, as others use 30% of the CPUs, at most 300 s" in said
     assert "warning" not in said
 
 
 def test_the_patience_is_that_of_all_trials_and_its_end_is_said_once() -> None:
-    elapsed_s, left, said = waited([0.2, 0.0, *[0.3] * 9], 12, trials=3)
+    elapsed_s, left, said = waited([STOLEN, QUIET, *[BUSY] * 9], 12, trials=3)
     # A trial waits 5 s, the next one the 7 that are left, which are two pauses.
     assert (elapsed_s, len(left)) == (15.0, 7)
-    assert said.count("others still use 30% of the CPUs: the run waits no more (PATIENCE)") == 1
+    assert said.count("others use 30% of the CPUs: the run waits no more (PATIENCE)") == 1
 
 
 def test_without_patience_nobody_looks() -> None:
-    assert waited([0.9], 0) == (0.0, [0.9], "")
+    assert waited([BUSY], 0) == (0.0, [BUSY], "")
 
 
 def test_what_nobody_can_tell_is_not_waited_for() -> None:

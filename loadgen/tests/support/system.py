@@ -53,7 +53,7 @@ class FakeSystem:
         self.wait_ms = 0.05
         self.throttled = 0.0
         # What others keep from who wants a CPU, look after look; then nothing.
-        self.crowds: list[float | None] = []
+        self.crowds: list[tuple[float, float] | None] = []
         # How far the wall clock was set.
         self.stepped_s = 0.0
         self.interrupt_at: float | None = None
@@ -111,8 +111,8 @@ class FakeSystem:
         idle = self._idle_before_s + (self.elapsed_s - self._since_s) * (1 - self.busy)
         return HostCpu(total=self.elapsed_s, idle=idle, steal=0.0)
 
-    def crowd(self, seconds: float) -> float | None:
-        return self.crowds.pop(0) if self.crowds else 0.0
+    def crowd(self, seconds: float) -> tuple[float, float] | None:
+        return self.crowds.pop(0) if self.crowds else (0.0, 0.0)
 
     def throttled_s(self) -> float:
         return self.elapsed_s * self.throttled

@@ -8,11 +8,13 @@ from lab.model import TrialPlan
 from lab.report.progress import Trials
 from lab.system.host import System
 
-# So long it looks how crowded the CPUs are. The idle lab itself shows as 0.04 to 0.08 of two.
+# So long it looks how crowded the CPUs are.
 LOOK_S = 0.5
-# From this share on the machine is not quiet. Where other machines took 0.09 to 0.32 of two CPUs,
-# five of seven trials of a pool near its capacity were invalid: what waits drains slowly there.
-CROWDED = 0.1
+# From these shares on the machine is not quiet: of its time that a thread waits for a CPU, and of
+# the CPUs that are busy beside it, which the idle lab itself is with 0.04 to 0.15 of two. Where
+# other machines took 0.09 to 0.32 of two CPUs, five of seven trials of a pool near its capacity
+# were invalid: what waits drains slowly there.
+WAITED, BESIDE = 0.1, 0.3
 # Between two looks.
 PAUSE_S = 5.0
 
@@ -42,6 +44,4 @@ class Quiet:
             self.patience_s -= now - begun
             begun = now
             if self.patience_s <= 0:
-                self.progress.warn(
-                    f"others still use {crowd:.0%} of the CPUs: the run waits no more (PATIENCE)"
-                )
+                self.progress.warn(f"{others}: the run waits no more (PATIENCE)")

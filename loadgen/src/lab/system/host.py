@@ -221,11 +221,11 @@ class System(Clock):
         total = user + nice + system + idle + iowait + irq + softirq + steal
         return HostCpu(total=total, idle=idle + iowait, steal=steal)
 
-    def crowd(self, seconds: float) -> float | None:
-        """The share of CPU time that others keep from who wants it now: the larger one of what a
-        thread that never rests had to wait for, and of what all CPUs do beside that thread. For
-        that it uses one CPU for so many seconds. None where the lab is on several machines, and
-        where a CPU quota kept the thread waiting."""
+    def crowd(self, seconds: float) -> tuple[float, float] | None:
+        """What others do with the CPUs now: the share of its time that a thread which never rests
+        waits for one, and the share of all CPUs that is busy beside that thread, the idle lab among
+        it. For that it uses one CPU for so many seconds. None where the lab is on several machines,
+        and where a CPU quota kept the thread waiting."""
         if not self._shared:
             return None
         quota, before = self.throttled_s(), self.host_cpu()
@@ -237,7 +237,7 @@ class System(Clock):
         if self.throttled_s() != quota:
             return None
         shares = after.shares_since(before) if before and after else None
-        return max(1 - own, shares[0] - own / self.cpus() if shares else 0.0)
+        return 1 - own, max(0.0, shares[0] - own / self.cpus()) if shares else 0.0
 
     def throttled_s(self) -> float | None:
         """How long a CPU quota kept this container from running so far, of `cpu.stat` of the
