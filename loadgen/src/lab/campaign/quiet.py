@@ -33,12 +33,10 @@ class Quiet:
         begun = self.system.monotonic()
         while self.patience_s > 0:
             crowd = self.system.crowd(LOOK_S)
-            if crowd is None or crowd < CROWDED:
+            if crowd is None or (crowd[0] < WAITED and crowd[1] < BESIDE):
                 return
-            said = (
-                f"waiting, as others use {crowd:.0%} of the CPUs, at most {self.patience_s:.0f} s"
-            )
-            self.progress.phase(plan, said)
+            others = f"others use {max(crowd):.0%} of the CPUs"
+            self.progress.phase(plan, f"waiting, as {others}, at most {self.patience_s:.0f} s")
             self.system.sleep(PAUSE_S)
             now = self.system.monotonic()
             self.patience_s -= now - begun
