@@ -237,12 +237,18 @@ untried() {
 
 # cells full | all: one step each. Those that steps of the smoke test plant already are not repeated in the full suite.
 cells() {
-  local fault phase in after hit why
+  local fault phase in after hit why wanted=" ${CELLS-} "
   while IFS=, read -r fault phase in after hit; do
     if [[ $fault == fault ]] || [[ $1 == full && $in != full ]] || [[ $1 == all && $in == full && -z ${CELLS-} ]]; then continue; fi
     if [[ -n ${CELLS-} && " $CELLS " != *" $fault/$phase "* ]]; then continue; fi
+    wanted=${wanted/ $fault\/$phase / }
     why=$(untried "$fault")
     if [[ -n $why ]]; then printf 'untried cell-%s-%s: %s\n' "$fault" "$phase" "$why"; continue; fi
     step "cell-$fault-$phase" one cell "$fault" "$phase" "$after" "$hit"
   done <.ci/cells.csv
+  if [[ -n ${wanted// /} ]]; then step cells-named one refused_cells "$wanted" "$1"; fi
+}
+refused_cells() {
+  printf 'no cells of this suite (%s):%s\n' "$2" "$1"
+  return 1
 }

@@ -54,16 +54,16 @@ fi
 . .ci/steps.sh
 if [[ -n $state ]]; then forget_unpassed; fi
 # Ctrl-C ends what runs beside, too, and leaves no second lab.
-trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; .ci/three-engines.sh down; exit 130' INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; make down FORCE=yes >/dev/null 2>&1; if [[ -e .lab/three-engines/of-suite ]]; then .ci/three-engines.sh down; fi; exit 130' INT TERM
 
 # An image without the digest of its pin: it may have been built.
 setting() { sed -n "s/^$1=//p" .env | sed 's/@sha256:.*//'; }
 test_image=concurrency-lab/loadgen-test:local
 
 # in_tests FOLDER COMMAND…: the tests' own container: the repository read-only, nothing to reach
-# but itself. A lab beside it has the CPUs first.
+# but itself. `shares` of the CPUs: 1024 is a usual container's.
 in_tests() {
-  docker run --rm --network none --cpu-shares 128 --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
+  docker run --rm --network none --cpu-shares "${shares:-1024}" --cap-drop ALL --read-only --tmpfs /tmp:exec,mode=1777 -e HOME=/tmp \
     -v "$PWD:/lab/repo:ro" -w "/lab/repo/$1" "$test_image" "${@:2}"
 }
 promtool() {
@@ -98,7 +98,7 @@ part_static() {
   step mypy one in_tests loadgen mypy --cache-dir=/tmp/mypy
   step import-linter one in_tests loadgen lint-imports --no-cache
 }
-part_python() { step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
+part_python() { local shares=128; step python pytest in_tests loadgen pytest -p no:cacheprovider -q -n 2; }
 # The lab against oracles. It waits more than it computes, and allows for what a busy machine adds.
 part_truth() { step truth pytest in_tests loadgen env LAB_TRUTH=yes pytest -p no:cacheprovider -q -n 2 tests/truth; }
 part_host() { step host-scripts plain host/test.sh; }

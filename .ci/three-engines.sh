@@ -61,7 +61,7 @@ up() {
   local at name token
   [[ $(id -u) == 0 ]] || fail "only root can make network namespaces"
   if [[ -e $root ]]; then fail "$root is there: \`.ci/three-engines.sh down\` first"; fi
-  if ip netns list | grep -q "^$prefix-"; then fail "three engines are there already, of another checkout: there can be one set on a machine"; fi
+  if ip netns list | grep -q "^$prefix-"; then fail "three engines are there already, of another checkout: there can be one set on a machine. Where that is gone: end \`pgrep -f .lab/three-engines\`, then \`ip netns delete\` of each $prefix-…"; fi
   mkdir -p "$root"
   # Whatever does not come up: nothing is left.
   trap down EXIT

@@ -201,7 +201,7 @@ send_all() {
   trap 'for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null; done; exit 130' INT TERM HUP
   set -m
   for name in $(node_names); do
-    send "$name" </dev/null &
+    { log=${log%.log}-$name.log; send "$name"; } </dev/null &
     pids+=("$!")
   done
   set +m
@@ -222,11 +222,11 @@ container() {
   ask "$(node_with generator)" ps --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1" | head -n 1
 }
 
-# stored CONTAINER: a line for each run on the generator's node: its name, and the checksum of its manifest.
+# stored CONTAINER: a line for each run on the generator's node: its name, and the checksum of its manifest and rows.
 stored() {
   # shellcheck disable=SC2016 # expanded there
   ask "$(node_with generator)" exec "$1" sh -c \
-    'cd /lab/results && for run in */; do printf "%s " "${run%/}"; cksum <"$run/manifest.json" 2>/dev/null || echo; done'
+    'cd /lab/results && for run in */; do printf "%s " "${run%/}"; cat "$run/manifest.json" "$run/trials.csv" 2>/dev/null | cksum; done'
 }
 
 # with_rows OLD NEW: whether all rows of a run are those that the other begins with.
@@ -235,18 +235,20 @@ with_rows() { [[ ! -s $1/trials.csv ]] || cmp -s "$1/trials.csv" <(head -c "$(wc
 # put_home PART RUN: in the place of what is here of that run: as it was before it went on. Whatever is only here stays.
 put_home() {
   local one before=${2%/*}/.${2##*/}.before
+  # Whoever was killed here has moved it away.
+  if [[ -e $before && ! -e $2 ]]; then mv "$before" "$2" || return 1; fi
   if [[ -e $2 ]]; then
     if with_rows "$2" "$1"; then
-      for one in "$2"/*; do if [[ ! -e $1/${one##*/} ]]; then cp -pR "$one" "$1/"; fi; done
+      for one in "$2"/*; do if [[ ! -e $1/${one##*/} ]]; then cp -pR "$one" "$1/" || return 1; fi; done
       rm -rf "$before"
     else
       before=${2}-before
       if [[ -e $before ]]; then say "lab: $2 is there with other rows than on node $(node_with generator), and so is $before: move one away"; return 1; fi
       say "lab: warning: $2 had other rows than on node $(node_with generator); what was here is $before now"
     fi
-    mv "$2" "$before"
+    mv "$2" "$before" || return 1
   fi
-  mv "$1" "$2"
+  mv "$1" "$2" || return 1
   if [[ $before == */.*.before ]]; then rm -rf "$before"; fi
 }
 
@@ -266,7 +268,7 @@ results() {
   uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)
   while read -r run sum; do
     if ! [[ $run =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] || [[ $run == latest ]]; then continue; fi
-    if [[ -e $to/$run && $(cksum <"$to/$run/manifest.json" 2>/dev/null) == "$sum" ]]; then continue; fi
+    if [[ -e $to/$run && $(cat "$to/$run/manifest.json" "$to/$run/trials.csv" 2>/dev/null | cksum) == "$sum" ]]; then continue; fi
     rm -rf "$to/.$run.part"
     ask "$generator" cp --quiet "$agent:/lab/results/$run" "$to/.$run.part" </dev/null || return 1
     if [[ $(id -u) == 0 ]]; then chown -R "$uid:$gid" "$to/.$run.part"; fi
@@ -288,7 +290,7 @@ resumed() {
   # What is wrong with it the driver says.
   if [[ -z $agent || ! -d $to/$run ]] || ask "$(node_with generator)" exec "$agent" test -e "/lab/results/$run"; then return 0; fi
   tar -C "$to" -c "$run" | ask "$(node_with generator)" exec --interactive "$agent" sh -c \
-    "cd /lab/results && mkdir .$run.part && tar -x --no-same-owner -C .$run.part && mv .$run.part/$run . && rmdir .$run.part && { [ -e latest ] || ln -s $run latest; }" ||
+    "cd /lab/results && rm -rf .$run.part && mkdir .$run.part && tar -x --no-same-owner -C .$run.part && mv .$run.part/$run . && rmdir .$run.part && { [ -e latest ] || ln -s $run latest; }" ||
     fail "the run $run did not get to node $(node_with generator)"
 }
 

@@ -37,7 +37,7 @@ b ssh://b server,downstream,monitor}" ;;
   "exec "*)
     case $* in
       *" test -e "*) [[ -e $lab/of-node ]] ;;
-      *) for one in ${FAKE_RUNS-}; do printf '%s %s\n' "$one" "$(cksum <"$lab/of-node/manifest.json" 2>/dev/null)"; done ;;
+      *) for one in ${FAKE_RUNS-}; do printf '%s %s\n' "$one" "$(cat "$lab/of-node/"{manifest.json,trials.csv} 2>/dev/null | cksum)"; done ;;
     esac ;;
   "cp "*) if [[ -e $lab/of-node ]]; then cp -R "$lab/of-node" "${*: -1}"; else mkdir "${*: -1}"; fi ;;
   "ps "*) printf '%s' "${FAKE_LEFT-}" ;;
@@ -139,6 +139,15 @@ check "a run that went on takes the place of what was here, which is not mixed w
   '[[ $status == 0 && -z $out && $(tail -n 1 "$one/trials.csv") == second && -e $one/gates && ! -e $one/raw/02-half && $(ls -A "$lab/results" | wc -l) == 2 ]]'
 run "$lab/host/swarm.sh" results
 check "and is then left alone" '[[ $status == 0 && $(count "docker cp") == 1 ]]'
+# A run that goes on has the manifest that it began with.
+went_on $'first\nsecond'
+cp "$lab/of-node/manifest.json" "$lab/results/20260101T000000Z-one/"
+run "$lab/host/swarm.sh" results
+check "a run with more rows comes home whatever its manifest says" '[[ $status == 0 && $(tail -n 1 "$one/trials.csv") == second ]]'
+went_on $'first\nsecond'
+mv "$one" "$lab/results/.20260101T000000Z-one.before"
+run "$lab/host/swarm.sh" results
+check "what a killed one had moved away is not lost" '[[ $status == 0 && -e $one/gates && $(tail -n 1 "$one/trials.csv") == second && $(ls -A "$lab/results" | wc -l) == 2 ]]'
 went_on other
 run "$lab/host/swarm.sh" results
 check "rows that the other has not are kept" '[[ $status == 0 && $out == "lab: warning: "*" had other rows"* && $(tail -n 1 "$one-before/trials.csv") == first && $(tail -n 1 "$one/trials.csv") == other ]]'

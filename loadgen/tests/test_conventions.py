@@ -312,3 +312,15 @@ def test_every_planted_fault_finds_its_text() -> None:
         files = [root] if root.is_file() else [path for path in root.rglob("*") if path.is_file()]
         places = sum(path.read_bytes().count(one["find"].encode()) for path in files)
         assert places == 1, f"{one['name']}: its text is in {one['in']} {places} times"
+
+
+def test_what_maven_fetches_has_sums_of_the_versions_in_use() -> None:
+    sums = (REPO / "servers/.mvn/checksums/checksums.sha256").read_text()
+    lines = sums.splitlines()
+    assert all(re.fullmatch(r"[0-9a-f]{64}  [\w./+-]+", line) for line in lines)
+    # The lab's own jars change with its code.
+    assert "  lab/" not in sums
+    poms = [path.read_text() for path in (REPO / "servers").glob("**/pom.xml")]
+    used = {one for pom in poms for one in re.findall(r"<version\.[\w-]+>([^<]+)<", pom)}
+    assert used
+    assert [one for one in sorted(used) if f"/{one}/" not in sums] == [], "make lock"

@@ -72,6 +72,19 @@ def test_the_agent_is_told_of_warm_up_measurement_and_end(ready: Bench) -> None:
     assert ready.lab.marks == [(trial, "warmup"), (trial, "measure"), ("", "end")]
 
 
+def test_a_patient_run_waits_for_a_quiet_machine_before_each_trial(ready: Bench) -> None:
+    ready.lab.system.crowds = [(0.5, 0.0), (0.0, 0.0), (0.0, 0.4), (0.0, 0.0)]
+    ready.run(servers=("a",), patience_s=300)
+    assert ready.lab.system.crowds == []
+    assert (
+        "[1/2] a open CONC=200 waiting, as others use 50% of the CPUs, at most 300 s" in ready.said
+    )
+    # The patience is that of the whole run: 5 s of it are gone.
+    assert "[2/2] a closed CONC=200 waiting, as others use 40% of the CPUs, at most 295 s" in (
+        ready.said
+    )
+
+
 def test_the_probe_may_use_one_percent_of_the_bound(ready: Bench) -> None:
     ready.lab.pool_sizes["a"] = 20
     ready.run(servers=("a",), modes=("closed",))

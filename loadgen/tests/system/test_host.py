@@ -54,9 +54,27 @@ def test_a_crowd_on_its_cpu_shows(own_cpus: set[int], tmp_path: Path) -> None:
         for other in others:
             other.stop()
     assert crowd is not None
+    assert 0.4 < crowd[0] <= 1
+
+
+def test_what_is_busy_beside_it_shows() -> None:
+    class Half(System):
+        """Of its time three quarters are busy, on two CPUs of which the thread has one."""
+
+        told = 0.0
+
+        def cpus(self) -> int:
+            return 2
+
+        def host_cpu(self) -> HostCpu:
+            self.told += 100
+            return HostCpu(total=self.told, idle=self.told / 4, steal=0.0)
+
+    crowd = Half().crowd(0.01)
+    assert crowd is not None
     waited, beside = crowd
-    assert 0.4 < waited <= 1
-    assert 0 <= beside <= 1
+    # The thread had what it did not wait for of one CPU.
+    assert beside == pytest.approx(0.75 - (1 - waited) / 2)
 
 
 def test_nobody_tells_the_crowd_of_several_machines() -> None:
