@@ -203,7 +203,8 @@ cell() {
   done
   ended || status=1
   take_back "$fault" "$name" || status=1
-  within 90 all_healthy || status=1
+  # An engine takes a container for unhealthy from the moment that it is paused, until it looks at it again: after two minutes.
+  within 150 all_healthy || status=1
   if is_complete "$name"; then
     if [[ $after == ends ]]; then printf 'it was to end the run, which is complete\n' && status=1; fi
     # Its report may be what was hit.
