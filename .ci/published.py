@@ -20,6 +20,7 @@ loadgen/tests/test_published.py recomputes them, and says what can stand in a ma
 """
 
 import csv
+import io
 import json
 import re
 import sys
@@ -115,12 +116,11 @@ def reduced(text: str, kept: Sequence[str]) -> str:
     if all(row.get("window_lost") for row in rows if row.get("achieved_rps")):
         kept = [one for one in kept if one not in OF_WHOLE_RUN]
     columns = [one for one in kept if any(row.get(one) for row in rows)]
-    lines = [",".join(_quoted(row[one]) for one in columns) for row in rows]
-    return "\n".join([",".join(columns), *lines]) + "\n"
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if re.search('[,"\n]', cell) else cell
+    found = io.StringIO()
+    writer = csv.DictWriter(found, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return found.getvalue()
 
 
 def told(manifest: Mapping[str, Any]) -> dict[str, Any]:

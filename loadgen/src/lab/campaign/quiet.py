@@ -11,9 +11,9 @@ from lab.system.host import System
 # So long it looks how crowded the CPUs are.
 LOOK_S = 0.5
 # From these shares on the machine is not quiet: of its time that a thread waits for a CPU, and of
-# the CPUs that are busy beside it, which the idle lab itself is with 0.04 to 0.15 of two. Where
-# other machines took 0.09 to 0.32 of two CPUs, five of seven trials of a pool near its capacity
-# were invalid: what waits drains slowly there.
+# the CPUs that are busy beside it. The idle lab itself kept 0.08 of two CPUs busy, in one look of
+# 5 s. Where other machines took 0.09 to 0.32 of two CPUs, five of seven trials of a pool near its
+# capacity were invalid: requests that wait drain slowly there.
 WAITED, BESIDE = 0.1, 0.3
 # Between two looks.
 PAUSE_S = 5.0
