@@ -60,6 +60,7 @@ UNBOUND = snapshot(settings={})
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 LOST = f"{ENDED_AS_LOST} after 5 of 15 s: 41% of the answers took more than 500 ms"
 FILLED = "work outside the lab used 40% of the CPUs"
+FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 LATE_GENERATOR = "the generator was the limit"
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
 Server = Callable[[TrialPlan], dict[str, Any]]
@@ -1182,11 +1183,10 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         ),
         # but what was held does, and so does a pool that gave all it can.
         ({"others_cpu": 0.4}, "held", ""),
-        (
-            {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG},
-            "broke",
-            "p99 900 ms",
-        ),
+        ({**FULL_POOL, "predicted_rps": 990.0}, "broke", "p99 900 ms"),
+        # Below its own bound a pool is full only as requests took longer: others may be why.
+        ({**FULL_POOL, "predicted_rps": 1000.0}, "untold", f"{FILLED} (p99 900 ms)"),
+        ({**FULL_POOL, "predicted_rps": None}, "broke", "p99 900 ms"),
     ],
 )
 def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> None:

@@ -150,10 +150,20 @@ def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tupl
 def by_others(row: Row) -> str | None:
     """Why it is no fault of the server that a trial was not held: others used CPUs that the lab
     lacked. None where they did not, and where a pool gave all that its size allows, which shows by
-    itself what the limit was."""
-    if row.others_cpu is None or (row.bottleneck in OWN_LIMITS and row.strength == STRONG):
+    itself what the limit was. Below the pool's own bound it shows no such thing: there a pool is
+    full only as each request held its worker for longer, and others may be why."""
+    if row.others_cpu is None:
+        return None
+    if row.bottleneck in OWN_LIMITS and row.strength == STRONG and not _below_bound(row):
         return None
     return f"work outside the lab used {row.others_cpu:.0%} of the CPUs"
+
+
+def _below_bound(row: Row) -> bool:
+    """Whether a rate was offered that the predicted bound lets through: the bound is then that
+    rate itself, as no more is answered than is offered."""
+    offered, predicted = row.offered_rps, row.predicted_rps
+    return offered is not None and predicted is not None and predicted >= offered
 
 
 def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
