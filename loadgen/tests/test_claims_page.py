@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lab.cli import do
+from support.pages import sections
 from support.repo import REPO
 
 _spec = importlib.util.spec_from_file_location("claims", REPO / ".ci/claims.py")
@@ -46,33 +47,9 @@ def page(name: str) -> str:
     return (REPO / "docs" / name).read_text()
 
 
-def sections(text: str) -> dict[str, str]:
-    """Each heading's anchor, and its text up to the next heading that is no deeper."""
-    found = [*re.finditer(r"(?m)^(#+) (.+)$", re.sub(r"(?ms)^```.*?^```$", _blank, text))]
-    ends = [
-        next((one.start() for one in found[at + 1 :] if len(one[1]) <= len(of[1])), len(text))
-        for at, of in enumerate(found)
-    ]
-    return {
-        claims.anchor(of[2]): text[of.start() : end] for of, end in zip(found, ends, strict=True)
-    }
-
-
-def _blank(block: re.Match[str]) -> str:
-    """As long as a block of code, whose lines are no headings."""
-    return " " * len(block[0])
-
-
 def test_the_page_is_what_the_file_says() -> None:
     whole = claims.PAGE.read_text()
     assert claims.with_claims(whole) == whole, "python3 .ci/claims.py writes it anew"
-
-
-def test_every_link_of_the_page_leads_somewhere() -> None:
-    for name, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", claims.PAGE.read_text()):
-        path = claims.PAGE.parent / (name or claims.PAGE.name)
-        assert path.is_file(), name
-        assert not anchor or anchor in sections(path.read_text()), (name, anchor)
 
 
 @pytest.mark.parametrize(("title", "of"), MEASURED)

@@ -144,6 +144,11 @@ def test_what_is_published_binds_to_loopback(compose: dict[str, Any]) -> None:
             assert not port.endswith(":8081"), f"{name} publishes its management port"
 
 
+def test_grafana_answers_to_localhost_only(compose: dict[str, Any]) -> None:
+    told = compose["services"]["grafana"]["environment"]
+    assert (told["GF_SERVER_DOMAIN"], told["GF_SERVER_ENFORCE_DOMAIN"]) == ("localhost", "true")
+
+
 def test_every_container_is_hardened(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         assert service["read_only"] is True, name
