@@ -17,7 +17,7 @@ tomcat() { owned bench TARGET=tomcat CONC=400 LAUNCHES=1 DURATION=4s WARMUP=2s E
 shop() { drive bench TARGET=http://shop:8080/ CONC=60 DURATION=4s WARMUP=2s NAME=shop; }
 
 # Its pool is twice as large in one trial of a pair, in a container of its own.
-lifted() { owned explain TARGET=shop CONC=60 PAIRS=1 STEPS=1 SUSPECT="downstream connections" DURATION=4s WARMUP=2s NAME=lifted; }
+lifted() { owned explain PATIENCE=30s TARGET=shop CONC=60 PAIRS=1 STEPS=1 SUSPECT="downstream connections" DURATION=4s WARMUP=2s NAME=lifted; }
 
 outside() {
   local gateway status=0

@@ -140,7 +140,7 @@ scripted() {
 # valid: its verdict is that of a stored run (loadgen/tests/campaign/stored), and SUITE=long plants it.
 bottlenecks() {
   local name limit cases
-  local plant=(drive run EXP=bottlenecks DURATION=5s WARMUP=2s ENGINE=pacer) missed
+  local plant=(drive run EXP=bottlenecks PATIENCE=30s DURATION=5s WARMUP=2s ENGINE=pacer) missed
   cases=$(sed -n 's/^name = "\(.*\)"$/\1/p' experiments/bottlenecks.toml | grep -vx small-heap | paste -sd, -)
   "${plant[@]}" CASE="$cases" NAME=bottlenecks || return 1
   missed=$(in_lab env PYTHONPATH=tests python -m support.planted_run bottlenecks) || return 1
@@ -161,7 +161,7 @@ bottlenecks() {
 explained() {
   local status=0
   plant ask PATCH fixed-pool /settings '{"pool_size": 40}' || return 1
-  drive explain CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
+  drive explain PATIENCE=30s CONC=100 SERVER=fixed-pool STEPS=1 PAIRS=1 DURATION=4s WARMUP=2s ENGINE=pacer NAME=explained || status=1
   plant ask PATCH fixed-pool /settings '{"pool_size": 200}' && ((status == 0)) &&
     grep -E 'step 1, worker pool .*pool_size 40 → 80 makes goodput ×(1\.[6-9]|2\.[0-4])' "$LAB_RESULTS_DIR"/*-explained/REPORT.md
 }
@@ -291,7 +291,7 @@ part_kinds() {
   step smoke-scripted one scripted
   step smoke-endured one ran drive run EXP=endurance SERVER=event-loop CONC=50 RATE=100 DURATION=11m SCALE=0.01 LAUNCHES=0 WARMUP=1s ENGINE=pacer NAME=endured
   step smoke-spiked one ran drive run EXP=spike SERVER=event-loop CONC=1000 RATE=220 SCALE=0.04 LAUNCHES=0 WARMUP=1s NAME=spiked
-  step smoke-searched one drive run EXP=stress SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
+  step smoke-searched one drive run EXP=stress PATIENCE=30s SERVER=fixed-pool MODE=closed DURATION=3s WARMUP=1s ENGINE=pacer NAME=searched
   step smoke-launched one ran drive run EXP=aa SERVER=event-loop LAUNCHES=1 CONC=60 MODE=closed SCALE=0.2 WARMUP=1s ENGINE=pacer RECORD=cpu NAME=launched
   step smoke-kinds pytest inside test_kinds.py
   step smoke-recording pytest inside test_recording.py
@@ -303,7 +303,7 @@ part_planted() {
 }
 # What queueing theory says of a pool, beside what is measured: test_queueing.py has the oracle.
 part_queueing() {
-  step smoke-queueing one drive run EXP=truth CASE=queue-05-closed,queue-2-closed,queue-09-open,queue-12-open DURATION=8s WARMUP=1s NAME=queueing
+  step smoke-queueing one drive run EXP=truth PATIENCE=30s CASE=queue-05-closed,queue-2-closed,queue-09-open,queue-12-open DURATION=8s WARMUP=1s NAME=queueing
   step smoke-queueing-oracle pytest inside test_queueing.py
 }
 part_faults() {

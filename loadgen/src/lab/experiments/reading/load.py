@@ -19,8 +19,8 @@ from lab.store.records import to_json
 
 DEFAULT_ROUTE = "/downstream"
 DEFAULT_DURATION_S = 15
-# So long a run waits in all until the machine is quiet. A quick look, which is trials of the kind
-# `loads` without launches, waits for nothing.
+# So long a run waits in all until the machine is quiet, and a shorter time by a SCALE below 1. A
+# quick look, which is trials of the kind `loads` without launches, waits for nothing.
 DEFAULT_PATIENCE_S = 300
 QUICK = "loads"
 # Closed first: it leaves a JVM warm, and an open load on a cold one starts with a backlog.
@@ -69,7 +69,8 @@ class Load:
         given = asked.settings.get("load.duration")
         patience_s = self.patience_s
         if patience_s is None:
-            patience_s = 0 if kind == QUICK and not self.launches else DEFAULT_PATIENCE_S
+            most = min(DEFAULT_PATIENCE_S, asked.settings.scaled(DEFAULT_PATIENCE_S))
+            patience_s = 0 if kind == QUICK and not self.launches else most
         fields = ("servers", "routes", "concurrencies", "modes", "rate_rps", "arrivals",
                   "duration_s", "warmup_s", "engines", "launches")  # fmt: skip
         return Experiment(
