@@ -19,6 +19,7 @@ from lab.judge.gates import (
     UNSTEADY,
 )
 from lab.judge.gates.figures import BACKLOG
+from lab.judge.gates.server import COLD, COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.model import (
     ENDED_AS_LOST,
@@ -178,7 +179,7 @@ def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outco
     if why:
         return "broke", why
     if not row.valid:
-        return ("held", "") if _drained(objective, row) else ("untold", row.invalid_reasons)
+        return ("held", "") if _held_though_slowed(objective, row) else ("untold", row.invalid_reasons)
     unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
     if unknown:
         return "untold", f"too few answers for {', '.join(unknown)}"
@@ -242,12 +243,13 @@ def _backlog(objective: Objective, row: Row) -> str | None:
     return " and ".join(rose or _too_slow(objective, row)) or None
 
 
-def _drained(objective: Objective, row: Row) -> bool:
-    """Whether a trial kept the objective that is invalid only because requests of its warm-up still
-    waited when its window began: its latencies are too high, if anything."""
+def _held_though_slowed(objective: Objective, row: Row) -> bool:
+    """Whether a trial kept the objective that is invalid only for what slowed it: requests of its
+    warm-up still waited when its window began, or its JVM still compiled. Then its latencies are
+    too high, if anything."""
     reasons = row.invalid_reasons.split(REASON_SEPARATOR)
-    drained = all(
-        one.startswith((f"{UNSTEADY}: the mean latency fell", BACKLOG)) for one in reasons
-    )
+    still_cold = (COMPILING, f"{COLD}: not steady")
+    slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, *still_cold)
+    slowed = all(one.startswith(slowed_by) for one in reasons)
     limits = [latency_ms(row, name) for name, _ in objective.limits]
-    return drained and None not in limits and not list(_problems(objective, row))
+    return slowed and None not in limits and not list(_problems(objective, row))
