@@ -17,11 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pages import between
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(__file__).with_name("cells.csv")
 PAGE = ROOT / "docs/reliability.md"
 PASSED = ROOT / "docs/reliability.csv"
-BEGIN, END = "<!-- cells -->\n", "<!-- end of cells -->"
 PHASES = ("warm-up", "window", "between", "report")
 # A closed load of N connections through a downstream of 200 ms: no more than N / 0.2 s, and on an
 # idle server not much less. A fault takes seconds of a window of 3 s, so it is far outside of this.
@@ -122,8 +123,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def with_table(page: str) -> str:
     """The page with the table that the two files make."""
     dates = {(one["fault"], one["phase"]): one["date"] for one in read(PASSED)}
-    before, _, rest = page.partition(BEGIN)
-    return before + BEGIN + table(read(TABLE), dates) + END + rest.partition(END)[2]
+    return between(page, "cells", table(read(TABLE), dates))
 
 
 def write_page(new: str = "") -> int:

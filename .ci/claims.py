@@ -9,10 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from pages import anchor, between
+
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = ROOT / "docs/claims.toml"
 PAGE = ROOT / "docs/claims.md"
-BEGIN, END = "<!-- claims -->\n", "<!-- end of claims -->"
 # All verdicts there are. A distance is a number.
 NOT_MEASURED = "not measured yet"
 PLAIN = ("holds", "does not hold", "impossible", NOT_MEASURED)
@@ -98,11 +99,6 @@ def _whole(kind: type[Measured | Claim], title: str, given: dict[str, Any]) -> d
     return given
 
 
-def anchor(heading: str) -> str:
-    """The name that a heading has in a link, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
 def _table(groups: Sequence[Group]) -> Iterator[str]:
     claims = [one for group in groups for one in group.claims]
     kinds = Counter(one.verdict.partition(" within")[0] for one in claims)
@@ -137,9 +133,7 @@ def _section(one: Claim) -> Iterator[str]:
 def with_claims(page: str) -> str:
     """The page with the claims of the file: a table, then a section for each. Raises ValueError."""
     groups = read(CLAIMS.read_text())
-    before, _, rest = page.partition(BEGIN)
-    lines = (*_table(groups), "", *_sections(groups))
-    return before + BEGIN + "\n".join(lines) + END + rest.partition(END)[2]
+    return between(page, "claims", "\n".join((*_table(groups), "", *_sections(groups))))
 
 
 if __name__ == "__main__":

@@ -29,11 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pages import between
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 FOLDER = DOCS / "results"
 PAGE = FOLDER / "README.md"
-BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->"
 # What the medians, intervals, ratios and answers of the lab are made of. `run` is in the JSON.
 TRIALS = (
     "trial", "server", "route", "engine", "mode", "concurrency", "offered_rps", "achieved_rps",
@@ -198,8 +199,7 @@ def with_tables(readme: str) -> str:
     for name, *found in counts():
         if any(found[1:]):
             lines.append(f"| [{name}](../../{name}) | {' | '.join(map(str, found))} |")
-    before, _, rest = readme.partition(BEGIN)
-    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
+    return between(readme, "tables", "\n".join(lines))
 
 
 def write_page() -> None:

@@ -37,5 +37,5 @@ unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS LAB_WORDS LAB_SETTING_NAMES
 measured truth
 measured truth-doses
 LAB_WORDS="RUN=$(newest truth) DOSES=$(newest truth-doses)" host/lab.sh stored truth >"$state/truth.md"
-cp "$state/truth.md" docs/truth.md
-printf 'docs/truth.md: written\n'
+python3 .ci/pages.py docs/truth.md truth <"$state/truth.md"
+printf 'docs/truth.md: written between its marks\n'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import json
 import subprocess
@@ -14,25 +13,13 @@ import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from support.repo import REPO
+from support.repo import REPO, script
 
-
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("audit", REPO / ".ci/audit.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["audit"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-audit = loaded()
+audit = script("audit")
 Component = audit.Component
 
 STATUS = """Package: libc6

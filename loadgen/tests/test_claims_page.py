@@ -3,7 +3,6 @@
 `python3 .ci/claims.py` writes the page anew.
 """
 
-import importlib.util
 import re
 import shlex
 from functools import cache
@@ -14,13 +13,9 @@ import pytest
 
 from lab.cli import do
 from support.pages import sections
-from support.repo import REPO
+from support.repo import REPO, script
 
-_spec = importlib.util.spec_from_file_location("claims", REPO / ".ci/claims.py")
-assert _spec is not None
-assert _spec.loader is not None
-claims = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(claims)
+claims = script("claims")
 
 ALL = [one for group in claims.read(claims.CLAIMS.read_text()) for one in group.claims]
 MEASURED = [(one.title, of) for one in ALL for of in one.measured]

@@ -269,11 +269,11 @@ def test_servers_and_probe_share_one_list_of_buckets() -> None:
     assert tuple(float(bound) for bound in listed[1].split(",")) == BUCKETS_S
 
 
-def test_the_verbs_of_the_readme_are_those_of_make_help() -> None:
+def test_the_verbs_of_their_page_are_those_of_make_help() -> None:
     # As the recipe of `help` prints them.
     verbs = re.findall(r"^([a-z-]+):.*## (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
     assert len(verbs) >= 10
-    page = (REPO / "README.md").read_text().partition("## The verbs")[2]
+    page = (REPO / "docs/verbs.md").read_text()
     assert page.split("```")[1].strip("\n").splitlines() == [
         f"  make {name:<13} {text}" for name, text in verbs
     ]

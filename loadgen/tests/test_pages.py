@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from support.pages import anchors, sections, without_code
-from support.repo import REPO
+from support.repo import REPO, script
 
+PARTS = ("downstream", "grafana", "host", "images", "servers")
 # A stored run's report links to figures that are not stored.
 PAGES = [
     page
-    for folder in ("", "docs", "docs/results", "downstream", "grafana", "host", "images")
+    for folder in ("", ".ci", "docs", "docs/results", *PARTS)
     for page in sorted((REPO / folder).glob("*.md"))
 ] + sorted(REPO.glob("servers/*/MODEL.md"))
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -53,3 +54,38 @@ def test_every_weakness_that_was_found_has_its_test() -> None:
     ]
     rows = table.split("|---|---|---|\n")[1].splitlines()
     assert len([one for one in rows if NAMED.search(one)]) == 11
+
+
+def test_what_people_wrote_around_a_written_part_stays() -> None:
+    between = script("pages").between
+    page = "above\n<!-- x -->\nold\n<!-- end of x -->\nbelow\n"
+    assert between(page, "x", "new\n") == page.replace("old", "new")
+    for wrong in ("above", page + page):
+        with pytest.raises(ValueError, match="no place between <!-- x --> and <!-- end of x -->"):
+            between(wrong, "x", "new")
+
+
+def test_the_page_of_truth_has_a_place_for_what_is_written() -> None:
+    page = (REPO / "docs/truth.md").read_text()
+    assert "## About this run" in page.partition("<!-- end of truth -->")[2]
+    assert script("pages").between(page, "truth", "new").startswith("<!-- truth -->\nnew\n")
+
+
+def test_the_list_of_pages_has_each_once() -> None:
+    listed = LINK.findall((REPO / "docs/README.md").read_text())
+    pages = {page.name for page in (REPO / "docs").glob("*.md")} - {"README.md"}
+    assert sorted(name for name, _ in listed if "/" not in name) == sorted(pages)
+
+
+def test_what_every_script_is_for_is_said() -> None:
+    said = set(
+        re.findall(r"`([a-z-]+(?:\.[a-z]+)?)/?(?: page)?`", (REPO / ".ci/README.md").read_text())
+    )
+    scripts = {path.name for path in (REPO / ".ci").iterdir()} - {"README.md", "__pycache__"}
+    assert scripts == said & scripts
+    assert not {name for name in said if "." in name} - scripts
+
+
+def test_every_module_of_the_servers_is_listed() -> None:
+    said = set(re.findall(r"`([a-z-]+)`", (REPO / "servers/README.md").read_text()))
+    assert {path.parent.name for path in REPO.glob("servers/*/pom.xml")} == said

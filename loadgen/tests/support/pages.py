@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from support.repo import script
+
+_anchor = script("pages").anchor
 _CODE = re.compile(r"(?ms)^```.*?^```$")
-
-
-def anchor(heading: str) -> str:
-    """The name that a heading has in a link, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def without_code(text: str) -> str:
@@ -25,7 +23,7 @@ def sections(text: str) -> Mapping[str, str]:
         next((one.start() for one in found[at + 1 :] if len(one[1]) <= len(of[1])), len(text))
         for at, of in enumerate(found)
     ]
-    return {anchor(of[2]): text[of.start() : end] for of, end in zip(found, ends, strict=True)}
+    return {_anchor(of[2]): text[of.start() : end] for of, end in zip(found, ends, strict=True)}
 
 
 def anchors(text: str) -> set[str]:

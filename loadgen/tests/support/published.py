@@ -15,7 +15,6 @@ text:
 """
 
 import csv as plain_csv
-import importlib.util
 import json
 import re
 from collections import Counter
@@ -26,11 +25,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab.experiments.deprived import ARMS, Deprived
-from lab.experiments.held import GREW, SEPARATOR, findings
-from lab.experiments.held import NAME as CAPACITY
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.searches import LIFTED, Capacity
+from lab.experiments.searching.deprived import ARMS, Deprived
+from lab.experiments.searching.findings import GREW, SEPARATOR, findings
+from lab.experiments.searching.findings import NAME as CAPACITY
+from lab.experiments.searching.state import LIFTED, Capacity
 from lab.judge.compare import Values
 from lab.judge.grouping import Cell, Measure, lane_of, per_launch, without_shorter
 from lab.judge.intervals import CONFIDENCE, Interval, median_of
@@ -39,13 +38,9 @@ from lab.model.density import Row as DensityRow
 from lab.report.density import HEADER
 from lab.store import csv, density
 from lab.store.records import csv_text, from_json
-from support.repo import REPO
+from support.repo import script
 
-_spec = importlib.util.spec_from_file_location("published", REPO / ".ci/published.py")
-assert _spec is not None
-assert _spec.loader is not None
-published = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(published)
+published = script("published")
 
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"

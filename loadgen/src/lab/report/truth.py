@@ -115,7 +115,7 @@ def text(of: Manifest, trials: Sequence[Planted]) -> str:
     by_severity = ("planted", "severity", "load", "right", "strong", "else")
     named = ("expected", "named", "strong", "weak")
     above = (
-        Paragraph("<!-- Written by `make truth`. Do not edit. -->"),
+        Paragraph("<!-- Written by `make truth`, down to the end of the marks. -->"),
         Paragraph(_made(of, trials)),
         Table(("what", "wanted", "measured"), tuple(_targets(trials)), legend=LEGEND),
     )
