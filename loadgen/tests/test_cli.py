@@ -8,7 +8,7 @@ from lab import cli
 from lab.campaign.doctor import examine
 from lab.cli import VERBS, do
 from lab.errors import CannotWrite
-from lab.model.swarm import MACHINES
+from lab.model.hosts import MACHINES
 from lab.system.lock import claimed
 from support.fakes import FakeLab
 

@@ -41,14 +41,14 @@ from lab.load.engines.base import cores
 from lab.model import Experiment, OwnLever
 from lab.model.density import Plan as DensityPlan
 from lab.model.host_facts import host_facts
-from lab.model.swarm import MACHINES
+from lab.model.hosts import MACHINES
 from lab.store import manifest, several
 from lab.store.run_dir import find_run_dir
 from lab.system import host_changes, lock, toxic_verbs
 from lab.system.connections import source_ports
 from lab.system.executors import Launcher
 from lab.system.host import System, interrupt_at_once, pin
-from lab.system.stack import Stack, Urls
+from lab.system.stack import Stack, Urls, project_of
 from lab.system.undo_log import UndoLog
 
 # Without a terminal nothing tells the width; the table is made for this one.
@@ -143,7 +143,7 @@ def _in_lab(environ: Environ, do: Callable[[Lab], int]) -> int:
     home, console = _home(environ), _console(environ)
     changes = environ.get("LAB_HOST_CHANGES")
     # Per lab, as the lock is: labs beside each other may share a folder.
-    lab = environ.get("LAB_PROJECT") or "lab"
+    lab = project_of(environ)
     settings = given_settings(environ)
     with _claimed(home) as held, closing(Stack(Urls.read(environ))) as stack:
         place = Place(
@@ -298,8 +298,7 @@ def _stack(argv: Sequence[str], environ: Environ) -> int:
     refuse_unknown(read_words(argv, {}), (), "stack")
     home = _home(environ)
     servers = (name for _, names in server_lists(home / "servers") for name in names)
-    project = environ.get("LAB_PROJECT") or "concurrency-lab"
-    several.write_stack(home / "several", project, home / "repo", frozenset(servers))
+    several.write_stack(home / "several", project_of(environ), home / "repo", frozenset(servers))
     return 0
 
 

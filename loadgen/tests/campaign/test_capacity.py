@@ -12,7 +12,7 @@ from campaign.test_conditions import rejudged
 from lab.campaign.derive import derive
 from lab.campaign.run import run
 from lab.experiments.objective import Objective
-from lab.experiments.searches import Capacity
+from lab.experiments.searching.state import Capacity
 from lab.experiments.stress import Stress
 from lab.load.engine_run import Tail
 from lab.load.lost_load import LostLoad

@@ -27,7 +27,7 @@ from lab.campaign.run import run
 from lab.errors import LabError, WordError
 from lab.experiments.objective import Objective
 from lab.experiments.reading import Here
-from lab.experiments.searches import Capacity
+from lab.experiments.searching.state import Capacity
 from lab.model import Reading, Row, Series, TrialPlan, Warmth
 from lab.store import series
 from lab.store.records import to_json

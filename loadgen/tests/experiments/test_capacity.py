@@ -12,14 +12,14 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import capacity
-from lab.experiments.deprived import Deprived
-from lab.experiments.held import answers, findings
 from lab.experiments.kind import Outcome, settings_of
 from lab.experiments.objective import Objective, judged, parse
 from lab.experiments.order import Design
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here
-from lab.experiments.searches import Capacity
+from lab.experiments.searching.deprived import Deprived
+from lab.experiments.searching.findings import answers, findings
+from lab.experiments.searching.state import Capacity
 from lab.judge.gates import (
     GOODPUT_FELL,
     LATENCY_ROSE,
@@ -28,6 +28,7 @@ from lab.judge.gates import (
     UNSTEADY,
 )
 from lab.judge.gates.figures import BACKLOG
+from lab.judge.gates.server import COMPILING
 from lab.load.measure import PLAN
 from lab.model import (
     AGAIN,
@@ -60,6 +61,7 @@ UNBOUND = snapshot(settings={})
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 LOST = f"{ENDED_AS_LOST} after 5 of 15 s: 41% of the answers took more than 500 ms"
 FILLED = "work outside the lab used 40% of the CPUs"
+JIT = f"{COMPILING} for 0.12 s per second of the window (allowed 0.05 s)"
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 LATE_GENERATOR = "the generator was the limit"
 HERE = Here(("fixed-pool", "event-loop"), 200_000)
@@ -1154,6 +1156,15 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         ({"valid": False, "invalid_reasons": FELL}, "held", ""),
         ({"valid": False, "invalid_reasons": f"{BACKLOG}: x", "p99_ms": 400.0}, "held", ""),
         ({"valid": False, "invalid_reasons": FELL, "p99_ms": 501.0}, "untold", FELL),
+        # A JVM that still compiled is slower, if anything.
+        ({"valid": False, "invalid_reasons": JIT}, "held", ""),
+        ({"valid": False, "invalid_reasons": f"{JIT}; {FELL}"}, "held", ""),
+        ({"valid": False, "invalid_reasons": JIT, "p99_ms": 501.0}, "untold", JIT),
+        (
+            {"valid": False, "invalid_reasons": f"{JIT}; {LATE_GENERATOR}"},
+            "untold",
+            f"{JIT}; {LATE_GENERATOR}",
+        ),
         ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
         ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
         ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),

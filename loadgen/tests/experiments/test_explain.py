@@ -10,10 +10,10 @@ import pytest
 
 from lab.errors import LabError, WordError
 from lab.experiments import explain
-from lab.experiments.answers import answer_of, answer_of_fall
-from lab.experiments.inquiry import Explain
 from lab.experiments.kind import Outcome
 from lab.experiments.order import Design
+from lab.experiments.proving.answers import answer_of, answer_of_fall
+from lab.experiments.proving.inquiry import Explain
 from lab.judge.gates import NO_SUCCESS, TOO_SHORT
 from lab.judge.intervals import Interval, RatioOf, ratio_of_pairs
 from lab.model import AS_IT_IS, Condition, Experiment, Finding, OwnLever, Row, TrialPlan, goodput

@@ -19,6 +19,7 @@ from lab.judge import fairness
 from lab.judge.gates import GOODPUT_FELL, NO_ANSWER, NO_SUCCESS, TOO_SHORT, judge
 from lab.model import (
     DAMAGED,
+    REASON_SEPARATOR,
     Counts,
     Experiment,
     Reading,
@@ -28,7 +29,6 @@ from lab.model import (
     TrialRecord,
     Unwatched,
 )
-from lab.store.csv import REASON_SEPARATOR
 from support.fakes import IDENTITY, START, USAGE, measurement, reading, record, snapshot
 from support.planned import experiment, planner, row, with_damaged, with_others_said
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from lab.experiments.interventions import USUAL_TIMEOUT_MS
+from lab.experiments.proving.levers import USUAL_TIMEOUT_MS
 from lab.judge.gates import judge, needed_window_s
 from lab.judge.gates.figures import crossing_s, silent_by_draw_s
 from lab.judge.gates.steady import Step, silent_s

@@ -15,6 +15,7 @@ import httpx
 from lab.errors import RawDataError
 from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
+from lab.judge.row import row_of
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
@@ -38,7 +39,6 @@ from lab.model import (
     Warmth,
 )
 from lab.model.routes import ROUTES
-from lab.store.csv import row_of
 from lab.system.stack import Stack, Urls
 from support.system import START, FakeSystem
 

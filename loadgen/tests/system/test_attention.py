@@ -15,7 +15,9 @@ def test_the_agent_is_told_which_servers_are_measured() -> None:
 
 
 def test_without_an_agent_the_trial_goes_on() -> None:
-    attention(FakeLab(agent_up=False)).turn("b")
+    fake = FakeLab(agent_up=False)
+    attention(fake).turn("b")
+    assert fake.attended == []
 
 
 def only(job: str) -> FakeLab:

@@ -31,7 +31,7 @@ OWN = toxic("own", latency=5, toxicity=0.5)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / ".changed.lab.json"
+    return tmp_path / ".changed.concurrency-lab.json"
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_the_next_measurement_does_it_where_it_has_the_lab_to_itself(
     (home / "results").mkdir(parents=True)
     (home / "servers").mkdir()
     (home / "servers" / "core.json").write_text('[{"targets": ["a"]}]')
-    kept = home / "results" / ".changed.lab.json"
+    kept = home / "results" / ".changed.concurrency-lab.json"
     conditions.bring("a", LIMITED)
     (tmp_path / kept.name).rename(kept)
     answers = httpx.MockTransport(lab.answer)

@@ -20,6 +20,7 @@ from lab.judge.compare import Comparison, lanes
 from lab.judge.cpu_split import cpu_split
 from lab.judge.gates import judge
 from lab.judge.grouping import loads
+from lab.judge.row import row_of
 from lab.judge.time_split import time_split
 from lab.judge.verdict import verdict_of
 from lab.load.engines import Engine
@@ -117,7 +118,7 @@ def read_trial(
         measurement = replace(measurement, reading=None)
     split = cpu_split(measurement, observation)
     times = time_split(measurement, observation)
-    row = csv.row_of(measured.run, measurement, judgement, verdict, split, times)
+    row = row_of(measured.run, measurement, judgement, verdict, split, times)
     return Trial(measurement, judgement, verdict, row, split.other_us)
 
 

@@ -27,7 +27,7 @@ from lab.experiments.order import counted
 from lab.experiments.plans import of_verb
 from lab.experiments.reading import Here, refuse_target, refuse_unknown
 from lab.experiments.reading.words import as_given
-from lab.experiments.searches import LIFTED, Capacity, Search, searches
+from lab.experiments.searching.state import LIFTED, Capacity, Search, searches
 from lab.judge import gate
 from lab.judge.gate import FIGURES, Figure, Limit
 from lab.judge.grouping import Cell, lane_of, without_shorter

@@ -23,7 +23,6 @@ from lab.judge.intervals import slope_of
 from lab.load.measure import RECORD
 from lab.model import Finding, Observation, Row, TrialRecord, Warmth
 from lab.store import series
-from lab.store.csv import REASON_SEPARATOR
 from lab.store.records import read_json
 
 HEAP = "growth of the heap that collections leave"
@@ -162,8 +161,7 @@ def _spread(low: float | None, high: float | None) -> str:
 def _leg(row: Row, raw: Path) -> Leg | str:
     """The leg, or why it does not count."""
     # What grows may slow the server down within a leg, and that is no reason to leave the leg out.
-    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
-    if not row.valid and not all(one.startswith(UNSTEADY) for one in reasons):
+    if not all(one.startswith(UNSTEADY) for one in row.reasons):
         return f"invalid: {row.invalid_reasons}"
     record = read_json(raw / RECORD, TrialRecord)
     started_ms = record.before.jvm_started_ms

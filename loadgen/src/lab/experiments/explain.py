@@ -17,8 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lab.errors import LabError, RawDataError
-from lab.experiments.inquiry import Explain, NotTried, Step, Story, most_left, story
-from lab.experiments.interventions import Present
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, Verb, settings_of
 from lab.experiments.order import (
     STRAYED,
@@ -30,6 +28,8 @@ from lab.experiments.order import (
     next_number,
     without_number,
 )
+from lab.experiments.proving.inquiry import Explain, NotTried, Step, Story, most_left, story
+from lab.experiments.proving.levers import Present
 from lab.experiments.reading import Asked, Key, Word, read_load, rules, target
 from lab.judge.intervals import RatioOf
 from lab.load.measure import PLAN

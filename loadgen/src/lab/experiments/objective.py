@@ -31,7 +31,6 @@ from lab.model import (
     goodput,
     needed_samples,
 )
-from lab.store.csv import REASON_SEPARATOR
 
 # The latencies that an objective may limit, and the share of the answers that each leaves above it.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
@@ -139,9 +138,9 @@ def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tupl
 
     An overloaded trial is valid and broke. An invalid one says nothing of the server, unless it
     shows that the server gave way, that a backlog grew in its window, or that the objective was
-    kept though one from the warm-up drained in it. Nor does one that was limited by connections of
-    which its rate takes more, or that others may have broken (`by_others`). `after_break`: as of
-    `gave_way`.
+    kept though one from the warm-up drained in it, or the JVM was cold. Nor does one that was
+    limited by connections of which its rate takes more, or that others may have broken
+    (`by_others`). `after_break`: as of `gave_way`.
     """
     outcome, why = _judged(objective, row, after_break=after_break)
     others = by_others(row) if outcome == "broke" else None
@@ -179,7 +178,9 @@ def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outco
     if why:
         return "broke", why
     if not row.valid:
-        return ("held", "") if _held_though_slowed(objective, row) else ("untold", row.invalid_reasons)
+        return (
+            ("held", "") if _held_though_slowed(objective, row) else ("untold", row.invalid_reasons)
+        )
     unknown = [name for name, limit in objective.limits if _unknown(row, name, limit)]
     if unknown:
         return "untold", f"too few answers for {', '.join(unknown)}"
@@ -235,11 +236,10 @@ def _backlog(objective: Objective, row: Row) -> str | None:
     an open load, latency that rises or goodput that falls within the window, a load that was lost
     before its end, or latencies above the objective that are too long for the window. Else
     None."""
-    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
     signs = (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE, ENDED_AS_LOST)
-    if not all(one.startswith(signs) for one in reasons):
+    if not all(one.startswith(signs) for one in row.reasons):
         return None
-    rose = [one for one in reasons if not one.startswith(TOO_SHORT)]
+    rose = [one for one in row.reasons if not one.startswith(TOO_SHORT)]
     return " and ".join(rose or _too_slow(objective, row)) or None
 
 
@@ -247,9 +247,8 @@ def _held_though_slowed(objective: Objective, row: Row) -> bool:
     """Whether a trial kept the objective that is invalid only for what slowed it: requests of its
     warm-up still waited when its window began, or its JVM still compiled. Then its latencies are
     too high, if anything."""
-    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
     still_cold = (COMPILING, f"{COLD}: not steady")
     slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, *still_cold)
-    slowed = all(one.startswith(slowed_by) for one in reasons)
+    slowed = all(one.startswith(slowed_by) for one in row.reasons)
     limits = [latency_ms(row, name) for name, _ in objective.limits]
     return slowed and None not in limits and not list(_problems(objective, row))

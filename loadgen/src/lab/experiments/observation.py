@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.experiments.answers import goodput_ratio, p95_ratio
 from lab.experiments.kind import SHARED, Outcome, ToMeasure, TrialKind, settings_of
 from lab.experiments.order import Design, Listed, Planner, without_number
+from lab.experiments.proving.answers import goodput_ratio, p95_ratio
 from lab.experiments.reading import Asked, Key, Word, read_load, rules
 from lab.judge.intervals import RatioOf, ratio_of_pairs
 from lab.load.measure import RECORD

@@ -22,7 +22,6 @@ from lab.load.engines import Engine
 from lab.load.engines.base import REQUEST_TIMEOUT_S
 from lab.model import AGAIN, DAMAGED, Experiment, Mode, Row, Snapshot, TrialPlan
 from lab.model.routes import parse
-from lab.store.csv import REASON_SEPARATOR
 
 # The URL of a route, with its query, on a server.
 UrlOf = Callable[[str, str], str]
@@ -146,7 +145,7 @@ def _may_repeat(row: Row, done: Sequence[Row]) -> bool:
     vain."""
     repeats = [one.valid for one in done if one.launch == row.launch and one.trial.endswith(AGAIN)]
     in_vain = len(repeats) >= REPEATS_IN_VAIN and not any(repeats[-REPEATS_IN_VAIN:])
-    return not in_vain and by_accident(row.invalid_reasons.split(REASON_SEPARATOR))
+    return not in_vain and by_accident(row.reasons)
 
 
 _Load = tuple[str, str, str, int, int | None]
@@ -159,9 +158,8 @@ def _load_of(one: Row | TrialPlan) -> _Load:
 def longer_s(row: Row) -> int | None:
     """The window that a trial takes, in seconds, whose own was too short: with another try it may
     be valid. None for any other trial, and where LONGEST_S would not do."""
-    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
-    wanted = [one for one in map(wanted_window_s, reasons) if one is not None]
-    others = [one for one in reasons if wanted_window_s(one) is None]
+    wanted = [one for one in map(wanted_window_s, row.reasons) if one is not None]
+    others = [one for one in row.reasons if wanted_window_s(one) is None]
     if not wanted or wanted[0] > LONGEST_S or (others and not by_accident(others)):
         return None
     return wanted[0]
@@ -239,8 +237,7 @@ def replaced(rows: Sequence[Row]) -> bool:
 def _is_damaged(row: Row) -> bool:
     """Whether a trial's raw data cannot be read. One that was itself measured in another's place
     counts as an invalid trial."""
-    reasons = row.invalid_reasons.split(REASON_SEPARATOR)
-    return not row.trial.endswith(AGAIN) and any(one.startswith(DAMAGED) for one in reasons)
+    return not row.trial.endswith(AGAIN) and any(one.startswith(DAMAGED) for one in row.reasons)
 
 
 def without_number(row: Row) -> str:

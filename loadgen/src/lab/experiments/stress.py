@@ -28,7 +28,6 @@ from lab.judge.gates import GOODPUT_FELL, LATENCY_ROSE, TOO_SHORT
 from lab.judge.intervals import median_of
 from lab.load.engines.base import MAX_THREADS
 from lab.model import Finding, Row, TrialPlan, error_share, goodput
-from lab.store.csv import REASON_SEPARATOR
 
 NAME = "breaking point"
 MEDIAN = "breaking point, median of launches"
@@ -172,10 +171,10 @@ def too_slow(stress: Stress, row: Row) -> str | None:
     """The p95 of a trial that is invalid only because its window is too short for its latencies, or
     because goodput fell or the latency rose in it, where it is above the objective: that much its
     answers do show. Else None."""
-    p95_ms, reasons = p95_of(row), row.invalid_reasons.split(REASON_SEPARATOR)
-    if p95_ms is None or p95_ms <= stress.p95_ms:
+    p95_ms, shown = p95_of(row), (TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)
+    if row.valid or p95_ms is None or p95_ms <= stress.p95_ms:
         return None
-    if not all(reason.startswith((TOO_SHORT, GOODPUT_FELL, LATENCY_ROSE)) for reason in reasons):
+    if not all(reason.startswith(shown) for reason in row.reasons):
         return None
     return f"p95 {p95_ms:.0f} ms, above {stress.p95_ms:g} ms, in a short or unsteady window"
 

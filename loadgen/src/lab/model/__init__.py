@@ -37,6 +37,7 @@ from lab.model.result import (
     BESIDE,
     FEWER_CPUS,
     KNEE,
+    REASON_SEPARATOR,
     STRAIGHT,
     THROUGH,
     Counts,

@@ -19,6 +19,8 @@ from typing import Any
 from lab.errors import WordError
 
 FILE = "hosts.toml"
+# In the environment of the agent and the driver: the nodes' names. Empty: one machine.
+MACHINES = "LAB_MACHINES"
 # Each is of one node; a node may have several.
 ROLES: Mapping[str, str] = {
     "generator": "the driver with its load engines, and the agent",

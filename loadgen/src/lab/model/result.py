@@ -229,6 +229,10 @@ class TimeSplit:
         return sum(part or 0.0 for part in self.parts)
 
 
+# Between the reasons in a row's `invalid_reasons`.
+REASON_SEPARATOR = "; "
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of trials.csv; the fields are its columns, in this order.
@@ -255,8 +259,8 @@ class Row:
     * duration_s, warmup_s: the lengths of window and warm-up as planned; an empty warm-up is what
       the engine needs
     * overloaded: whether fewer requests ended in the window than were offered (open)
-    * spun: the share of the machine's CPUs that a spinner took in the window (kinds explain and
-      planted); empty without one
+    * spun: the share of the machine's CPUs that a spinner took in the window (explain,
+      planted, capacity with PROVE=yes); empty without one
     * cpu_…_us: CPU time per answered request in the window (`CpuSplit`)
     * time_…_ms: parts of the mean time of a request in the window (`TimeSplit`)
     * others_cpu: the share of the machine's CPUs that work outside the lab used in the window,
@@ -322,6 +326,11 @@ class Row:
     time_unexplained_ms: float | None = None
     others_cpu: float | None = None
     unexpected: int | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is invalid, one by one; none of a valid one."""
+        return tuple(filter(None, self.invalid_reasons.split(REASON_SEPARATOR)))
 
     @property
     def ended_as_lost(self) -> bool:

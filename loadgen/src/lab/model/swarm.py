@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lab.errors import WordError
-from lab.model.hosts import Node, node_of
+from lab.model.hosts import MACHINES, Node, node_of
 
 type Told = Mapping[str, Any]
 type Part = dict[str, Any]
@@ -31,8 +31,6 @@ LEFT_OUT = {
 }
 # What the agent and the driver find below it comes from one volume, which make fills.
 HOME, HOME_VOLUME = "/lab/", "home"
-# In the environment of the agent and the driver: the nodes' names. Empty: one machine.
-MACHINES = "LAB_MACHINES"
 # So many bad checks in a row before Swarm takes the container for broken.
 RETRIES = 100
 # What Toxiproxy calls: the downstream, which on one machine is in its own network namespace.

@@ -24,6 +24,11 @@ from lab.system.toxiproxy import Toxiproxy, toxic_state
 from lab.system.traffic import Foreign, Traffic
 
 
+def project_of(environ: Mapping[str, str]) -> str:
+    """The name of this lab, which Compose calls its project."""
+    return environ.get("LAB_PROJECT") or "concurrency-lab"
+
+
 @dataclass(frozen=True, slots=True)
 class Urls:
     """Where the parts of the lab are, besides the servers (which are reached by name)."""

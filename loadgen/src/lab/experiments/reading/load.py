@@ -13,6 +13,7 @@ from lab.experiments.reading import target as targets
 from lab.experiments.reading.settings import Asked, Settings
 from lab.experiments.reading.subject import given_target
 from lab.experiments.reading.target import Target
+from lab.load.engines import ENGINES
 from lab.model import MODES, Arrivals, Experiment, Mode, OwnLever
 from lab.model.routes import RouteCall, foreign, parse
 from lab.store.records import to_json
@@ -142,7 +143,7 @@ def read_load(
         arrivals=settings.one("load.arrivals", rules.arrivals, "constant"),
         duration_s=settings.scaled(duration_s),
         warmup_s=settings.one("load.warmup", rules.seconds(0), None),
-        engines=settings.each("load.engines", rules.one_of(rules.ENGINES)),
+        engines=settings.each("load.engines", rules.one_of([one.name for one in ENGINES])),
         launches=launches,
         patience_s=settings.one("repeat.patience", rules.seconds(0), None),
         target=target,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from lab.model import ARRIVALS, Arrivals
 from lab.model.routes import Route
 
-ENGINES = ("wrk2", "pacer", "oha", "wrk")
 MAX_DURATION_S = 24 * 3600
 MAX_RATE_RPS = 10_000_000
 MAX_LAUNCHES = 100

@@ -61,11 +61,11 @@ from lab.live.control.guard import Guard, page_hosts
 from lab.live.control.knobs import Servers
 from lab.live.control.live import Live
 from lab.live.http import body_of, json_object
-from lab.model.swarm import MACHINES
+from lab.model.hosts import MACHINES
 from lab.system.http import Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
-from lab.system.stack import Urls
+from lab.system.stack import Urls, project_of
 from lab.system.toxiproxy import Toxiproxy
 
 PORT = 9464
@@ -333,7 +333,7 @@ def build(environ: Mapping[str, str], clock: Clock) -> ASGIApp:
         Servers(up(), Management(http)),
         clock,
     )
-    project = environ.get("LAB_PROJECT") or "concurrency-lab"
+    project = project_of(environ)
     machines = environ.get(MACHINES, "").split()
     app = new_app(agent, load, watch, registry, project, up, control, machines)
     return Guard(app, page_hosts({PORT, ports.get("control", PORT)}), {urlsplit(urls.agent).netloc})

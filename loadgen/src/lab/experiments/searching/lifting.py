@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lab.experiments.interventions import Lever, Present, together
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import CONNECTIONS
-from lab.experiments.searches import Capacity, Search, capacity_of, gave_way
-from lab.experiments.ties import tied_with
+from lab.experiments.proving.levers import Lever, Present, together
+from lab.experiments.proving.ties import tied_with
+from lab.experiments.searching.state import Capacity, Search, capacity_of, gave_way
 from lab.model import AS_IT_IS, Experiment, Snapshot
 
 # It is lifted for so many times the rate that was held, so that something else gives way next.

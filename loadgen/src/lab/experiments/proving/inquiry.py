@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lab.experiments.answers import (
+from lab.experiments.order import replaced
+from lab.experiments.proving.answers import (
     Answer,
     answer_of,
     answer_of_fall,
@@ -24,15 +25,14 @@ from lab.experiments.answers import (
     goodputs,
     p95_ratio,
 )
-from lab.experiments.interventions import (
+from lab.experiments.proving.levers import (
     MACHINE,
     MOST_CONNECTIONS,
     Lever,
     Present,
     together,
 )
-from lab.experiments.order import replaced
-from lab.experiments.ties import behind, no_room, tied_with
+from lab.experiments.proving.ties import behind, no_room, tied_with
 from lab.judge.gates import NO_SUCCESS
 from lab.judge.intervals import RatioOf
 from lab.model import AS_IT_IS, NONE, RESOURCES, UNKNOWN, Condition, Row, goodput, strength_text

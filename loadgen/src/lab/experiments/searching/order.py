@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lab.errors import WordError
 from lab.experiments.order import Design, Planner, after_damaged, counted, next_number
-from lab.experiments.search_stages import Stage, Standing, Usual, stages
-from lab.experiments.search_trials import Trials
+from lab.experiments.searching.stages import Stage, Standing, Usual, stages
+from lab.experiments.searching.trials import Trials
 from lab.model import Row, TrialPlan
 
 

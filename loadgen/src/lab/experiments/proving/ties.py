@@ -10,7 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from lab.experiments.interventions import Lever, Present, lever, together
+from lab.experiments.proving.levers import Lever, Present, lever, together
 from lab.judge.compare import MARGIN
 from lab.model import UNKNOWN, Bound, Row
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lab.experiments.interventions import Lever, Present, direct
-from lab.experiments.searches import Search, are_over, capacity_of
+from lab.experiments.proving.levers import Lever, Present, direct
+from lab.experiments.searching.state import Search, are_over, capacity_of
 from lab.model import AS_IT_IS, STRAIGHT, THROUGH, Condition, Experiment, Row, Snapshot
 from lab.model.routes import parse
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from lab.experiments.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
-from lab.experiments.interventions import Lever
-from lab.experiments.lifting import lever_of
 from lab.experiments.order import turned
-from lab.experiments.proxy_pair import sides, sides_left
-from lab.experiments.search_trials import Trials
-from lab.experiments.searches import (
+from lab.experiments.proving.levers import Lever
+from lab.experiments.searching.deprived import ALL, ARMS, FEWER, PART, Deprived, arm_of
+from lab.experiments.searching.lifting import lever_of
+from lab.experiments.searching.proxy_pair import sides, sides_left
+from lab.experiments.searching.state import (
     LIFTED,
     SHARES,
     Search,
@@ -26,6 +25,7 @@ from lab.experiments.searches import (
     searches,
     under_way,
 )
+from lab.experiments.searching.trials import Trials
 from lab.model import AS_IT_IS, Condition, Row, TrialPlan
 
 

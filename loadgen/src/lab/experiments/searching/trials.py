@@ -11,7 +11,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.experiments.kind import settings_of
 from lab.experiments.order import LONGEST_S, Planner, launches, lengthened
-from lab.experiments.searches import Capacity, Search
+from lab.experiments.searching.state import Capacity, Search
 from lab.judge.predict import predict
 from lab.model import Experiment, TrialPlan
 

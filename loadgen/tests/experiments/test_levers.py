@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.experiments.interventions import (
+from lab.experiments.proving.levers import (
     _LEVERS,
     _WITHOUT,
     MOST,

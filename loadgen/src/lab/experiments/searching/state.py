@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lab.experiments.kind import settings_of
 from lab.experiments.objective import Objective, Outcome, judged
 from lab.experiments.order import launches, replaced
-from lab.experiments.rate_search import AGREE, AGREE_LATER, Tried, Way, bracket, ends
+from lab.experiments.searching.rates import AGREE, AGREE_LATER, Tried, Way, bracket, ends
 from lab.judge.gates import UNSTEADY
 from lab.judge.intervals import LEAST_VALUES, median_of
 from lab.model import NONE, UNKNOWN, Experiment, Row

@@ -4,34 +4,15 @@ the limit, and lifted, so that it is the limit no more. Pure.
 Nobody can add CPUs to the host, so of these some are taken away: goodput must fall as they do. And
 more connections must not raise it.
 
-| resource               | is changed by                                  | a step                | lifted to                 |
-|------------------------|------------------------------------------------|-----------------------|---------------------------|
-| worker pool            | knob `pool_size`                               | × 2                   | as many as connections    |
-| downstream connections | knob `downstream_connections`                  | × 2                   | as many as connections    |
-| downstream timeout     | knob `downstream_timeout_ms`                   | × 2, at least 2 × R0  | 10 s                      |
-| carrier threads        | knob `virtual_thread_parallelism`              | × 2                   | as many as CPUs           |
-| pinned carriers        | knob `pin_ms` where it is not 0                | half                  | 0                         |
-|                        | else knob `virtual_thread_parallelism`         | × 2                   | as many as connections    |
-| lock                   | knob `lock_ms` where it is not 0               | half                  | 0                         |
-| event loop             | `BLOCK_THE_LOOP` where it is on, else `LOOPS` | false; × 2            | as many as CPUs           |
-| server CPU             | `SERVER_CPUS` where there is a limit           | × 2                   | all CPUs                  |
-| garbage collection     | `-Xmx`, `-Xms` of `SERVER_JVM_FLAGS`           | × 2, `SERVER_MEMORY` to fit | × 4                 |
-| accept queue           | `SERVER_BACKLOG`                               | × 16                  | the most there is         |
-| file descriptors       | `NOFILE`                                       | × 2; unknown: 2 × what the load asks for | the same |
-| Toxiproxy              | RATE of a bandwidth toxic; without one         | × 2                   | 1 GB/s                    |
-|                        | `SERVER_DOWNSTREAM_URL`                        | direct, without it    | the same                  |
-| connection set-up      | `SERVER_DOWNSTREAM_URL`                        | direct, without Toxiproxy | the same              |
-| downstream             | LATENCY of a latency toxic                     | half                  | 0                         |
-| ports                  | `SERVER_PORTS`                                 | × 2                   | 10000 to 65535            |
-| connections of the load | the load's own, at the same rate              | × 2                   | × 4                       |
-| host CPU               | a spinner beside the load engine               | 20 % of the CPUs away | nothing                   |
+docs/next-bottleneck.md has the table of levers: what is changed, how far a step goes, and to what
+it is lifted.
 
 Nothing is ever set beyond what the contract, Toxiproxy or Docker take, and nothing is lifted to
 less than its step.
 
 Of a service that is not the lab's, only the last two apply, and what its subject's [levers] name
 (lab.model.own_lever): each is × 2, and lifted to × 4, CPUs to all, a pool to the connections.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 
@@ -55,7 +36,7 @@ from lab.model.own_lever import change_of
 from lab.model.routes import parse
 from lab.model.toxics import DEFAULT_PROXY
 
-# The limits of the servers' contract; tests/experiments/test_interventions.py compares the two.
+# The limits of the servers' contract; tests/experiments/test_levers.py compares the two.
 MOST = {knob.name: knob.most for knob in KNOBS} | {"loops": 256, "backlog": 65_535}
 USUAL_TIMEOUT_MS = 10_000
 MOST_FILES = 1_048_576

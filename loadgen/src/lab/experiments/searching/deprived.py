@@ -12,17 +12,17 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.experiments.answers import LEAST_SPUN
 from lab.experiments.objective import Objective, Outcome, judged
-from lab.experiments.rate_search import TRIES
-from lab.experiments.searches import Rung
+from lab.experiments.proving.answers import LEAST_SPUN
+from lab.experiments.searching.rates import TRIES
+from lab.experiments.searching.state import Rung
 from lab.model import ALL_CPUS, FEWER_CPUS, Row
 
 # The arms of these trials: with all CPUs, and without those that are taken away. All are of the JVM
 # that runs, so their launch is 0.
 ALL, FEWER = ARMS = (ALL_CPUS, FEWER_CPUS)
 # The share of the held rate that must be held without the CPUs that are taken away: lower than what
-# they leave (1 - interventions.SPIN) by what JVMs and trials scatter.
+# they leave (1 - levers.SPIN) by what JVMs and trials scatter.
 PART = 0.7
 
 

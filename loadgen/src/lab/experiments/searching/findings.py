@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from lab.errors import RawDataError
-from lab.experiments.answers import answer_of_ends
-from lab.experiments.deprived import ARMS, Deprived
 from lab.experiments.kind import Outcome, settings_of
-from lab.experiments.knee import knee
-from lab.experiments.lifting import lever_of
 from lab.experiments.objective import Objective, latency_ms
 from lab.experiments.order import STRAYED, counted
-from lab.experiments.searches import (
+from lab.experiments.proving.answers import answer_of_ends
+from lab.experiments.searching.deprived import ARMS, Deprived
+from lab.experiments.searching.knee import knee
+from lab.experiments.searching.lifting import lever_of
+from lab.experiments.searching.state import (
     LIFTED,
     Capacity,
     Rung,

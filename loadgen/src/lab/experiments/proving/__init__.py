@@ -1,0 +1,1 @@
+"""The proof of a verdict: levers for what it names, and what pairs of trials say of a change."""

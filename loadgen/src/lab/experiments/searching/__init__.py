@@ -1,0 +1,1 @@
+"""The search of `capacity`: which rate a server holds, and what gave way above it."""

@@ -1,0 +1,66 @@
+"""A judged measurement as a row: what trials.csv and every answer are made of. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+from lab.judge.gates.generator import overloaded
+from lab.model import (
+    REASON_SEPARATOR,
+    Counts,
+    CpuSplit,
+    Judgement,
+    Latency,
+    Measurement,
+    Reading,
+    Row,
+    TimeSplit,
+    TrialPlan,
+    Usage,
+    Verdict,
+)
+
+
+def row_of(
+    run: str,
+    measurement: Measurement,
+    judgement: Judgement,
+    verdict: Verdict,
+    cpu: CpuSplit,
+    time: TimeSplit,
+) -> Row:
+    """A judged measurement as the values of its row."""
+    record, reading = measurement.record, measurement.reading
+    started_at, ended_at = record.window(reading.window_s) if reading else (None, None)
+    return Row(
+        run=run,
+        **_columns(TrialPlan, record.plan),
+        **_columns(Reading, reading),
+        **_columns(Counts, reading.counts if reading else None),
+        **_columns(Latency, reading.corrected if reading else None),
+        **_columns(Latency, reading.raw if reading else None, "raw_"),
+        **_columns(Usage, record.usage),
+        **_columns(CpuSplit, cpu),
+        **_columns(TimeSplit, time),
+        valid=judgement.valid,
+        invalid_reasons=REASON_SEPARATOR.join(judgement.reasons),
+        others_cpu=judgement.others_cpu,
+        bottleneck=verdict.bottleneck,
+        strength=verdict.strength or None,
+        started_at=started_at,
+        ended_at=ended_at,
+        expected_rps=record.bounds[0].rps if record.bounds else None,
+        # No prediction covers peaks or a script of toxics.
+        expected_p95_ms=None if record.peaks or record.script else record.expected_p95_ms,
+        binding=record.bounds[0].resource if record.bounds else None,
+        overloaded=overloaded(record, reading) if reading and record.plan.mode == "open" else None,
+    )
+
+
+def _columns[T](kind: type[T], record: T | None, prefix: str = "") -> dict[str, Any]:
+    """The columns that are called like the fields of a record, with its values: None without it."""
+    return {
+        prefix + name: None if record is None else getattr(record, name)
+        for name in get_type_hints(kind)
+        if prefix + name in Row.columns()
+    }
