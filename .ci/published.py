@@ -37,10 +37,10 @@ FOLDER = DOCS / "results"
 PAGE = FOLDER / "README.md"
 # What the medians, intervals, ratios and answers of the lab are made of. `run` is in the JSON.
 TRIALS = (
-    "trial", "server", "route", "engine", "mode", "concurrency", "offered_rps", "achieved_rps",
-    "p50_ms", "p95_ms", "p99_ms", "max_ms", "raw_p50_ms", "raw_p95_ms", "raw_p99_ms",
-    "ok", "http_errors", "socket_errors", "timeouts", "valid", "invalid_reasons", "bottleneck",
-    "strength", "started_at", "window_s", "accounted_s", "launch", "arm", "window_ok",
+    "trial", "server", "route", "engine", "mode", "concurrency", "offered_rps", "predicted_rps",
+    "achieved_rps", "p50_ms", "p95_ms", "p99_ms", "max_ms", "raw_p50_ms", "raw_p95_ms",
+    "raw_p99_ms", "ok", "http_errors", "socket_errors", "timeouts", "valid", "invalid_reasons",
+    "bottleneck", "strength", "started_at", "window_s", "accounted_s", "launch", "arm", "window_ok",
     "window_http_errors", "window_lost", "duration_s", "warmup_s", "overloaded", "spun",
     "cpu_server_us", "cpu_proxy_us", "cpu_downstream_us", "cpu_generator_us", "cpu_observation_us",
     "time_generator_ms", "time_connect_ms", "time_queue_ms", "time_own_ms", "time_pending_ms",

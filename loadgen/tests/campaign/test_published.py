@@ -14,6 +14,7 @@ from campaign.test_conditions import rejudged
 from campaign.test_stored_runs import STORED, copied
 from lab.campaign.gate import Limits, gate_verb
 from lab.load.engines import ENGINES
+from lab.model import Row
 from support.bench import Bench
 from support.published import problems, published, rows_of
 from support.repo import REPO
@@ -25,10 +26,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = tmp_path / "published"
     found.mkdir()
     readme = found / "README.md"
-    readme.write_text(published.BEGIN + published.END)
+    readme.write_text("<!-- tables -->\n<!-- end of tables -->")
     monkeypatch.setattr(published, "FOLDER", found)
     monkeypatch.setattr(published, "PAGE", readme)
     return found
+
+
+def test_every_column_of_a_trial_is_kept_or_known_to_be_of_no_use() -> None:
+    of_no_use = {
+        "run", "raw_max_ms", "sent", "unfinished", "ended_at", "expected_rps", "expected_p95_ms",
+        "binding", "unexpected",
+    }  # fmt: skip
+    assert {*published.TRIALS} == {*Row.columns()} - of_no_use
 
 
 def test_a_search_with_what_was_lifted_is_recomputed(
