@@ -1,19 +1,14 @@
 """docs/reliability.md says of the cells of faults what the list and the results say."""
 
-import importlib.util
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from support.repo import REPO
+from support.repo import REPO, program
 
-_spec = importlib.util.spec_from_file_location("cells", REPO / ".ci/cells.py")
-assert _spec is not None
-assert _spec.loader is not None
-cells = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(cells)
+cells = program("cells")
 
 
 def test_the_page_has_the_table_of_the_list_and_of_what_passed() -> None:

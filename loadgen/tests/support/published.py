@@ -15,7 +15,6 @@ text:
 """
 
 import csv as plain_csv
-import importlib.util
 import json
 import re
 from collections import Counter
@@ -39,13 +38,9 @@ from lab.model.density import Row as DensityRow
 from lab.report.density import HEADER
 from lab.store import csv, density
 from lab.store.records import csv_text, from_json
-from support.repo import REPO
+from support.repo import program
 
-_spec = importlib.util.spec_from_file_location("published", REPO / ".ci/published.py")
-assert _spec is not None
-assert _spec.loader is not None
-published = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(published)
+published = program("published")
 
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 BRACKETS = rf"(?P<open>[\[(])(?P<low>{NUMBER})(?:, | to | )(?P<high>{NUMBER})[\])]"
