@@ -4,42 +4,20 @@
 """
 
 import re
-import shlex
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.cli import do
+from support.cited import CPU, intervals, numbers, page, taken_by_make
 from support.pages import sections
-from support.repo import REPO, script
+from support.repo import script
 
 claims = script("claims")
 
 ALL = [one for group in claims.read(claims.CLAIMS.read_text()) for one in group.claims]
 MEASURED = [(one.title, of) for one in ALL for of in one.measured]
-# A date, or a number with or without commas; no part of a word (p95).
-NUMBER = re.compile(r"(?<![\w.])(?:\d{4}-\d\d-\d\d|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?)")
-# A value with its interval, of one section.
-INTERVAL = re.compile(
-    rf"({NUMBER.pattern})[^\[\]()|\d]{{0,8}}\[({NUMBER.pattern}),? ({NUMBER.pattern})\]"
-)
-CPU = re.compile("AMD EPYC|Intel Xeon|CPU model")
 UNSAID = ("the page names no machine", "the page does not date it")
-
-
-def numbers(text: str) -> set[str]:
-    return {found.replace(",", "") for found in NUMBER.findall(text)}
-
-
-def intervals(text: str) -> set[tuple[str, ...]]:
-    return {tuple(one.replace(",", "") for one in of) for of in INTERVAL.findall(text)}
-
-
-@cache
-def page(name: str) -> str:
-    return (REPO / "docs" / name).read_text()
 
 
 def test_the_page_is_what_the_file_says() -> None:
@@ -78,33 +56,14 @@ def test_a_claim_is_a_line_and_plain_for_a_table(one: Any) -> None:
     assert one.by in ("others", "users", "this lab")
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """The driver's folder, with this repository's own lists and files."""
-    for name, of in (("servers", "prometheus/servers"), ("experiments", "experiments")):
-        (tmp_path / name).symlink_to(REPO / of)
-    settings = re.findall(r"(?m)^([A-Z][A-Z0-9_]*)=", (REPO / ".env").read_text())
-    return {"LAB_HOME": str(tmp_path), "LAB_SETTING_NAMES": " ".join(settings)}
-
-
 @pytest.mark.parametrize(
     ("title", "command"),
     [(one.title, line) for one in ALL for line in one.command.split("\n") if line],
 )
 def test_every_command_is_one_that_make_takes(
-    title: str, command: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+    title: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make, verb, *words = shlex.split(command)
-    helped = re.search(rf"(?m)^{verb}: .*## (.*)$", (REPO / "Makefile").read_text())
-    assert make == "make"
-    assert helped, title
-    if verb == "test":
-        assert all(f"{word.partition('=')[0]}=" in helped[1] for word in words), title
-        return
-    if verb == "sweep":
-        verb, words = "run", ["EXP=sweep", *words]
-    given = {**home, "LAB_WORDS": shlex.join(words)}
-    assert do(["plan", verb], given) == 0, (title, capsys.readouterr().err)
+    assert taken_by_make(command, tmp_path), (title, capsys.readouterr().err)
 
 
 def claim(**other: Any) -> str:

@@ -1,0 +1,155 @@
+"""docs/report.md says what the sections say that it links: each number belongs to the first link
+behind it in its row or paragraph.
+
+`python3 .ci/report.py` draws its figure anew.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.report.page.palette import LIGHT
+from support.cited import CPU, intervals, numbers, page, taken_by_make
+from support.pages import sections
+from support.repo import REPO, script
+
+report = script("report")
+
+NAME = "report.md"
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)]+)\)")
+COMMANDS = sorted(set(re.findall(r"`(make [^`]+)`", page(NAME))))
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+# What a row says where the section names no machine or date.
+UNSAID = ("no machine named", "counted:")
+
+
+def units(text: str) -> list[str]:
+    """The rows, list items and paragraphs of a page, without comments and code."""
+    bare = re.sub(r"(?s)<!--.*?-->|`[^`]*`", "", text)
+    return [one for one in re.split(r"\n\n|\n(?=[|-])", bare) if one]
+
+
+def citations(unit: str) -> Iterator[tuple[str, str]]:
+    """Each link's target behind the words that it is for, then the words without a link."""
+    start = 0
+    for link in LINK.finditer(unit):
+        yield unit[start : link.start()] + link[1], link[2]
+        start = link.end()
+    yield unit[start:], ""
+
+
+def said(target: str) -> str:
+    """What the section of a link says, with the begin of each that it is in; or a hypothesis."""
+    name, _, anchor = target.partition("#")
+    if name.endswith(".toml"):
+        return str(tomllib.loads(page(name))["hypothesis"])
+    found = sections(page(name))
+    of = found.get(anchor, "")
+    around = (one.partition("\n#")[0] for one in found.values() if of in one and one != of)
+    return "\n".join((*around, of)) if of else ""
+
+
+def problems(text: str) -> Iterator[str]:
+    """What a text says that its links do not."""
+    for unit in units(text):
+        for words, target in citations(unit):
+            if not numbers(words):
+                continue
+            section = said(target) if "#" in target or target.endswith(".toml") else ""
+            if gone := numbers(words) - numbers(section):
+                yield f"{target or unit} does not say {', '.join(sorted(gone))}"
+            ends = {of[1:] for of in intervals(words)}
+            if changed := ends - set(re.findall(r"\[([\d.]+),? ([\d.]+)\]", plain(section))):
+                yield f"{target} has other intervals than {changed}"
+            known = CPU.search(section) or re.search(r"\b2 cores\b", section)
+            told = target.endswith(".toml") or (known and DATE.search(section))
+            if not told and not any(one in unit for one in UNSAID):
+                yield f"{target} names no machine, or no date"
+
+
+def plain(text: str) -> str:
+    return re.sub(r"(?<=\d),(?=\d{3})", "", text)
+
+
+def test_every_number_is_in_the_section_that_is_linked_behind_it() -> None:
+    assert [*problems(page(NAME))] == []
+
+
+GOOD = (
+    "| the pool | 978 ([sweep](sweep.md#result)) "
+    "| ×2.00 [1.98, 2.02] ([proof](next-bottleneck.md#result)) |"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("978", "979", "sweep.md#result does not say 979"),
+        ("#result)) | ×", "#no-such)) | ×", "sweep.md#no-such does not say 978"),
+        ("sweep.md#result", "sweep.md", "sweep.md does not say 978"),
+        ("2.02", "2.03", "next-bottleneck.md#result does not say 2.03"),
+        ("[1.98", "[2.00", "next-bottleneck.md#result has other intervals than"),
+        ("sweep.md#result", "sweep.md#how-to-run", "does not say 978"),
+        ("978 (", "not known (", ""),
+        ("([proof](next-bottleneck.md#result))", "", "does not say"),
+        ("sweep.md#result", "../experiments/sweep.toml", "sweep.toml does not say 978"),
+        (
+            "978 ([sweep](sweep.md#result))",
+            "38 ([models](models.md#how-much-code-it-is))",
+            "models.md#how-much-code-it-is names no machine",
+        ),
+    ],
+)
+def test_a_number_that_its_section_does_not_hold_is_found(old: str, new: str, wrong: str) -> None:
+    assert [*problems(GOOD)] == []
+    assert old in GOOD
+    found = [*problems(GOOD.replace(old, new))]
+    assert wrong in " ".join(found) if wrong else not found
+
+
+def test_the_figure_is_drawn_from_the_table() -> None:
+    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), "python3 .ci/report.py draws it"
+    assert (LIGHT["ink"], LIGHT["soft"], LIGHT["page"]) == (report.INK, report.SOFT, report.PAPER)
+    with pytest.raises(ValueError, match="is not there"):
+        report.drawn("# Another page\n")
+
+
+def test_a_bar_is_as_long_as_its_value() -> None:
+    rows = ("| model | holds | then | heap |", "|---|---|---|---|")
+    rows += ("| a | 1,000 [900, 2,000] ([run](x)) | | soon |", "| b | 500 [500, 500] | | later |")
+    figure = report.drawn("\n".join((report.HEADING, *rows, "", "after")))
+    widths = re.findall(r'<rect x="118" y="\d+" width="([\d.]+)"', figure)
+    assert [float(one) for one in widths] == [report.BAR / 2, report.BAR / 4]
+    words = re.findall(r">([^<]+)</text>", figure)
+    assert words[:5] == ["a", "b", "holds", "1,000 [900, 2,000]", "500 [500, 500]"]
+    assert words[5:] == ["heap", "soon", "later"]
+
+
+def test_what_is_held_is_the_same_in_both_tables() -> None:
+    whole = sections(page(NAME))
+    figure = {of[1:] for of in intervals(whole["the-figures-numbers"])}
+    for unit in units(whole["which-model"]):
+        for words, target in citations(unit):
+            if target.startswith("capacity.md"):
+                assert {of[1:] for of in intervals(words)} <= figure, unit
+
+
+def test_what_is_not_measured_yet_has_its_command() -> None:
+    rows = [line for line in page(NAME).splitlines() if "not measured yet" in line]
+    assert rows
+    assert [row for row in rows if "`make " not in row] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_one_that_make_takes(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert taken_by_make(command, tmp_path), (command, capsys.readouterr().err)
+
+
+def test_no_hypothesis_is_left_out() -> None:
+    linked = re.findall(r"\(\.\./experiments/([\w-]+)\.toml\)", page(NAME))
+    assert sorted(linked) == sorted(path.stem for path in (REPO / "experiments").glob("*.toml"))
