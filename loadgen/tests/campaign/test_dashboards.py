@@ -137,10 +137,22 @@ def test_compare_has_its_own_time_and_a_hue_for_each_side(tmp_path: Path) -> Non
     asked: list[dict[str, str]] = []
     list(pictures(parse({"TO": str(tmp_path)}, found, NOW), found, prometheus(asked)))
     assert [one["query"] for one in asked] == ["heap", "heap offset 5s"]
-    assert asked[0]["start"] == "946684800.000"
+    assert (asked[0]["start"], asked[0]["end"]) == ("946684800.000", "946684860.000")
+    assert asked[0]["step"] == "1"
     drawn = texts(tmp_path / "dashboard-compare.svg")
     assert drawn[:2] == ["Compare", "run_a: ra, run_b: rb"]
     assert "A ra" in drawn
+    # The last sample is later than the minute that is shown.
+    assert "60" in drawn
+
+
+def test_compare_ends_with_its_trials(tmp_path: Path) -> None:
+    fixed = {"from": "2000-01-01T00:00:00.000Z", "to": "2000-01-01T00:10:00.000Z"}
+    found = boards(tmp_path, board("lab-compare", time=fixed))
+    list(pictures(parse({"TO": str(tmp_path)}, found, NOW), found, prometheus([])))
+    drawn = texts(tmp_path / "dashboard-compare.svg")
+    assert "120" in drawn
+    assert "s" in drawn
 
 
 @pytest.mark.parametrize(
@@ -154,9 +166,7 @@ def test_compare_has_its_own_time_and_a_hue_for_each_side(tmp_path: Path) -> Non
         ({"TO": ".", "service": "x"}, "unknown word service; allowed: TO, SECONDS, UNTIL, server"),
     ],
 )
-def test_a_word_that_cannot_be_is_refused(
-    tmp_path: Path, words: dict[str, str], said: str
-) -> None:
+def test_a_word_that_cannot_be_is_refused(tmp_path: Path, words: dict[str, str], said: str) -> None:
     with pytest.raises(WordError, match=re.escape(said)):
         parse(words, boards(tmp_path, board()), NOW)
 

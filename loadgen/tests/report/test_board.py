@@ -36,7 +36,9 @@ TILES = (
 
 @pytest.fixture(scope="module")
 def root() -> ElementTree.Element:
-    return ElementTree.fromstring(board("dashboard-lab", OF, TILES, ("12:00",), {"netty": 3}, MARKED))
+    return ElementTree.fromstring(
+        board("dashboard-lab", OF, TILES, ("12:00",), {"netty": 3}, MARKED)
+    )
 
 
 def texts(of: ElementTree.Element) -> list[str]:
@@ -123,7 +125,8 @@ def test_what_is_said_once_is_not_said_again(root: ElementTree.Element) -> None:
         ('<g><text font-size="11px" transform="translate(0,-16.04)">1.234</text></g>',
          '<text x="0" y="-16">1.234</text>'),
         ('<line transform="translate(0,-9)" x2="5" y2="0" stroke="a" stroke-width="1"/>'
-         '<line x2="0" y2="5" stroke="a"/><line x2="5" stroke="b"/><line x2="5" stroke-dasharray="2,3"/>',
+         '<line x2="0" y2="5" stroke="a"/><line x2="5" stroke="b"/>'
+         '<line x2="5" stroke-dasharray="2,3"/>',
          '<path d="M0,-9h5M0,0v5" stroke="a"/><path d="M0,0h5" stroke="b"/>'
          '<line x2="5" stroke-dasharray="2,3"/>'),
     ],

@@ -5,9 +5,9 @@
     UNTIL=<time>       when it ends, as 2026-11-23T20:00:00Z; now where it is not given
     <variable>=<value> a chooser of a dashboard, as it is put into a query: server=netty
 
-Grafana's own pages cannot be seen where there is no image of it. Each panel's query is asked here as
-Grafana asks it, and drawn as a report draws it. Prints what each picture shows, and the panels that
-had no data.
+Grafana's own pages cannot be seen where there is no image of it. Each panel's query is asked here
+as Grafana asks it, and drawn as a report draws it. Prints what each picture shows, and the panels
+that had no data.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def pictures(asked: Asked, boards: Sequence[Dashboard], prometheus: Prometheus) 
     DashboardError, CannotWrite."""
     for one in boards:
         name = f"dashboard-{one.uid.removeprefix('lab-')}"
-        over = Window(*one.range_s, asked.window.step_s) if one.range_s else asked.window
+        over = Window(*one.range_s, 1) if one.range_s else asked.window
         values = resolve(prometheus, one, over, asked.variables)
         answers = ask(prometheus, (one,), over, values)
         lines = [
@@ -84,13 +84,20 @@ def pictures(asked: Asked, boards: Sequence[Dashboard], prometheus: Prometheus) 
         ]
         tiles = tuple(_tiles(one, lines))
         marked = tuple(_moments(prometheus, one, values, over))
-        of = Panels(one.title, over.end_s - over.start_s, over.step_s, ())
+        of = Panels(one.title, _shown_s(one, over, lines), over.step_s, ())
         drawn = board(name, of, tiles, _below(one, values, over), _hues(lines), marked)
         write_text(asked.to / f"{name}.svg", drawn)
         empty = [tile.panel.title for tile in tiles if not any(_points(tile.panel))]
         yield f"{name}.svg: {len(tiles)} panels, {len(drawn.encode()) / 1000:.0f} kB" + (
             f"; no data: {', '.join(empty)}" if empty else ""
         )
+
+
+def _shown_s(of: Dashboard, over: Window, lines: Sequence[Sequence[PanelLine]]) -> float:
+    """How much time is drawn: of trials that end before their dashboard's, no more than theirs."""
+    length_s = over.end_s - over.start_s
+    last_s = max((line.points[-1][0] for one in lines for line in one if line.points), default=0.0)
+    return min(length_s, math.ceil(last_s) or length_s) if of.range_s else length_s
 
 
 def _tiles(of: Dashboard, lines: Sequence[Sequence[PanelLine]]) -> Iterator[Tile]:

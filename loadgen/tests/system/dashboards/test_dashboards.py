@@ -52,7 +52,7 @@ OF_UNIT = {
     "Bps": r"_bytes:rate\w+$",
     "pps": r"_packets_\w+_total$",
     "cps": r"_(total|count)$",
-    "reqps": r"_(requests|calls|requests_offered):rate\w+$|_rps$|_requests_total$|_overflows_total$",
+    "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total|overflows_total)$",
     "percentunit": r":ratio\w+$|_seconds(:rate\w+|_total)$|_cpu_(usage:rate\w+|limit:max)$"
     r"|_cpu_cores:max$|_bytes(:sum|:max)?$",
     "short": r"^(?!.*_(bytes|rss|seconds|usage)\b)",

@@ -1,7 +1,8 @@
-"""The dashboards against Grafana's schema of classic dashboards (11.6), as its Foundation SDK has it.
+"""The dashboards against Grafana's schema of classic dashboards (11.6), as its SDK has it.
 
-The SDK's types are generated from that schema. They take any value, so what they say is asked here:
-every field is known, and every value is of its type and, where there are only some, one of those.
+The types of its Foundation SDK are generated from that schema. They take any value, so what they
+say is asked here: every field is known, and every value is of its type and, where there are only
+some, one of those.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from lab.model import PanelAnswers, Panels
 from lab.report.page.figure import GAP_PX, HEADING_PX, LINE_PX, alone, heading, named, text
@@ -36,8 +36,8 @@ _PLACED = re.compile(r' transform="translate\([^"]*\)"')
 _TEXT = re.compile(r'(<text[^>]*) transform="translate\((-?[\d.]+),(-?[\d.]+)\)"')
 # Lines of a grid, or of an axis, one after another: each begins at a point and has a length.
 _RULE = r'<line(?: transform="translate\((-?[\d.]+,-?[\d.]+)\)")? ([xy])2="([\d.]+)" stroke="{}"/>'
-_EACH = re.compile(_RULE.format("[^\"]*"))
-_RULES = re.compile(_RULE.format("([^\"]*)") + f"(?:{_RULE.format(r'\4')})*")
+_EACH = re.compile(_RULE.format('[^"]*'))
+_RULES = re.compile(_RULE.format('([^"]*)') + f"(?:{_RULE.format(r'\4')})*")
 _LINE = re.compile(r' d="M(-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+)+)"')
 
 
@@ -154,10 +154,7 @@ def _relative(points: str) -> str:
         if not before[1] == point[1] == after[1]
     ]
     shaped = [pairs[0], *shaped, pairs[-1]]
-    steps = (
-        f"{_tenths(x - x0)},{_tenths(y - y0)}"
-        for (x0, y0), (x, y) in zip(shaped, shaped[1:], strict=False)
-    )
+    steps = (f"{_tenths(x - x0)},{_tenths(y - y0)}" for (x0, y0), (x, y) in pairwise(shaped))
     (x, y), *_ = shaped
     return f"M{_tenths(x)},{_tenths(y)}l{' '.join(steps)}".replace(",-", "-").replace(" -", "-")
 
