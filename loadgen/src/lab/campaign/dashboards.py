@@ -60,7 +60,7 @@ def parse(words: Mapping[str, str], boards: Sequence[Dashboard], now_s: float) -
     variables = {word: text for word, text in words.items() if word in choosers}
     own = {word: text for word, text in words.items() if word not in variables}
     refuse_unknown(own, (*WORDS, *choosers), "dashboards")
-    if not Path(own.get("TO", "")).is_dir() or "TO" not in own:
+    if not own.get("TO") or not Path(own["TO"]).is_dir():
         raise WordError(f"TO={own.get('TO', '')} is not allowed; allowed: a folder that is there")
     seconds = own.get("SECONDS", f"{USUAL_S:g}")
     if not seconds.isdecimal() or int(seconds) < LEAST_STEP_S:
@@ -124,7 +124,7 @@ def _line(
 def _hues(lines: Sequence[Sequence[PanelLine]]) -> Mapping[str, int]:
     """The hue of every server, those of the lab as in a report."""
     owners = sorted({line.labels.get("server", "") for one in lines for line in one} - {""})
-    return {name: hue % HUES for name, hue in colours(tuple(owners)).items()} | SIDES
+    return {**{name: hue % HUES for name, hue in colours(owners).items()}, **SIDES}
 
 
 def _moments(
