@@ -44,9 +44,9 @@ class Side:
         of_trial = f'{MEASURED}{{run="$run_{side}", trial="$trial_{side}"}}'
         run = self._label("run", MEASURED, sort=model.VariableSort.ALPHABETICAL_DESC)
         trial = self._label("trial", of_run, sort=SORTS[side])
-        # Seconds; without a trial 0, which shows nothing instead of an error.
+        # Seconds; without a trial 1, which shows nothing. Prometheus 2.53 refuses an offset of 0.
         start = f"min(min_over_time({of_trial}{ALL_TIME}))"
-        shift_query = f"query_result(floor({EPOCH_S} - {start}) or vector(0))"
+        shift_query = f"query_result(floor({EPOCH_S} - {start}) or vector(1))"
         shift = asked(f"shift_{side}", shift_query, "/ (-?[0-9]+) /")
         follow = (self._label("server", of_trial), self._label("route", of_trial), shift)
         return [

@@ -54,8 +54,10 @@ def load() -> list[Panel]:
                 "{{server}} client: {{outcome}}",
             ),
             Line(
-                f"server_route:lab_client_requests_offered:rate5s{{{AT}}} "
-                f"or on (server, route) lab_trial_offered_rps{{{AT}}}",
+                # One line, whichever of the two tells it.
+                "max by (server) "
+                f"(server_route:lab_client_requests_offered:rate5s{{{AT}}} "
+                f"or on (server, route) lab_trial_offered_rps{{{AT}}})",
                 "{{server}} offered",
                 dashed=True,
             ),
@@ -96,7 +98,7 @@ def load() -> list[Panel]:
             ),
             Line(
                 or_zero(
-                    f'{CLIENT_REQUESTS}{{outcome!="ok", {AT}}}',
+                    f'sum by (server, outcome) ({CLIENT_REQUESTS}{{outcome!="ok", {AT}}})',
                     server="no",
                 ),
                 "{{server}} client: {{outcome}}",
@@ -148,8 +150,8 @@ def way() -> list[Panel]:
             Line("lab_toxics_in_force", "{{proxy}}: toxics"),
             Line("lab_toxiproxy_proxy_enabled", "{{proxy}}: up"),
             Line(
-                or_zero('lab_toxic_attribute{attribute!="toxicity"}', toxic="no toxic"),
-                "{{toxic}} {{stream}} {{attribute}}",
+                or_zero('lab_toxic_attribute{attribute!="toxicity"}', proxy="no toxic"),
+                "{{proxy}} {{toxic}} {{stream}} {{attribute}}",
             ),
             every_second=True,
         ),

@@ -158,8 +158,14 @@ def around() -> list[Panel]:
                 ),
                 "{{server}} in flight",
             ),
-            per_server("lab_client_requests_waiting", "waiting"),
-            per_server("lab_client_connections_open", "connections"),
+            Line(
+                f"sum by (server) (lab_client_requests_waiting{{{SERVER}}})",
+                "{{server}} waiting",
+            ),
+            Line(
+                f"sum by (server) (lab_client_connections_open{{{SERVER}}})",
+                "{{server}} connections",
+            ),
             Line(
                 or_zero(
                     "sum by (server) "

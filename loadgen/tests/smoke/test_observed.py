@@ -5,6 +5,7 @@ import json
 import re
 import socket
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from lab.live.agent.metrics import BUCKETS_S
+from lab.store.panels import legend_of
 from lab.system.dashboards.__main__ import ONLY_OF_A_LOAD, ONLY_OF_A_PROBE
 from lab.system.dashboards.asking import ask, options, resolve
 from lab.system.dashboards.model import Window, load
@@ -163,6 +165,18 @@ def test_every_dashboard_query_answers_for_the_time_of_the_run(
     absent = (*TOXICS, *(ONLY_OF_A_PROBE if by_load else ONLY_OF_A_LOAD))
     missing = [one for one in empty if not any(name in one.expr for name in absent)]
     assert [f"{answer.where}: {answer.expr}" for answer in missing] == []
+
+
+def test_no_two_lines_of_a_panel_have_one_name(reader: Prometheus, window: Window) -> None:
+    for board in load(DASHBOARDS):
+        answers = ask(reader, (board,), window)
+        names = [
+            (panel.title, legend_of(query.legend, line.labels))
+            for (panel, query), answer in zip(board.queries(), answers, strict=True)
+            for line in answer.series
+            if line.points
+        ]
+        assert [name for name, count in Counter(names).items() if count > 1] == [], board.uid
 
 
 def test_a_driver_that_is_gone_is_not_counted(

@@ -69,13 +69,15 @@ class PanelLine:
 
 @dataclass(frozen=True, slots=True)
 class PanelAnswers:
-    """The lines of one panel of a dashboard. `unit` is Grafana's name of a unit."""
+    """The lines of one panel of a dashboard. `unit` is Grafana's name of a unit. `is_wide`: its
+    limit stands far above what is used, so its axis is logarithmic above 1."""
 
     title: str
     section: str
     description: str
     unit: str
     lines: tuple[PanelLine, ...]
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,14 @@ def _lines(query: Mapping[str, Any]) -> Iterator[PanelLine]:
         points = zip((at / 1000 for at in times), map(float, series["v"]), strict=True)
         labels = series["labels"]
         yield PanelLine(
-            label=_legend(query["legend"], labels),
+            label=legend_of(query["legend"], labels),
             labels=labels,
             is_set=query["is_dashed"],
             points=tuple(points),
         )
 
 
-def _legend(legend: str, labels: Mapping[str, str]) -> str:
+def legend_of(legend: str, labels: Mapping[str, str]) -> str:
     """The name Grafana gives a series: {{label}} becomes the label's value."""
     if not legend:
         return ", ".join(f"{name}={value}" for name, value in labels.items()) or "value"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,35 @@ BUILT_IN = {"up"}
 KEYWORDS = {"by", "without", "on", "ignoring", "group_left", "group_right", "bool"}
 KEYWORDS |= {"and", "or", "unless"}
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
+# Compare asks for it beside every series: when the trial was measured.
+MEASURED = "trial:lab_trial_info:timestamp"
+# In front of a recorded series that is of all together.
+ONE = {"machine", "downstream", "trial"}
+# Labels that a line's name need not have: another one tells as much.
+KNOWN_BY_ANOTHER = {
+    ("CPU throttling", "A"): {"service"},  # it is the server
+    ("File descriptors", "B"): {"server"},  # of the path, not of a server
+    ("Toxics in force", "C"): {"type"},  # the toxic's name
+}
+# Names of series whose values have this unit. A share is one of two alike, or of seconds a second.
+OF_UNIT = {
+    "s": r"_seconds(:p\d\d_\w+|:ratio\w+|_sum)?$",
+    "bytes": r"_(bytes|rss)(:sum)?$",
+    "Bps": r"_bytes:rate\w+$",
+    "pps": r"_packets_\w+_total$",
+    "cps": r"_(total|count)$",
+    "reqps": r"_(requests|calls|requests_offered):rate\w+$|_(rps|requests_total|overflows_total)$",
+    "percentunit": r":ratio\w+$|_seconds(:rate\w+|_total)$|_cpu_(usage:rate\w+|limit:max)$"
+    r"|_cpu_cores:max$|_bytes(:sum|:max)?$",
+    "short": r"^(?!.*_(bytes|rss|seconds|usage)\b)",
+    "none": r"^lab_tox(ic|iproxy)",
+}
+# Series of what is set, and not measured.
+SETTING = (
+    r"_(size|parallelism|cap|concurrency|max_bytes|limit_bytes|max_fds|offered_rps)$"
+    r"|_spec_cpu_limit:max$|_cpu_cores:max$|_delay_seconds$|_added_latency_seconds$"
+    r"|_requests_offered:rate5s$"
+)
 
 
 @pytest.fixture(scope="session")
@@ -160,6 +189,108 @@ def test_every_panel_has_a_unit_and_says_what_it_shows(
 def test_every_line_has_a_name(boards: tuple[dashboards.Dashboard, ...]) -> None:
     nameless = [p.title for b in boards for p, query in b.queries() if not query.legend]
     assert nameless == []
+
+
+def apart(expr: str, labels: Mapping[str, set[str]]) -> set[str]:
+    """The labels that can tell the lines of a query apart, and "__name__" where it is of metrics
+    by turns; `labels` are those of each series."""
+    grouped = re.match(r"\(?(?:sum|max|min)(?: by \(([^)]*)\))? ?\(", expr)
+    if grouped:
+        return set(filter(None, re.split(", ?", grouped[1] or "")))
+    found = set[str]().union(*(labels[name] for name in names_in(expr) - {MEASURED}))
+    if re.search(r"\bor (?:on \([^)]*\) )?[a-z][\w:]*\{", expr):
+        found.add("__name__")
+    return found - set(re.findall(r'(\w+)="[^"]*"', expr))
+
+
+@pytest.fixture(scope="session")
+def labels(repo: Path, rules: dict[str, str]) -> dict[str, set[str]]:
+    """The labels of every series; those of a recorded one are in front of its name."""
+    found = {name: set(name.partition(":")[0].split("_")) - ONE for name in rules}
+    by_job = json.loads((repo / "prometheus" / "vocabulary.json").read_text())
+    for job, metrics in by_job.items():
+        of_job = {"server"} if job in ("server", "jvm") else set()
+        for name, metric in metrics.items():
+            for suffix in SUFFIXES.get(metric["type"], ("",)):
+                found.setdefault(name + suffix, set()).update(metric["labels"], of_job)
+                if name.startswith("process_"):  # Of several jobs.
+                    found[name + suffix].add("job")
+    return found
+
+
+def test_the_labels_that_tell_lines_apart_are_found() -> None:
+    labels = {"a": {"server", "x", "y"}, "x_y:b:sum": {"x", "y"}}
+    assert apart('a{x="1", server=~"$server"}', labels) == {"server", "y"}
+    assert apart("max by (server, x) (a or on (server) x_y:b:sum)", labels) == {"server", "x"}
+    assert apart("sum(a) / sum(x_y:b:sum)", labels) == set()
+    assert apart('x_y:b:sum{x="1"} or on (y) a{y="1"}', labels) == {"server", "__name__"}
+    assert apart("rate(a[5s]) or 0 * rate(a[9s])", labels) == {"server", "x", "y"}
+
+
+def test_every_line_of_a_panel_has_a_name_of_its_own(
+    boards: tuple[dashboards.Dashboard, ...], labels: dict[str, set[str]]
+) -> None:
+    alike = {
+        (board.uid, panel.title, query.legend): missing
+        for board in boards
+        for panel, query in board.queries()
+        if (
+            missing := apart(query.expr, labels)
+            - set(re.findall(r"{{(\w+)}}", query.legend))
+            - KNOWN_BY_ANOTHER.get((panel.title, query.ref), set())
+        )
+    }
+    assert alike == {}
+    twice = [
+        (board.uid, panel.title)
+        for board in boards
+        for panel in board.panels
+        if len({query.legend for query in panel.queries}) < len(panel.queries)
+    ]
+    assert twice == []
+
+
+def test_a_panel_s_unit_is_that_of_what_it_asks_for(
+    boards: tuple[dashboards.Dashboard, ...],
+) -> None:
+    asked = [(board.uid, panel, query) for board in boards for panel, query in board.queries()]
+    assert {panel.unit for _, panel, _ in asked} == set(OF_UNIT)
+    wrong = [
+        (uid, panel.title, panel.unit, query.expr)
+        for uid, panel, query in asked
+        # A constant is of any unit.
+        if (names := names_in(query.expr) - {MEASURED})
+        and not any(re.search(OF_UNIT[panel.unit], name) for name in names)
+    ]
+    assert wrong == []
+
+
+def test_a_counter_is_drawn_as_a_rate(boards: tuple[dashboards.Dashboard, ...]) -> None:
+    bare = [
+        (board.uid, panel.title)
+        for board in boards
+        for panel, query in board.queries()
+        for name in names_in(query.expr)
+        if name.endswith(("_total", "_sum", "_count")) and f"rate({name}" not in query.expr
+    ]
+    assert bare == []
+
+
+def test_a_limit_is_a_dashed_line_of_its_panel_s_unit_and_no_threshold(
+    repo: Path, boards: tuple[dashboards.Dashboard, ...]
+) -> None:
+    # A threshold is a number in the file; a limit is a setting, which may change.
+    for file in (repo / "grafana" / "dashboards").glob("*.json"):
+        assert "threshold" not in file.read_text().replace("linearThreshold", ""), file.name
+    queries = [(panel.title, query) for board in boards for panel, query in board.queries()]
+    dashed = [(title, query) for title, query in queries if query.is_dashed]
+    assert len(dashed) > 20
+    for title, query in dashed:
+        asked = names_in(query.expr) - {MEASURED}
+        assert all(re.search(SETTING, name) for name in asked), (title, query.expr)
+    limits = [query for _, query in queries if re.search(r"\b(limit|cap)$", query.legend)]
+    assert len(limits) > 5
+    assert [query.expr for query in limits if not query.is_dashed] == []
 
 
 def test_uids_are_readable_stable_and_name_the_file(repo: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -30,6 +30,7 @@ ZOOM = 2.0
 MOST_PX = 1100
 COLUMNS = 3
 GAP_PX = 16
+HEADING_PX, LINE_PX = 32, 16
 # What Vega writes for scripts and readers of its own, and what changes nothing. A dash without a
 # gap would triple the time that the picture of a line takes.
 _NOISE = re.compile(
@@ -62,18 +63,21 @@ class Figure:
         }
 
     @cached_property
+    def drawing(self) -> str:
+        """The drawing alone, as an SVG element with the page's colours."""
+        return _NOISE.sub("", vl_convert.vegalite_to_svg(still(self.live)))
+
+    @cached_property
     def svg(self) -> str:
-        """An SVG element with the page's colours."""
-        drawn = vl_convert.vegalite_to_svg(still(self.live))
-        return _named(_NOISE.sub("", drawn), self.name, self.title, self.alt)
+        """The same with its name and a text alternative."""
+        return named(self.drawing, self.name, self.title, self.alt)
 
 
 def stacked(figures: Sequence[Figure], name: str, title: str, below: Sequence[str]) -> str:
     """Several figures as one SVG element, in rows of COLUMNS under a title and more lines."""
-    parts = [_text(18, title, "ink", ' font-weight="bold"')]
-    parts += [_text(36 + 16 * at, text, "soft") for at, text in enumerate(below)]
+    parts = [*heading(title, below)]
     wide = figures[0].spec["width"] + GAP_PX
-    top = 32 + 16 * len(below)
+    top = HEADING_PX + LINE_PX * len(below)
     for start in range(0, len(figures), COLUMNS):
         row = figures[start : start + COLUMNS]
         for at, one in enumerate(row):
@@ -86,13 +90,21 @@ def stacked(figures: Sequence[Figure], name: str, title: str, below: Sequence[st
     ground = f'<rect width="{width}" height="{top}" fill="var(--page)"/>'
     head = f'<svg width="{width}" height="{top}" viewBox="0 0 {width} {top}">'
     alt = f"{len(figures)} panels over time; each has a description of its own."
-    return _named(f"{head}{ground}{''.join(parts)}</svg>", name, title, alt)
+    return named(f"{head}{ground}{''.join(parts)}</svg>", name, title, alt)
 
 
-def _text(y: int, text: str, colour: str, more: str = "") -> str:
+def heading(title: str, below: Sequence[str]) -> Iterator[str]:
+    """The title of several figures, and more lines below it, HEADING_PX and LINE_PX for each."""
+    yield text(GAP_PX, 18, title, "ink", ' font-weight="bold"')
+    for at, one in enumerate(below):
+        yield text(GAP_PX, 36 + LINE_PX * at, one, "soft")
+
+
+def text(x: int, y: int, said: str, colour: str, more: str = "") -> str:
+    """A line of text, in a colour of the palette."""
     return (
-        f'<text x="{GAP_PX}" y="{y}" font-family="{FONT}" font-size="12" '
-        f'fill="var(--{colour})"{more}>{escape(text)}</text>'
+        f'<text x="{x}" y="{y}" font-family="{FONT}" font-size="12" '
+        f'fill="var(--{colour})"{more}>{escape(said)}</text>'
     )
 
 
@@ -130,7 +142,7 @@ def png(file: str) -> bytes:
     return vl_convert.svg_to_png(file, scale=min(ZOOM, MOST_PX / width))
 
 
-def _named(drawn: str, name: str, title: str, alt: str) -> str:
+def named(drawn: str, name: str, title: str, alt: str) -> str:
     """The drawing with a name and a text alternative."""
     head, body = drawn.split(">", 1)
     size = " ".join(re.findall(r' ((?:width|height|viewBox)="[^"]*")', head))

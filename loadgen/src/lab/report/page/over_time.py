@@ -57,28 +57,32 @@ def over_time(
 ) -> Iterator[tuple[str, Figure]]:
     """(section, figure) of every panel that has anything to show, with the moments marked."""
     for number, panel in enumerate(of.panels, start=1):
-        lines = [line for line in panel.lines if line.points]
-        if lines:
-            name = f"{trial}-p{number}"
-            yield panel.section, _figure(name, server, panel, of, lines, hues, marked)
+        drawn = figure(f"{trial}-p{number}", server, panel, of, hues, marked)
+        if drawn is not None:
+            yield panel.section, drawn
 
 
-def _figure(
+def figure(
     name: str,
     server: str,
     panel: PanelAnswers,
     of: Panels,
-    lines: list[PanelLine],
     hues: Mapping[str, int],
     marked: Sequence[Moment],
-) -> Figure:
+    width: int = WIDTH,
+) -> Figure | None:
+    """One panel `of` a dashboard, with the moments marked; None where it has nothing to show.
+    `server` is the one that all of it is about ("" where it is about several)."""
+    lines = [line for line in panel.lines if line.points]
+    if not lines:
+        return None
     # Among the containers.
     own = [line for line in lines if line.labels.get("service") == server]
     idle = [line for line in lines if not any(value for _, value in line.points)]
     idle = [line for line in idle if line not in own] if len(idle) > MOST_IDLE else []
-    highest = sorted((line for line in lines if line not in idle), key=_highest, reverse=True)
-    named = [line for line in lines if line in highest[:MOST_NAMED] or line in own]
-    others = [line for line in highest if line not in named]
+    ranked = sorted((line for line in lines if line not in idle), key=_highest, reverse=True)
+    named = [line for line in lines if line in ranked[:MOST_NAMED] or line in own]
+    others = [line for line in ranked if line not in named]
     entries = [
         Series(_short(line.label, server), hue, "dash" if line.is_set else "")
         for line, hue in zip(named, _hues(named, hues, server), strict=True)
@@ -108,11 +112,12 @@ def _figure(
         one for line, entry in zip(named, entries, strict=True) for one in records(entry.name, line)
     ]
     series = [*entries, *(Series(name, NEUTRAL) for group, name in more if group)]
-    encodings = spec.of_series(series, WIDTH, unit.label)
+    encodings = spec.of_series(series, width, unit.label)
+    highest = max(map(_highest, lines)) * unit.factor
+    scale, ticks = units.wide(highest) if panel.is_wide else (units.linear(highest), {})
     encoding: Spec = {
         "y": {"field": "y", "type": "quantitative",
-              "axis": {**units.axis(unit), "tickCount": 4},
-              "scale": units.linear(max(map(_highest, lines)) * unit.factor)},
+              "axis": {**units.axis(unit), "tickCount": 4, **ticks}, "scale": scale},
         **spec.picked(encodings, "color", "strokeDash", "opacity"),
         "detail": {"field": "id"},
     }  # fmt: skip
@@ -135,8 +140,8 @@ def _figure(
     told = [*(_told(line, unit) for line in named), *(f"{one.text}." for one in marked)]
     view: Spec = {
         "title": panel.title,
-        "width": WIDTH,
-        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], WIDTH),
+        "width": width,
+        "height": HEIGHT + spec.LEGEND_PX * spec.legend_rows([one.name for one in series], width),
         "encoding": {
             "x": {"field": "x", "type": "quantitative",
                   "scale": {"domain": [0, length], "nice": False},

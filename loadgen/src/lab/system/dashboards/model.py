@@ -27,13 +27,15 @@ class DashboardError(LabError):
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query of a panel. ``min_step_s`` is its own lower limit of the step ("Min step"), 0
-    where it has none; ``is_dashed`` what the panel draws with dashes: not measured but set."""
+    where it has none; ``is_dashed`` what the panel draws with dashes: not measured but set. Of a
+    mark whose value is its moment (ms since 1970) ``is_moment`` is true."""
 
     ref: str
     expr: str
     legend: str
     min_step_s: float
     is_dashed: bool = False
+    is_moment: bool = False
 
     @property
     def bare(self) -> str | None:
@@ -44,9 +46,20 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a panel stands in Grafana's grid of 24 columns: its left column, its top line, and its
+    width in columns."""
+
+    column: int = 0
+    line: int = 0
+    width: int = 24
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One panel; ``unit`` is Grafana's name of a unit (s, bytes, reqps …), "" if it has none;
-    ``section`` the title of the row it stands under."""
+    ``section`` the title of the row it stands under. The axis of one that ``is_wide`` is
+    logarithmic above 1."""
 
     id: int
     title: str
@@ -55,6 +68,8 @@ class Panel:
     unit: str
     queries: tuple[Query, ...]
     section: str = ""
+    place: Place = Place()
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +142,13 @@ def _load_file(file: Path) -> Dashboard:
             ),
             panels=panels,
             annotations=tuple(
-                Query(a["name"], a["expr"], a.get("titleFormat", ""), 0)
+                Query(
+                    ref=a["name"],
+                    expr=a["expr"],
+                    legend=a.get("titleFormat", ""),
+                    min_step_s=0,
+                    is_moment=a.get("useValueForTime", False),
+                )
                 for a in annotations
                 if "expr" in a
             ),
@@ -150,7 +171,10 @@ def _flat(panels: list[dict[str, Any]], row: str = "") -> Iterator[tuple[dict[st
 
 
 def _panel(panel: Mapping[str, Any], row: str) -> Panel:
-    dashed = _dashed(panel.get("fieldConfig", {}).get("overrides", []))
+    config = panel.get("fieldConfig", {})
+    defaults, grid = config.get("defaults", {}), panel.get("gridPos", {})
+    scale = defaults.get("custom", {}).get("scaleDistribution", {})
+    dashed = _dashed(config.get("overrides", []))
     queries = tuple(
         Query(
             ref=target["refId"],
@@ -166,9 +190,11 @@ def _panel(panel: Mapping[str, Any], row: str) -> Panel:
         title=panel["title"],
         type=panel["type"],
         description=panel.get("description", ""),
-        unit=panel.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
+        unit=defaults.get("unit", ""),
         queries=queries,
         section=row,
+        place=Place(grid.get("x", 0), grid.get("y", 0), grid.get("w", 24)),
+        is_wide=scale.get("type") == "symlog",
     )
 
 
