@@ -1,12 +1,9 @@
-"""Writes the part of a page that is between two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
+"""The part of a page that is between two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
 
-`python3 .ci/pages.py PAGE NAME` takes the text from standard input. What people wrote around the
-marks stays.
+What people wrote around the marks stays.
 """
 
 import re
-import sys
-from pathlib import Path
 
 
 def between(page: str, name: str, text: str) -> str:
@@ -21,13 +18,3 @@ def between(page: str, name: str, text: str) -> str:
 def anchor(heading: str) -> str:
     """The name that a heading has in a link, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("pages.py: PAGE NAME, the text on standard input")
-    file = Path(sys.argv[1])
-    try:
-        file.write_text(between(file.read_text(), sys.argv[2], sys.stdin.read()))
-    except (ValueError, OSError) as failure:
-        sys.exit(f"{file}: {failure}")

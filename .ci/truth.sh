@@ -37,5 +37,7 @@ unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS LAB_WORDS LAB_SETTING_NAMES
 measured truth
 measured truth-doses
 LAB_WORDS="RUN=$(newest truth) DOSES=$(newest truth-doses)" host/lab.sh stored truth >"$state/truth.md"
-python3 .ci/pages.py docs/truth.md truth <"$state/truth.md"
+# Between its marks; what people wrote below stays.
+{ sed '/^<!-- truth -->$/q' docs/truth.md && cat "$state/truth.md" && sed -n '/^<!-- end of truth -->$/,$p' docs/truth.md; } >"$state/page.md"
+cp "$state/page.md" docs/truth.md
 printf 'docs/truth.md: written between its marks\n'
