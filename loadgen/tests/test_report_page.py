@@ -111,9 +111,7 @@ def test_a_number_that_its_section_does_not_hold_is_found(old: str, new: str, wr
 
 
 def test_the_figure_is_drawn_from_the_table() -> None:
-    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), (
-        "python3 .ci/report_figure.py draws it"
-    )
+    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), "python3 .ci/report_figure.py"
     assert (LIGHT["ink"], LIGHT["soft"], LIGHT["page"]) == (report.INK, report.SOFT, report.PAPER)
     with pytest.raises(ValueError, match="is not there"):
         report.drawn("# Another page\n")
