@@ -79,7 +79,7 @@ def test_the_list_of_pages_has_each_once() -> None:
 
 def test_what_every_script_is_for_is_said() -> None:
     said = set(
-        re.findall(r"`([a-z-]+(?:\.[a-z]+)?)/?(?: page)?`", (REPO / ".ci/README.md").read_text())
+        re.findall(r"`([a-z_-]+(?:\.[a-z]+)?)/?(?: page)?`", (REPO / ".ci/README.md").read_text())
     )
     scripts = {path.name for path in (REPO / ".ci").iterdir()} - {"README.md", "__pycache__"}
     assert scripts == said & scripts

@@ -1,7 +1,7 @@
 """docs/report.md says what the sections say that it links: each number belongs to the first link
 behind it in its row or paragraph.
 
-`python3 .ci/report.py` draws its figure anew.
+`python3 .ci/report_figure.py` draws its figure anew.
 """
 
 import re
@@ -16,7 +16,7 @@ from support.cited import CPU, intervals, numbers, page, taken_by_make
 from support.pages import sections
 from support.repo import REPO, script
 
-report = script("report")
+report = script("report_figure")
 
 NAME = "report.md"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)]+)\)")
@@ -111,7 +111,7 @@ def test_a_number_that_its_section_does_not_hold_is_found(old: str, new: str, wr
 
 
 def test_the_figure_is_drawn_from_the_table() -> None:
-    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), "python3 .ci/report.py draws it"
+    assert report.drawn(page(NAME)) == report.FIGURE.read_text(), "python3 .ci/report_figure.py"
     assert (LIGHT["ink"], LIGHT["soft"], LIGHT["page"]) == (report.INK, report.SOFT, report.PAPER)
     with pytest.raises(ValueError, match="is not there"):
         report.drawn("# Another page\n")

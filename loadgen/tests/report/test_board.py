@@ -100,8 +100,9 @@ def test_the_axis_of_a_wide_panel_has_decades() -> None:
     lines = (line("open", 3, 300, 250), line("limit", 20_000, 20_000, 20_000, is_set=True))
     answers = PanelAnswers("Files", "Load", "What it is.", "short", lines, is_wide=True)
     root = ElementTree.fromstring(board("b", OF, (Tile(0, 0, 8, answers),), (), {}))
-    assert {"0", "10", "100", "1,000", "10k"} <= set(texts(root))
-    assert "20k" not in texts(root)
+    # Vega names every second one where they are close.
+    assert {"0", "10", "1,000"} <= set(texts(root))
+    assert not {"5,000", "10k", "15k", "20k"} & set(texts(root))
 
 
 def test_what_is_said_once_is_not_said_again(root: ElementTree.Element) -> None:

@@ -245,6 +245,11 @@ def test_scale_reaches_every_duration_but_the_warm_up(files: Files) -> None:
     assert files.experiment(LOADS, SCALE="0.5", DURATION="40s").duration_s == 20
 
 
+def test_a_quick_look_waits_less_and_a_long_one_no_longer(files: Files) -> None:
+    waits = {scale: files.experiment(SPIKE, SCALE=scale).patience_s for scale in ("0.2", "1", "2")}
+    assert waits == {"0.2": 60, "1": 300, "2": 300}
+
+
 @pytest.mark.parametrize("scale", ["0", "11", "0.0001", "-1", "half", "1e2", ""])
 def test_a_wrong_scale_is_refused(files: Files, scale: str) -> None:
     assert f"run: SCALE={scale} is not allowed; allowed: 0.001..10" in files.refusal(

@@ -58,8 +58,6 @@ def test_a_quick_look_waits_for_nothing_and_what_takes_long_for_a_quiet_machine(
     assert bench(CONC="5").patience_s == 0
     assert bench(CONC="5", LAUNCHES="6").patience_s == 300
     assert asked("capacity", {}).patience_s == 300
-    assert asked("faults", {"SCALE": "0.2"}).patience_s == 60
-    assert asked("faults", {"SCALE": "2"}).patience_s == 300
     assert bench(CONC="5", PATIENCE="2m").patience_s == 120
     assert asked("capacity", {"PATIENCE": "0s"}).patience_s == 0
     check_refused("bench", {"CONC": "5", "PATIENCE": "long"}, "PATIENCE=long is not a duration")

@@ -1,4 +1,4 @@
-"""Draws docs/images/report.svg from a table of docs/report.md: `python3 .ci/report.py`."""
+"""Draws docs/images/report.svg from a table of docs/report.md: `python3 .ci/report_figure.py`."""
 
 import re
 import sys
