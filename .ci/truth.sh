@@ -38,6 +38,11 @@ measured truth
 measured truth-doses
 LAB_WORDS="RUN=$(newest truth) DOSES=$(newest truth-doses)" host/lab.sh stored truth >"$state/truth.md"
 # Between its marks; what people wrote below stays.
-{ sed '/^<!-- truth -->$/q' docs/truth.md && cat "$state/truth.md" && sed -n '/^<!-- end of truth -->$/,$p' docs/truth.md; } >"$state/page.md"
+for mark in '<!-- truth -->' '<!-- end of truth -->'; do
+  if [[ $(grep -cxF -- "$mark" docs/truth.md) != 1 ]]; then fail "docs/truth.md has not one line $mark; the new part is $state/truth.md"; fi
+done
+sed '/^<!-- truth -->$/q' docs/truth.md >"$state/page.md"
+cat "$state/truth.md" >>"$state/page.md"
+sed -n '/^<!-- end of truth -->$/,$p' docs/truth.md >>"$state/page.md"
 cp "$state/page.md" docs/truth.md
 printf 'docs/truth.md: written between its marks\n'

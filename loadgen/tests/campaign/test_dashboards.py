@@ -160,7 +160,8 @@ def test_compare_ends_with_its_trials(tmp_path: Path) -> None:
     [
         ({}, "TO= is not allowed; allowed: a folder that is there"),
         ({"TO": "/nowhere"}, "TO=/nowhere is not allowed"),
-        ({"TO": ".", "SECONDS": "1"}, "SECONDS=1 is not allowed; allowed: a whole number"),
+        ({"TO": ".", "SECONDS": "1"}, "SECONDS=1 is not allowed; allowed: 2..7200"),
+        ({"TO": ".", "SECONDS": "7201"}, "SECONDS=7201 is not allowed"),
         ({"TO": ".", "SECONDS": "2m"}, "SECONDS=2m is not allowed"),
         ({"TO": ".", "UNTIL": "noon"}, "UNTIL=noon is not allowed; allowed: a time as"),
         ({"TO": ".", "service": "x"}, "unknown word service; allowed: TO, SECONDS, UNTIL, server"),

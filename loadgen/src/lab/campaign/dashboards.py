@@ -41,6 +41,8 @@ WORDS = ("TO", "SECONDS", "UNTIL")
 USUAL_S = 120.0
 # As often as the slowest job is scraped, and no more samples than a picture shows.
 LEAST_STEP_S, MOST_SAMPLES = 2.0, 60
+# Prometheus answers with at most 11,000 samples of a line, and marks are asked for every second.
+MOST_S = 7200
 # Compare draws the lines of a side in its own colour.
 SIDES: Mapping[str, int] = {"A": 0, "B": 1}
 
@@ -63,8 +65,8 @@ def parse(words: Mapping[str, str], boards: Sequence[Dashboard], now_s: float) -
     if not own.get("TO") or not Path(own["TO"]).is_dir():
         raise WordError(f"TO={own.get('TO', '')} is not allowed; allowed: a folder that is there")
     seconds = own.get("SECONDS", f"{USUAL_S:g}")
-    if not seconds.isdecimal() or int(seconds) < LEAST_STEP_S:
-        raise WordError(f"SECONDS={seconds} is not allowed; allowed: a whole number, 2 or more")
+    if not seconds.isdecimal() or not LEAST_STEP_S <= int(seconds) <= MOST_S:
+        raise WordError(f"SECONDS={seconds} is not allowed; allowed: {LEAST_STEP_S:g}..{MOST_S}")
     until_s = _until(own["UNTIL"]) if "UNTIL" in own else now_s
     step_s = max(LEAST_STEP_S, math.ceil(int(seconds) / MOST_SAMPLES))
     return Asked(Path(own["TO"]), Window(until_s - int(seconds), until_s, step_s), variables)
