@@ -128,6 +128,34 @@ def test_a_bar_is_as_long_as_its_value() -> None:
     assert words[5:] == ["heap", "soon", "later"]
 
 
+def strangers(text: str) -> Iterator[str]:
+    """The cells of the figure's table whose value and interval no line of the linked section has
+    together with the name of the row's model."""
+    for line in sections(text)["the-figures-numbers"].splitlines():
+        model, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        for words, target in (one for cell in cells for one in citations(cell)):
+            value = report.VALUE.search(words)
+            if value is None:
+                continue
+            wanted = numbers(value[0])
+            lines = said(target).splitlines()
+            # As a whole word: netty is no netty-virtual.
+            named = [one for one in lines if re.search(rf"(?<![\w-]){model}(?![\w-])", one)]
+            if not any(wanted <= numbers(one) for one in named):
+                yield f"{model}: {value[0]}"
+
+
+def test_a_bar_belongs_to_its_model() -> None:
+    text = page(NAME)
+    assert [*strangers(text)] == []
+    for one, other in (
+        ("1,439 [1,247, 1,489]", "4,338 [4,294, 4,474]"),
+        ("979 [979, 1,000]", "7,661 [7,336, 8,000]"),
+    ):
+        swapped = text.replace(one, "@").replace(other, one).replace("@", other)
+        assert len([*strangers(swapped)]) == 2, (one, other)
+
+
 def test_what_is_held_is_the_same_in_both_tables() -> None:
     whole = sections(page(NAME))
     figure = {of[1:] for of in intervals(whole["the-figures-numbers"])}

@@ -28,7 +28,7 @@ from lab.judge.gates import (
     UNSTEADY,
 )
 from lab.judge.gates.figures import BACKLOG
-from lab.judge.gates.server import COMPILING
+from lab.judge.gates.server import COLD, COMPILING
 from lab.load.measure import PLAN
 from lab.model import (
     AGAIN,
@@ -61,6 +61,7 @@ UNBOUND = snapshot(settings={})
 FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
 LOST = f"{ENDED_AS_LOST} after 5 of 15 s: 41% of the answers took more than 500 ms"
 FILLED = "work outside the lab used 40% of the CPUs"
+NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
 JIT = f"{COMPILING} for 0.12 s per second of the window (allowed 0.05 s)"
 FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
 LATE_GENERATOR = "the generator was the limit"
@@ -982,6 +983,20 @@ def test_whose_the_cpu_time_is_that_gave_way() -> None:
     assert answer.text.endswith("; then: host CPU (strong)")
 
 
+def test_what_a_jvm_held_that_still_compiled_has_no_cost_and_no_latency_but_at_most() -> None:
+    plain = server(1650)
+
+    def cold(plan: TrialPlan) -> dict[str, Any]:
+        told = {**plain(plan), "cpu_server_us": 80.0, "cpu_proxy_us": 60.0}
+        holds = told["p99_ms"] == 210.0
+        return {**told, "valid": False, "invalid_reasons": JIT} if holds else told
+
+    of = searched()
+    told = found(of, run(of, {"a": cold}))
+    assert [one for one in told if "held 1,646 req/s (p99 at most 210 ms; " in one.text]
+    assert not [one for one in told if "a million requests" in one.text]
+
+
 def test_a_launch_of_which_nobody_can_tell_is_none_of_the_six() -> None:
     of = searched(servers=("a", "b"), launches=6)
     plain = server(1650)
@@ -1159,6 +1174,8 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         # A JVM that still compiled is slower, if anything.
         ({"valid": False, "invalid_reasons": JIT}, "held", ""),
         ({"valid": False, "invalid_reasons": f"{JIT}; {FELL}"}, "held", ""),
+        # One that was never steady may have been anything.
+        ({"valid": False, "invalid_reasons": NEVER_STEADY}, "untold", NEVER_STEADY),
         ({"valid": False, "invalid_reasons": JIT, "p99_ms": 501.0}, "untold", JIT),
         (
             {"valid": False, "invalid_reasons": f"{JIT}; {LATE_GENERATOR}"},
@@ -1197,7 +1214,7 @@ def test_an_end_that_nobody_can_tell_any_more_ends_the_search(end: int) -> None:
         ({**FULL_POOL, "predicted_rps": 990.0}, "broke", "p99 900 ms"),
         # Below its own bound a pool is full only as requests took longer: others may be why.
         ({**FULL_POOL, "predicted_rps": 1000.0}, "untold", f"{FILLED} (p99 900 ms)"),
-        ({**FULL_POOL, "predicted_rps": None}, "broke", "p99 900 ms"),
+        ({**FULL_POOL, "predicted_rps": None}, "untold", f"{FILLED} (p99 900 ms)"),
     ],
 )
 def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> None:

@@ -18,8 +18,8 @@ from lab.judge.gates import (
     TOO_SHORT,
     UNSTEADY,
 )
-from lab.judge.gates.figures import BACKLOG
-from lab.judge.gates.server import COLD, COMPILING
+from lab.judge.gates.figures import BACKLOG, BOUND_SLACK
+from lab.judge.gates.server import COMPILING
 from lab.judge.predict import MORE, SPARE, rate_with_spare
 from lab.model import (
     ENDED_AS_LOST,
@@ -150,20 +150,24 @@ def judged(objective: Objective, row: Row, *, after_break: bool = False) -> tupl
 def by_others(row: Row) -> str | None:
     """Why it is no fault of the server that a trial was not held: others used CPUs that the lab
     lacked. None where they did not, and where a pool gave all that its size allows, which shows by
-    itself what the limit was. Below the pool's own bound it shows no such thing: there a pool is
-    full only as each request held its worker for longer, and others may be why."""
+    itself what the limit was (`_at_its_bound`)."""
     if row.others_cpu is None:
         return None
-    if row.bottleneck in OWN_LIMITS and row.strength == STRONG and not _below_bound(row):
+    if row.bottleneck in OWN_LIMITS and row.strength == STRONG and _at_its_bound(row):
         return None
     return f"work outside the lab used {row.others_cpu:.0%} of the CPUs"
 
 
-def _below_bound(row: Row) -> bool:
-    """Whether a rate was offered that the predicted bound lets through: the bound is then that
-    rate itself, as no more is answered than is offered."""
-    offered, predicted = row.offered_rps, row.predicted_rps
-    return offered is not None and predicted is not None and predicted >= offered
+def _at_its_bound(row: Row) -> bool:
+    """Whether the load asked for more than the bound that was predicted, or a closed one got that
+    bound. With less a pool is full only as each request held its worker for longer, and others may
+    be why. Where the rate offered is the bound (no more is answered than is offered), or none was
+    predicted, nobody can tell."""
+    if row.predicted_rps is None:
+        return False
+    if row.offered_rps is None:
+        return (goodput(row) or 0.0) >= row.predicted_rps * (1 - BOUND_SLACK)
+    return row.offered_rps > row.predicted_rps
 
 
 def _judged(objective: Objective, row: Row, *, after_break: bool) -> tuple[Outcome, str]:
@@ -247,8 +251,7 @@ def _held_though_slowed(objective: Objective, row: Row) -> bool:
     """Whether a trial kept the objective that is invalid only for what slowed it: requests of its
     warm-up still waited when its window began, or its JVM still compiled. Then its latencies are
     too high, if anything."""
-    still_cold = (COMPILING, f"{COLD}: not steady")
-    slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, *still_cold)
+    slowed_by = (f"{UNSTEADY}: the mean latency fell", BACKLOG, COMPILING)
     slowed = all(one.startswith(slowed_by) for one in row.reasons)
     limits = [latency_ms(row, name) for name, _ in objective.limits]
     return slowed and None not in limits and not list(_problems(objective, row))

@@ -205,7 +205,7 @@ def _details(
         low, top, broken = of.low, of.top, of.broken
         parts = ["no rate was held"]
         if low is not None:
-            figures = _figures(capacity.objective, low.held[-1])
+            figures = _figures(capacity.objective, _shown(low.held))
             parts = [f"held {low.rate:,} req/s ({figures}; {len(low.held)} of {low.trials} trials)"]
         if broken is not None:
             whys = "; ".join(dict.fromkeys(why for _, why in broken.broke))
@@ -232,7 +232,7 @@ def _queue(low: Rung | None, top: Rung, verdicts: Verdicts) -> Iterator[str]:
     """How much waited for the resource that gave way, before and after."""
     last = top.broke[-1][0]
     after = _standing(last, last.bottleneck, verdicts)
-    before = _standing(low.held[-1], last.bottleneck, verdicts) if low else None
+    before = _standing(_shown(low.held), last.bottleneck, verdicts) if low else None
     if after is None or before is None or None in (after.saturation, before.saturation):
         return
     yield (
@@ -246,13 +246,19 @@ def _standing(row: Row, name: str | None, verdicts: Verdicts) -> Standing | None
     return next((one for one in ranked if one.resource == name), None)
 
 
+def _shown(held: Sequence[Row]) -> Row:
+    """The last of the trials that held a rate: the last valid one, if there is one."""
+    return next((row for row in reversed(held) if row.valid), held[-1])
+
+
 def _figures(objective: Objective, row: Row) -> str:
     """The latencies that the objective limits; the longest one for those of which there are too few
-    answers."""
+    answers. Those of an invalid trial are too high, if anything, and said to be."""
     known = [name for name, _ in objective.limits if latency_ms(row, name) is not None]
     shown = known if len(known) == len(objective.limits) else [*known, "max"]
+    most = "" if row.valid else "at most "
     return ", ".join(
-        f"{name} {latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
+        f"{name} {most}{latency_ms(row, name) or 0:,.0f} ms" for name in dict.fromkeys(shown)
     )
 
 
@@ -333,9 +339,10 @@ def _is_told(part_ms: float | None, name: str) -> bool:
 
 
 def _cost(server: str, of: Sequence[Search]) -> Iterator[Finding]:
-    """What a million requests cost in CPU time at the rates that were held: medians of the trials.
-    A million times µs are seconds."""
-    held = [row for one in of if one.low for row in one.low.held]
+    """What a million requests cost in CPU time at the rates that were held: medians of the valid
+    trials, as in one with a cold JVM compiling would count as answering. A million times µs are
+    seconds."""
+    held = [row for one in of if one.low for row in one.low.held if row.valid]
     known = [(row.cpu_server_us, _whole_us(row)) for row in held if row.cpu_server_us]
     if known:
         own_s, whole_s = map(statistics.median, zip(*known, strict=True))
