@@ -24,7 +24,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,8 @@ KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
 # By these `make compare` knows a machine.
 MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
 TEXTS = ("question", "hypothesis")
+# These settings are told where a run had others than .env.
+USUAL = {"DOWNSTREAM_DELAY_MS": "200", "SERVER_CPUS": ""}
 OPEN = re.compile(r"^<!-- results$", re.MULTILINE)
 MARK = re.compile(rf"{OPEN.pattern}\n(?P<cells>.+)\n(?P<rows>(?:.+: .+\n)+)-->\n", re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->\n", re.DOTALL)
@@ -132,6 +134,7 @@ def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
         **{key: manifest[key] for key in ("run", "status", "started_at", "ended_at")},
         **{key: manifest["versions"].get(key) for key in ("commit", "commit_dirty")},
         "machine": {key: manifest["host"].get(key) for key in MACHINE},
+        "settings": [*otherwise(manifest["servers"].values())],
         "jdk": sorted({one["identity"]["jdk"] for one in manifest["servers"].values()}),
         "experiment": {
             key: value
@@ -139,6 +142,22 @@ def told(manifest: Mapping[str, Any]) -> dict[str, Any]:
             if key not in TEXTS and value not in (None, [], {})
         },
     }
+
+
+def otherwise(servers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The settings that all servers of a run had otherwise than .env has them, as words."""
+    had = [_settings(one) for one in servers]
+    for name, usual in USUAL.items():
+        values = {one[name] for one in had}
+        if len(values) == 1 and values != {usual}:
+            yield f"{name}={values.pop()}"
+
+
+def _settings(server: Mapping[str, Any]) -> dict[str, str]:
+    """As a server, and the downstream behind it, told them."""
+    spread, quota = server.get("spread"), server["settings"].get("cpu_quota")
+    delay = spread["words"] if spread else f"{server['downstream_delay_ms']:g}"
+    return {"DOWNSTREAM_DELAY_MS": delay, "SERVER_CPUS": "" if quota is None else f"{quota:g}"}
 
 
 def add(run_dir: Path, name: str) -> None:
@@ -171,7 +190,7 @@ def command(of: Mapping[str, Any]) -> str:
     words = of["experiment"].get("words", [])
     file = any(word.startswith("EXP=") for word in words)
     verb = "run" if file else of["experiment"].get("kind", "density")
-    return " ".join(("make", verb.replace("loads", "bench"), *words))
+    return " ".join(("make", verb.replace("loads", "bench"), *words, *of.get("settings", ())))
 
 
 def counts() -> Iterator[tuple[str, int, int, int]]:

@@ -69,6 +69,7 @@ def prometheus(asked: list[dict[str, str]]) -> Prometheus:
             return [
                 one([(at + 3, 1), (at + 4, 1)], server="netty", phase="warmup"),
                 one([(at + 10, 1), (at + 11, 1)], server="netty", phase="measure"),
+                one([(at, 1), (at + 1, 1)], server="own", phase="measure"),
             ]
         if query == "toxics":
             moments = (at - 50, at + 40, at + 40)
@@ -103,7 +104,7 @@ def test_a_dashboard_is_drawn_from_what_its_queries_answer(tmp_path: Path) -> No
     assert drawn[:5] == [
         "JVM",
         "2026-11-23T19:58:00Z to 2026-11-23T20:00:00Z; server: netty|own",
-        # A warm-up is no mark, and a change before the window neither.
+        # A warm-up is no mark, and neither is a trial or a change from before the window.
         "1 at 10.0 s: netty, measure",
         "2 at 40.0 s: changed",
         "Memory",

@@ -40,6 +40,32 @@ def test_every_column_of_a_trial_is_kept_or_known_to_be_of_no_use() -> None:
     assert {*published.TRIALS} == {*Row.columns()} - of_no_use
 
 
+def test_the_command_has_the_settings_that_the_run_had_otherwise() -> None:
+    usual = {"downstream_delay_ms": 200.0, "spread": None, "settings": {"cpu_quota": None}}
+    slow = {**usual, "downstream_delay_ms": 2000.0, "settings": {"cpu_quota": 0.5}}
+    drawn = {**usual, "spread": {"words": "lognormal:mean=200,p99=400"}}
+    assert [*published.otherwise([usual, usual])] == []
+    assert [*published.otherwise([slow, slow])] == ["DOWNSTREAM_DELAY_MS=2000", "SERVER_CPUS=0.5"]
+    assert [*published.otherwise([drawn])] == ["DOWNSTREAM_DELAY_MS=lognormal:mean=200,p99=400"]
+    # Servers of two settings have no word for both.
+    assert [*published.otherwise([usual, slow])] == []
+    of = {"experiment": {"words": ["EXP=limits"]}, "settings": ["DOWNSTREAM_DELAY_MS=2000"]}
+    assert published.command(of) == "make run EXP=limits DOWNSTREAM_DELAY_MS=2000"
+
+
+def test_a_row_of_a_case_has_the_numbers_of_that_case() -> None:
+    def wrong(label: str, cells: str) -> list[str]:
+        cell = ("@ goodput_rps", "@ bottleneck")
+        return [*problems(published.Mark(cell, ((label, ("limits",)),), f"| {label} | {cells} |"))]
+
+    assert wrong("cap-breaks", "1,976 | downstream connections, 1 of 1 (strong)") == []
+    assert wrong("heap-breaks", "– | garbage collection, not valid (weak)") == []
+    assert wrong("set-up-holds", "250 | none, 1 of 1 (strong)") == []
+    assert len(wrong("cap-breaks", "1,977 | ports, 1 of 1 (strong)")) == 2
+    assert len(wrong("cap-breaks", "– | downstream connections, not valid (weak)")) == 2
+    assert len(wrong("heap-breaks", "94 | garbage collection, 1 of 1 (weak)")) == 2
+
+
 def test_a_search_with_what_was_lifted_is_recomputed(
     ready: Bench, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,9 +6,12 @@ text:
     -                     not recomputed
     A goodput_rps         the median of the first lane's launches with its interval; B: the second
                           lane, or a lane by its name. A metric, or any column of numbers
+    @ goodput_rps         of the case that the row begins with
     B/A cpu_server_us     the ratio, Hodges-Lehmann
-    A bottleneck          whom the verdicts name, and how often: none, 6 of 6 (1 strong)
+    A bottleneck          whom the verdicts name, and how often: none, 6 of 6 (1 strong). Where no
+                          trial is valid: ports, not valid (weak)
     A valid               valid trials of all: 5 of 8 valid
+    –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
@@ -117,10 +120,12 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
             yield f"{label}: {len(texts)} numbers after it, and the mark has {len(mark.cells)}"
             return
     rows = rows_of(name)
-    for text, cell in zip(texts, mark.cells, strict=False):
+    its_case = next((lane for lane in map(lane_of, rows) if lane.endswith(f"@{label}")), label)
+    for text, named in zip(texts, mark.cells, strict=False):
+        cell = re.sub("^@ ", f"{its_case} ", named)
         beside = _beside_held if cell.endswith(" held") else _wrong
         if cell != "-" and (wrong := beside(text, cell, rows, name)):
-            yield f"{label}, {cell} of {name}: the page says {text}, the file {wrong}"
+            yield f"{label}, {named} of {name}: the page says {text}, the file {wrong}"
 
 
 def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
@@ -135,7 +140,13 @@ def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
         assert values.paired, "sides that took no turns have no range of pairs"
         each = [b / a for a, b in zip(values.a, values.b, strict=True)]
         return otherwise(text, ratio.ratio, ratio.interval, each)
-    values_of = per_launch(_lane(rows, lane), _measure(metric))
+    own = _lane(rows, lane)
+    if metric == "predicted_rps":
+        # Of the load and the settings, whatever came of the trial.
+        own = [replace(one, valid=True) for one in own]
+    values_of = per_launch(own, _measure(metric))
+    if not values_of:
+        return None if text == "–" else "nothing of a valid trial"
     of = median_of(values_of)
     return otherwise(text, of.median, of.interval, values_of)
 
@@ -163,6 +174,9 @@ def _named(rows: Sequence[Row], lane: str) -> str:
 def _verdict(rows: Sequence[Row]) -> list[str]:
     """Whom the verdicts of the valid trials name, without and with how strong the evidence is."""
     valid = [row for row in rows if row.valid]
+    if not valid:
+        (row,) = rows
+        return [f"{row.bottleneck}, not valid ({row.strength})"]
     name, count = Counter(row.bottleneck for row in valid).most_common(1)[0]
     strong = sum(row.strength == STRONG for row in valid if row.bottleneck == name)
     how = "weak" if not strong else "strong" if strong == count else f"{strong} strong"

@@ -145,7 +145,8 @@ def _moments(
                 moments = dict.fromkeys(at for at, _ in series.points[:1])
             if series.labels.get("phase") != "warmup":
                 found += [(at - over.start_s, said) for at in moments]
-    inside = sorted(one for one in found if 0 <= one[0] <= over.end_s - over.start_s)
+    # What is seen at the very beginning began before.
+    inside = sorted(one for one in found if 0 < one[0] <= over.end_s - over.start_s)
     for number, (at_s, what) in enumerate(inside, start=1):
         yield Moment(number, at_s, what)
 
