@@ -211,6 +211,10 @@ def test_a_fresh_jvm_that_does_not_come_up_is_tried_again_by_the_next_trial(read
         (lambda lab: lab.new_jvm("a"), "the JVM restarted during the trial"),
         (lambda lab: setattr(lab, "enabled", False), "toxics changed during the trial"),
         (lambda lab: lab.pool_sizes.update(a=300), "settings changed during the trial: pool_size"),
+        (
+            lambda lab: lab.settings.update(a={"downstream_connections": None}),
+            "settings that the server did not tell after the trial any more: downstream_connections",
+        ),
         (lambda lab: lab.down.add("a"), "the server did not answer after the load"),
     ],
 )

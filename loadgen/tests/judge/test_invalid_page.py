@@ -26,6 +26,7 @@ PARTIAL = ("unread", "_changes", "as_begun", "_assumed")
 # Messages that are put together from several, or come from other files.
 OTHERS = (
     f"settings {server.CHANGED}: pool_size",
+    f"{server.UNTOLD_SETTINGS}: cpuset",
     f"toxics {server.CHANGED}: none became x",
     f"the downstream's delay {server.CHANGED}: 200 became 250 ms",
     f"{server.OTHER_SETTINGS}: pool_size 200 became 300",

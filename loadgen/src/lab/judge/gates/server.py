@@ -30,6 +30,7 @@ GONE = "the server did not answer after the load"
 STEP = "step"
 WRONG_SERVER = "wrong server"
 CHANGED = "changed during the trial"
+UNTOLD_SETTINGS = "settings that the server did not tell after the trial any more"
 OTHER_TOXICS = "toxics differ from the start of the run"
 OTHER_DELAY = "the downstream's delay differs from the start of the run"
 OTHER_SETTINGS = "settings differ from the server's first trial"
@@ -94,9 +95,14 @@ def _script_kept(record: TrialRecord) -> Iterator[str]:
 
 def _changes(before: Snapshot, after: Snapshot) -> Iterator[str]:
     found = list(between_snapshots(before, after))
-    changed = sorted(one.name for one in found if one.kind == "settings")
+    settings = sorted((one for one in found if one.kind == "settings"), key=lambda one: one.name)
+    # A server without a free descriptor cannot read its own limits any more.
+    untold = [one.name for one in settings if one.now is None]
+    changed = [one.name for one in settings if one.now is not None]
     if changed:
         yield f"settings {CHANGED}: {', '.join(changed)}"
+    if untold:
+        yield f"{UNTOLD_SETTINGS}: {', '.join(untold)}"
     for one in found:
         if one.kind == "toxics":
             yield f"toxics {CHANGED}: {_became(one)}"
