@@ -14,6 +14,7 @@ from lab.errors import Interrupted, LabError, LabUnreachable, WordError
 from lab.experiments.objective import Objective
 from lab.experiments.observation import Observation
 from lab.experiments.stress import Stress
+from lab.judge.gates.server import UNTOLD_SETTINGS
 from lab.model import Row, TrialPlan, Warmth
 from lab.report import page
 from lab.store.records import to_json
@@ -213,7 +214,7 @@ def test_a_fresh_jvm_that_does_not_come_up_is_tried_again_by_the_next_trial(read
         (lambda lab: lab.pool_sizes.update(a=300), "settings changed during the trial: pool_size"),
         (
             lambda lab: lab.settings.update(a={"downstream_connections": None}),
-            "settings that the server did not tell after the trial any more: downstream_connections",
+            f"{UNTOLD_SETTINGS}: downstream_connections",
         ),
         (lambda lab: lab.down.add("a"), "the server did not answer after the load"),
     ],
