@@ -36,7 +36,7 @@ def management() -> Iterator[Management]:
 
 
 def drawn(of: Recording, method: str) -> float:
-    """The share of the width of its flame graph that the frames of a method have, by the page's own data."""
+    """The share of a method's frames in the width of its flame graph, by the page's own data."""
     html = page(Recorded(row(plan()), None, of))
     found = re.search(
         r'<script type="application/json" id="stacks">(.*?)</script>', html, re.DOTALL
