@@ -31,3 +31,33 @@ outside() {
   docker stop -t 2 "$nginx"
   refuses 'must listen on an address that containers can reach' drive bench TARGET=http://127.0.0.1:28481/ CONC=20 && return "$status"
 }
+
+# every_verb SUBJECT CONC RATE: all verbs, short (SUITE=long): a load of so many connections, and a rate that the service holds.
+every_verb() {
+  local name=$1 conc=$2 rate=$3
+  local short=(TARGET="$name" DURATION=4s WARMUP=2s PATIENCE=30s)
+  own() { step "long-own-$name-$1" one ran owned "$2" "${short[@]}" "${@:3}" NAME="own-$name-$1"; }
+  own bench bench CONC="$conc" RATE="$rate" LAUNCHES=2
+  own again bench CONC="$conc" RATE="$rate" LAUNCHES=2
+  own capacity capacity OBJECTIVE="p95<600ms,errors<1%" LAUNCHES=1
+  own stress run EXP=stress MODE=closed
+  own explain explain CONC="$conc" PAIRS=1 STEPS=1
+  short=(TARGET="$name" WARMUP=2s PATIENCE=30s)
+  own sweep run EXP=sweep MODE=closed CONC="$((conc / 2)),$conc" LAUNCHES=0 SCALE=0.2
+  own spike run EXP=spike CONC=1000 RATE="$rate" SCALE=0.1
+  own faults run EXP=faults CONC="$conc" RATE="$rate" SCALE=0.2
+  own endurance run EXP=endurance CONC="$conc" RATE="$rate" DURATION=20m SCALE=0.02
+  step "long-own-$name-compare" one compared "$name"
+  step "long-own-$name-report" one judged_again "own-$name-bench"
+  step "long-own-$name-site" one sited "own-$name-*"
+}
+
+# compared SUBJECT: both benches of it by `compare`, and as base and candidate: of 2 launches nobody can tell.
+compared() {
+  local a b status=0
+  a=$(cd "$LAB_RESULTS_DIR" && echo *-own-"$1"-bench) b=$(cd "$LAB_RESULTS_DIR" && echo *-own-"$1"-again)
+  make compare A="$a" B="$b" ACROSS=commit,images || return 1
+  ./lab gate BASE="$a" CANDIDATE="$b" || status=$?
+  printf 'exit status %d\n' "$status"
+  ((status == 3)) && exists "$b/gates/*/gate.xml"
+}

@@ -122,10 +122,10 @@ judged_again() {
   LAB_WORDS="RUN=$run" host/lab.sh stored report && (cd "$LAB_RESULTS_DIR/$run" && sha256sum --check --quiet <<<"$before")
 }
 
-# Stored runs as a folder for others, without the lab, and wrong words in one line.
+# sited RUNS: stored runs as a folder for others, without the lab, and wrong words in one line.
 sited() {
   local site=$LAB_RESULTS_DIR/smoke-site
-  make site "RUNS=*-smoke" TO=smoke-site && grep -q '"kind": "loads"' "$site/lab-site.json" && [[ -s $site/index.html ]] &&
+  make site "RUNS=*-$1" TO=smoke-site && grep -q '"kind": "loads"' "$site/lab-site.json" && [[ -s $site/index.html ]] &&
     ! make site RUNS=nosuch && rm -r "$site"
 }
 
@@ -345,6 +345,11 @@ part_long_planted() { step long-planted one drive run EXP=bottlenecks NAME=long-
 part_long_regressed() { step long-regressed one regressed; }
 part_long_routes() { step long-routes one drive run EXP=routes SCALE=0.5 NAME=long-routes; }
 part_long_explained() { step long-explained one drive run EXP=next-bottleneck NAME=long-explained; }
+part_long_own() {
+  rm -rf "${LAB_RESULTS_DIR:?}"/*-own-*
+  every_verb node-calls 60 60
+  every_verb tomcat-calls 300 400
+}
 part_long_sweep() { step long-sweep one drive run EXP=sweep NAME=long-sweep; }
 part_long_looked_at() { step long-looked-at pytest inside test_long.py; }
 
@@ -390,6 +395,6 @@ smoke_test() {
   for one in smoke resumed; do
     if exists "*-$one"; then step "smoke-report-$one" one judged_again "$one"; fi
   done
-  if exists "*-smoke"; then step smoke-site one sited; fi
+  if exists "*-smoke"; then step smoke-site one sited smoke; fi
   step smoke-down one nothing_left
 }

@@ -34,7 +34,7 @@ esac
 parts=(static python host downstream pacer servers)
 smoke=(core words)
 if [[ $suite != quick ]]; then parts+=(truth) smoke+=(verbs kinds planted queueing faults cells own several frameworks); fi
-if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_regressed long_routes long_explained long_sweep long_looked_at); fi
+if [[ $suite == long ]]; then smoke+=(all_cells long_planted long_regressed long_routes long_explained long_sweep long_own long_looked_at); fi
 parts+=("${smoke[@]}")
 for part in $only; do
   if [[ " ${parts[*]} " != *" $part "* ]]; then

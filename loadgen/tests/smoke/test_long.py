@@ -1,5 +1,6 @@
 """What experiments at their own length left (SUITE=long): all of it there, and judged."""
 
+import json
 import tomllib
 
 import pytest
@@ -11,6 +12,10 @@ from lab.store import manifest
 from lab.store.records import read_rows
 from support.repo import REPO
 from support.stored import run_of
+
+# What `every_verb` of .ci/own-service.sh measures; these only leave rows.
+LOADS = ("bench", "again", "sweep")
+OWN_VERBS = (*LOADS, "capacity", "stress", "explain", "spike", "faults", "endurance")
 
 
 @pytest.mark.parametrize("name", ["long-planted", "long-routes", "long-explained", "long-sweep"])
@@ -39,3 +44,20 @@ def test_what_was_planted_is_named() -> None:
     judged = list(zip(settings_of(Planted, experiment).cases, rows, strict=True))
     assert [(case.name, row.bottleneck) for case, row in judged if wrong_and_sure(case, row)] == []
     assert sum(right(case, row) for case, row in judged) >= 0.9 * len(judged)
+
+
+@pytest.mark.parametrize("verb", OWN_VERBS)
+@pytest.mark.parametrize(
+    ("subject", "server"), [("node-calls", "shop"), ("tomcat-calls", "tomcat")]
+)
+def test_every_verb_judged_a_service_that_is_not_the_labs(
+    subject: str, server: str, verb: str
+) -> None:
+    run = run_of(f"own-{subject}-{verb}")
+    assert manifest.read(run).status == "complete"
+    rows = read_rows(run / "trials.csv", Row)
+    assert {row.server for row in rows} == {server}
+    assert [row.trial for row in rows if not row.bottleneck] == []
+    assert (run / "report.html").stat().st_size > 0
+    if verb not in LOADS:
+        assert json.loads((run / "findings.json").read_text())

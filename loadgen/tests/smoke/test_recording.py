@@ -6,14 +6,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import httpx
 import pytest
 
 from lab.judge.hot import hot, interval, waits
 from lab.model import RECORDED, Recording
+from lab.report.page.flamegraph import page
+from lab.report.recorded import Recorded
 from lab.system.http import Http
 from lab.system.management import Management
+from support.fakes import plan
+from support.planned import row
 from support.stored import rows_of, run_of
 
 SERVER = "fixed-pool"
@@ -21,12 +26,30 @@ PLANTED, OTHER = "/compute?limit=200000", "/file?lines=20000"
 PRIMES = "lab.contract.Primes.sumUpTo"
 # Beyond what so many samples can tell, the share may differ by so much.
 POINTS = 0.05
+NARROW = 0.02
 
 
 @pytest.fixture(scope="module")
 def management() -> Iterator[Management]:
     with closing(Http()) as http:
         yield Management(http)
+
+
+def drawn(of: Recording, method: str) -> float:
+    """The share of a method's frames in the width of its flame graph, by the page's own data."""
+    html = page(Recorded(row(plan()), None, of))
+    found = re.search(
+        r'<script type="application/json" id="stacks">(.*?)</script>', html, re.DOTALL
+    )
+    assert found
+    _, whole, frames = json.loads(found[1])["root"]
+
+    def width(name: str, weight: float, inside: list[Any]) -> float:
+        if name.partition(":")[0] == method:
+            return weight
+        return sum(width(*one) for one in inside)
+
+    return sum(width(*one) for one in frames) / float(whole)
 
 
 @contextmanager
@@ -77,6 +100,8 @@ def test_the_share_of_a_planted_method_is_that_of_its_cpu_time(
     ends = interval(share, of)
     assert ends is not None
     assert ends[0] - POINTS <= expected <= ends[1] + POINTS, (expected, share, of.samples)
+    # Frames too narrow to be seen have no box.
+    assert drawn(of, PRIMES) == pytest.approx(share, abs=NARROW)
 
 
 def test_a_planted_lock_is_named_with_its_site(
@@ -100,6 +125,7 @@ def test_a_planted_lock_is_named_with_its_site(
     assert hot(of)[0].method == "lab.contract.blocking.OneLock.hold"
     assert hot(of)[0].alone > 0.5
     assert next(iter(waits(of))) == "lock"
+    assert drawn(of, "lab.contract.blocking.OneLock.hold") > 0.5
 
 
 def test_a_bench_keeps_its_recording_beside_its_trials() -> None:
