@@ -3,11 +3,27 @@
 
 : "${driver_image:?}"
 
+without_cgroups() { [[ $(docker info --format '{{.CgroupDriver}}' 2>/dev/null) == none ]]; }
+without="the engine has no cgroups (a rootless one has them with cgroup v2 and systemd only): no limit of CPU or memory holds, and CPU and memory of containers are not counted"
+
+# limits: an engine without cgroups takes limits, and says nothing. What the user asked for is refused, the default is warned of.
+limits() {
+  local name given
+  if ! without_cgroups; then return 0; fi
+  for name in SERVER_CPUS "${cpu_sets[@]}"; do
+    given=$(setting "$name")
+    # 0 CPUs are no limit; the set 0 is one.
+    if [[ -n $given && $name$given != SERVER_CPUS0 ]]; then fail "$name=$given would not hold: $without"; fi
+  done
+  say "lab: warning: $without"
+}
+
 # Asked before servers are built or started. A heap is no memory until it is used: so what all of them take
 # idle must be there, and what they may grow to is worth a warning.
 room() {
   local memory idle full profiles profile servers=0 fewer="the engine needs more"
   if several; then return 0; fi
+  limits
   memory=$(docker info --format '{{.MemTotal}}' 2>/dev/null) || true
   if ! [[ $memory =~ ^[1-9][0-9]*$ ]]; then return 0; fi
   memory=$((memory / 1048576)) profiles=$(read_off COMPOSE_PROFILES)
@@ -94,7 +110,12 @@ doctor() {
   ok "Compose $(docker compose version --short)"
   said=$(docker info --format '{{.SecurityOptions}}')
   for name in rootless userns selinux; do
-    if [[ $said == *name=$name* ]]; then warn "the engine runs with $name: the lab was never tried with it"; fi
+    if [[ $said != *name=$name* ]]; then continue; fi
+    if [[ $name == rootless ]] && without_cgroups; then
+      warn "$without"
+    else
+      warn "the engine runs with $name: the lab was never tried with it"
+    fi
   done
   nofile=$(max_open_files)
   if ((nofile >= 20000)); then

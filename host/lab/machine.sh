@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What this machine gives a lab: results and their owner, open files, containerd's socket, CPUs. Sourced by lab.sh.
+# What this machine gives a lab: results and their owner, open files, the engine's folder and sockets, CPUs. Sourced by lab.sh.
 
 : "${state:?}"
 
@@ -51,9 +51,28 @@ max_open_files() {
   printf '%s' "$most"
 }
 
-# cAdvisor asks containerd too: the one the engine runs itself, or the system's.
+# Where the engine has its folder and its sockets, which cAdvisor reads. What is mounted is looked up where the engine is, so
+# these paths need not be of this machine.
+engine_folder() {
+  local folder
+  folder=$(docker info --format '{{.DockerRootDir}}' 2>/dev/null) || true
+  printf '%s' "${folder:-/var/lib/docker}"
+}
+
+is_rootless() { docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q name=rootless; }
+
+# engine_socket: a user's own engine listens where this user asks it. Docker Desktop's is asked through another one
+# than it has itself.
+engine_socket() {
+  local asked=""
+  if is_rootless; then asked=$(docker context inspect --format '{{.Endpoints.docker.Host}}' 2>/dev/null) || true; fi
+  if [[ $asked == unix:///* ]]; then printf '%s' "${asked#unix://}"; else printf /var/run/docker.sock; fi
+}
+
+# containerd_socket ENGINE_SOCKET: cAdvisor asks containerd too: the one the engine runs itself, or the system's.
 containerd_socket() {
   local own=/run/docker/containerd/containerd.sock
+  if [[ $1 != /var/run/docker.sock ]]; then own=${1%/*}/docker/containerd/containerd.sock; fi
   if [[ -S $own ]]; then printf '%s' "$own"; else printf /run/containerd/containerd.sock; fi
 }
 
@@ -143,7 +162,7 @@ cpu_sets_text() {
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
 # A rootless engine maps root to the user already.
 owner() {
-  if docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q rootless; then
+  if is_rootless; then
     printf '0 0'
   elif [[ $(id -u) == 0 ]]; then
     printf '10001 10001'

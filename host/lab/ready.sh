@@ -57,7 +57,7 @@ write_health() {
 # write_env PLAN: what Compose is told. Containers of a measurement under way are made anew from what
 # is there already: it stays as it is.
 write_env() {
-  local uid gid profiles password results sets cpus health_interval compose_file
+  local uid gid profiles password results sets cpus health_interval compose_file socket
   if [[ -s $state/env ]] && measuring; then return 0; fi
   sets=$(auto_cpu_sets)
   results=$(results_folder)
@@ -82,11 +82,12 @@ write_env() {
   fi
 
   cpus=$(toxiproxy_cpus "$sets")
+  socket=$(engine_socket)
   [[ -e $state/host.json ]] || printf '{}\n' >"$state/host.json"
   (
     umask 077
-    printf '%s=%q\n' NOFILE "$nofile" CONTAINERD_SOCKET "$(containerd_socket)" LAB_UID "$uid" \
-      LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+    printf '%s=%q\n' NOFILE "$nofile" ENGINE_FOLDER "$(engine_folder)" ENGINE_SOCKET "$socket" \
+      CONTAINERD_SOCKET "$(containerd_socket "$socket")" LAB_UID "$uid" LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"

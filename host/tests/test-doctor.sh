@@ -23,6 +23,7 @@ case "$*" in
   "image inspect "*) [[ -n ${FAKE_BUILT-} ]] ;;
   "info "*DockerRootDir*) echo / ;;
   "info "*MemTotal*) echo "$((FAKE_MIB * 1048576))" ;;
+  "info "*CgroupDriver*) echo "${FAKE_CGROUPS-cgroupfs}" ;;
   "info "*SecurityOptions*) echo "[name=seccomp,profile=builtin name=${FAKE_SECURITY-cgroupns}]" ;;
   "info --format {{.NCPU}}") echo 2 ;;
   "info "*CPUSet*) echo "true 2" ;;
@@ -60,5 +61,8 @@ for with in rootless userns selinux; do
   doctored FAKE_SECURITY=$with
   check "doctor: an engine with $with, never tried, is a warning" '[[ $status == 0 && $out == *"warn  the engine runs with $with: "* ]]'
 done
+doctored FAKE_SECURITY=rootless FAKE_CGROUPS=none
+check "doctor: a rootless engine without cgroups: what does not hold there" \
+  '[[ $status == 0 && $out == *"warn  the engine has no cgroups "*"no limit of CPU or memory holds"* && $out != *"never tried"* ]]'
 
 finish

@@ -109,6 +109,34 @@ check "room: what does not even start is refused, with fewer" \
 room "" frameworks
 check "room: an engine that does not tell is not judged" '[[ $status == 0 && -z $out ]]'
 
+# A rootless engine on cgroup v1.
+readied
+fake docker <<'FAKE'
+case $* in
+  "info "*CgroupDriver*) echo none ;;
+  "info "*SecurityOptions*) echo "[name=seccomp,profile=builtin name=rootless]" ;;
+  "info "*DockerRootDir*) echo /home/me/.local/share/docker ;;
+  "context inspect"*) echo unix:///run/user/1000/docker.sock ;;
+esac
+FAKE
+run "$lab/host/lab.sh" room
+check "room: an engine without cgroups holds no limit: said" '[[ $status == 0 && $out == "lab: warning: the engine has no cgroups "* ]]'
+for asked in SERVER_CPUS=1 SERVER_CPUSET=0; do
+  run env "$asked" "$lab/host/lab.sh" room
+  check "room: $asked would not hold there, and is refused" '[[ $status == 1 && $out == "lab: $asked would not hold: the engine has no cgroups "* && $out != *$'"'\n'"'* ]]'
+done
+run env SERVER_CPUS=0 "$lab/host/lab.sh" room
+check "room: no limit is none there, too" '[[ $status == 0 ]]'
+asked_of() { run bash -c "cd '$lab' && . host/common.sh && . host/lab/machine.sh && $1"; }
+asked_of 'engine_folder; echo; engine_socket; echo; containerd_socket "$(engine_socket)"'
+check "ready: a user's own engine has its folder and socket elsewhere" \
+  '[[ $out == $'"'/home/me/.local/share/docker\n/run/user/1000/docker.sock\n/run/containerd/containerd.sock'"' ]]'
+fake docker <<<'case $* in *DockerRootDir*) echo /data/docker ;; "context inspect"*) echo unix:///Users/me/.docker/run/docker.sock ;; esac'
+asked_of 'engine_folder; echo; engine_socket'
+check "ready: any other engine has its socket where all have it, and its folder where it says" '[[ $out == $'"'/data/docker\n/var/run/docker.sock'"' ]]'
+readied
+check "ready: an engine that does not tell has its folder where all have it" '[[ $(<"$state/env") == *$'"'\nENGINE_FOLDER=/var/lib/docker\nENGINE_SOCKET=/var/run/docker.sock\n'"'* ]]'
+
 # --- lab.sh facts -------------------------------------------------------------------------
 readied
 printf 'LOADGEN_CPUSET=7\nTOXIPROXY_CPUSET=2\nDOWNSTREAM_CPUSET=3\n' >>"$lab/.env"

@@ -181,12 +181,13 @@ def test_the_engines_socket_is_out_of_reach_of_all_but_prometheus(compose: dict[
     assert beside == ["prometheus", "cadvisor"]
     # Of this machine it sees counters, two sockets and the names of layers; no files.
     containerd = "${CONTAINERD_SOCKET:-/run/containerd/containerd.sock}"
+    folder = "${ENGINE_FOLDER:-/var/lib/docker}"
     assert services["cadvisor"]["volumes"] == [
         "/proc:/rootfs/proc:ro",
         "/sys/fs/cgroup:/sys/fs/cgroup:ro",
-        "/var/run/docker.sock:/var/run/docker.sock:ro",
+        "${ENGINE_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock:ro",
         f"{containerd}:{containerd}:ro",
-        "/var/lib/docker/image:/rootfs/var/lib/docker/image:ro",
+        f"{folder}/image:/rootfs{folder}/image:ro",
     ]
 
 
