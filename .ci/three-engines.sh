@@ -3,6 +3,9 @@
 #
 #   three-engines.sh up       start them, and write .lab/three-engines/hosts.toml for HOSTS=
 #   three-engines.sh status   what of them is there: a line each; exit 1 unless all three answer
+#   three-engines.sh kill NAME       as if its power was cut: nothing of the engine and its containers runs any more
+#   three-engines.sh again NAME      start one that was killed
+#   three-engines.sh cut NAME SECONDS  nothing gets to it or from it for so long
 #   three-engines.sh down     end them, and leave no namespace, mount, process, cgroup or file
 #
 # Each engine has a network namespace of its own, with an address on a bridge that is in a namespace, too; and a mount
@@ -108,8 +111,52 @@ gone() {
   return 1
 }
 
+# end NAME SIGNAL: its engine, and whatever it has left: no process, cgroup or network namespace.
+end() {
+  local pid group try
+  pid=$(pid_of "$1")
+  if own "$pid"; then
+    kill "-$2" "$pid" 2>/dev/null || true
+    gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
+  fi
+  # Its containerd and shims are in its mount namespace, and in no other.
+  for pid in $(left "$1") $(in_mounts_of "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
+  for ((try = 0; try < 50; try++)); do if [[ -z $(left "$1")$(in_mounts_of "$1") ]]; then break; fi; sleep 0.2; done
+  for group in /sys/fs/cgroup/{,*/}"$prefix-$1"; do
+    if [[ -d $group ]]; then find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
+  done
+  if [[ -e /run/netns/$prefix-$1 ]]; then ip netns delete "$prefix-$1"; fi
+}
+
+# number_of NAME
+number_of() {
+  local at
+  for at in "${!names[@]}"; do if [[ ${names[at]} == "$1" ]]; then printf '%s' "$at"; return; fi; done
+  fail "'$1' is not one of ${names[*]}"
+}
+
+# As after a power cut: /run is empty.
+again() {
+  local number
+  number=$(number_of "$1")
+  if own "$(pid_of "$1")"; then fail "the engine $1 runs"; fi
+  rm -rf "${root:?}/$1/run" "$root/$1/dockerd.pid"
+  start "$1" "$number"
+  await "$1"
+}
+
+cut() {
+  local port
+  port=$prefix-v$(number_of "$1")
+  ip -n "$prefix-switch" link set "$port" down
+  # Whoever ends this has the link back, too.
+  # shellcheck disable=SC2064 # as it is now
+  trap "ip -n '$prefix-switch' link set '$port' up" EXIT
+  sleep "$2"
+}
+
 down() {
-  local name pid group space try
+  local name space
   # What is there then is another checkout's.
   if [[ ! -e $root ]]; then return 0; fi
   for name in "${names[@]}"; do
@@ -118,23 +165,8 @@ down() {
       engine "$name" ps -aq | xargs -r docker -H "unix://$root/$name/run/docker.sock" rm --force >/dev/null 2>&1 || true
     fi
   done
-  for name in "${names[@]}"; do
-    pid=$(pid_of "$name")
-    if own "$pid"; then
-      kill -TERM "$pid" 2>/dev/null || true
-      gone "$pid" || kill -KILL "$pid" 2>/dev/null || true
-    fi
-    for pid in $(left "$name"); do kill -KILL "$pid" 2>/dev/null || true; done
-    # Its containerd and shims are in its mount namespace, and in no other.
-    for pid in $(in_mounts_of "$name"); do kill -KILL "$pid" 2>/dev/null || true; done
-    for ((try = 0; try < 50; try++)); do if [[ -z $(left "$name")$(in_mounts_of "$name") ]]; then break; fi; sleep 0.2; done
-    for group in /sys/fs/cgroup/{,*/}"$prefix-$name"; do
-      if [[ -d $group ]]; then find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
-    done
-  done
-  for space in "${names[@]}" switch; do
-    if [[ -e /run/netns/$prefix-$space ]]; then ip netns delete "$prefix-$space"; fi
-  done
+  for name in "${names[@]}"; do end "$name" TERM; done
+  if [[ -e /run/netns/$prefix-switch ]]; then ip netns delete "$prefix-switch"; fi
   rm -rf "$root"
 }
 
@@ -151,6 +183,9 @@ in_mounts_of() {
 case ${1-} in
   up) up ;;
   status) status ;;
+  kill) number_of "${2-}" >/dev/null && end "$2" KILL ;;
+  again) again "${2-}" ;;
+  cut) cut "${2-}" "${3?: seconds}" ;;
   down) down ;;
-  *) fail "'${1-}' is not one of up, status, down" ;;
+  *) fail "'${1-}' is not one of up, status, kill, again, cut, down" ;;
 esac

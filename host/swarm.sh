@@ -222,6 +222,20 @@ container() {
   ask "$(node_with generator)" ps --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1" | head -n 1
 }
 
+# agent_there: the agent's container, which brings the runs: an engine that was restarted has one again after some seconds.
+# Nothing where its volume is not there: then there are no runs.
+agent_there() {
+  local until=$((SECONDS + 60)) agent volume
+  if [[ ${FORCE-} == yes ]]; then until=0; fi
+  while agent=$(container loadgen) || return 1; [[ -z $agent ]]; do
+    volume=$(ask "$(node_with generator)" volume ls --quiet --filter "name=^${project}_home\$") || return 1
+    if [[ -z $volume ]]; then return 0; fi
+    if ((SECONDS >= until)); then return 1; fi
+    sleep 1
+  done
+  printf '%s' "$agent"
+}
+
 # stored CONTAINER: a line for each run on the generator's node: its name, and the checksum of its manifest and rows.
 stored() {
   # shellcheck disable=SC2016 # expanded there
@@ -257,12 +271,8 @@ results() {
   local run sum newest="" to agent generator uid gid
   generator=$(node_with generator)
   to=$(setting LAB_RESULTS_DIR)
-  agent=$(container loadgen)
-  if [[ -z $agent ]]; then
-    # Without the agent nobody brings the runs; without its volume there are none.
-    ! ask "$generator" volume inspect "${project}_home" >/dev/null 2>&1
-    return
-  fi
+  agent=$(agent_there) || return 1
+  if [[ -z $agent ]]; then return 0; fi
   stored "$agent" >"$folder/stored" || return 1
   mkdir -p "$to"
   uid=$(read_off LAB_UID) gid=$(read_off LAB_GID)

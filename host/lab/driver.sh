@@ -95,6 +95,8 @@ drive_there() {
   local status=0
   env -u DOCKER_HOST host/swarm.sh resumed
   drive "$@" || status=$?
+  # As where its engine was restarted. A Ctrl-C gives 130.
+  if ((status == 137 || status == 143)); then say "lab: the driver was killed on the generator's node (exit status $status)"; fi
   unset DOCKER_HOST
   host/swarm.sh results || fail "the run could not be brought here: it is on the generator's node, and \`make down\` tries again"
   return "$status"

@@ -183,6 +183,17 @@ def test_a_part_that_stays_away_ends_the_run_which_goes_on_later(ready: Bench) -
     assert ready.column("valid")[4:] == ["true"] * 5
 
 
+def test_a_server_on_a_machine_that_is_away_did_not_give_way(ready: Bench) -> None:
+    ready.lab.system.at(20.0, lambda: ready.lab.down.add("b") or ready.lab.away.add("tested"))
+    ready.lab.system.at(60.0, lambda: ready.lab.down.clear() or ready.lab.away.clear())
+    assert ready.run(concurrencies=(100, 200), modes=("open",)) == 1
+    reasons = ready.column("invalid_reasons")
+    said = "the trial could not begin: a machine of the lab was away: tested; b: "
+    assert [one.startswith(said) for one in reasons] == [False, True, False, False, False]
+    # It is measured again.
+    assert ready.column("valid")[2:] == ["true"] * 3
+
+
 def test_a_trial_that_could_not_begin_is_a_row_after_a_resume_too(ready: Bench) -> None:
     ready.lab.system.at(20.0, lambda: ready.lab.down.add("b"))
     before = ready.interrupt(70.0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.experiments.objective import gave_way
 from lab.judge.gates import GAVE_WAY, by_accident, judge
 from lab.load.engines.wrk2 import Wrk2
 from lab.model import (
@@ -39,6 +40,7 @@ from support.fakes import (
     SETTINGS,
     START,
     USAGE,
+    judged_row,
     latency,
     measurement,
     observation,
@@ -396,6 +398,49 @@ def test_what_shows_that_a_server_gave_way_counts_in_a_search() -> None:
         assert invalid(of).startswith(GAVE_WAY)
     other = record(after=None, after_problem="toxiproxy does not answer")
     assert not invalid(other).startswith(GAVE_WAY)
+
+
+def of_machines(*failed: int, answering: str = "") -> Observation:
+    """A window of a lab on several machines. Scrapes of what is on the server's machine failed
+    (by their numbers: one every 2 s, from 3 s before the window on), but of that job."""
+    times = tuple(OPENS - 3 + 2 * at for at in range(10))
+    seen = tuple(float(at not in failed) for at in range(10))
+    ups = ({"job": "cadvisor", "machine": "tested"}, {"job": "server", "server": "a"})
+    used = {"__name__": "container_cpu_usage_seconds_total", "machine": "tested"}
+    return observation(
+        *(
+            Series(
+                {"__name__": "up", **one}, times, (1.0,) * 10 if one["job"] == answering else seen
+            )
+            for one in ups
+        ),
+        Series({"__name__": "up", "job": "cadvisor", "machine": "load"}, times, (1.0,) * 10),
+        *(Series({**used, "service": one}, times[:2], (1.0, 2.0)) for one in ("a", "cadvisor")),
+    )
+
+
+def test_a_machine_that_was_away_is_no_finding_of_the_server() -> None:
+    said = "a machine of the lab was away: tested gave Prometheus no answer for"
+    # As when its link was cut for 5 s: the names of what is on it were not known for a minute.
+    gone = measurement(record(after=None, after_problem="a: http://a:8081/identity: no answer"))
+    reasons = judge(gone, of_machines(4, 5, 6, 7, 8, 9)).reasons
+    assert reasons[0] == f"{said} 12 s"
+    assert reasons[1].startswith("the server did not answer after the load")
+    assert by_accident(reasons)
+    lost = dataclasses.replace(judged_row("r", gone), invalid_reasons="; ".join(reasons))
+    assert gave_way(lost, after_miss=True) is None
+    assert invalid(seen=of_machines(3, 4, 5)) == f"{said} 8 s"
+
+
+def test_a_machine_of_which_something_answered_was_not_away() -> None:
+    valid(seen=of_machines())
+    valid(seen=of_machines(4))
+    for part in ("cadvisor", "server"):
+        valid(seen=of_machines(4, 5, 6, 7, 8, 9, answering=part))
+
+
+def test_a_machine_that_was_back_before_the_window_was_not_away() -> None:
+    valid(seen=of_machines(0))
 
 
 def unwatched(seconds: float, **changes: object) -> TrialRecord:

@@ -16,7 +16,7 @@ from lab.load import warm
 from lab.load.engines.base import none_left
 from lab.load.measure import CLOCK_STEP_S
 from lab.load.warm import MAX_WARM_S
-from lab.model import CLOCK_SET, DAMAGED, NOT_BACK, NOT_BEGUN
+from lab.model import AWAY, CLOCK_SET, DAMAGED, NOT_BACK, NOT_BEGUN
 from support.repo import REPO
 
 PAGE = (REPO / "docs/invalid.md").read_text(encoding="utf-8")
@@ -52,6 +52,7 @@ OTHERS = (
     "wrk2 did not end its warm-up in time, and was stopped",
     f"{NOT_BACK}: it does not answer",
     f"{NOT_BEGUN}: toxiproxy does not answer",
+    f"{NOT_BEGUN}: {AWAY}: tested; a: does not answer",
     "oha ended with status 1: database or disk is full",
     f"{DAMAGED}: oha.json: is not JSON",
     "oha was killed by SIGKILL: it said nothing",

@@ -29,7 +29,7 @@ from lab.judge.fairness import reasons
 from lab.load.engines.base import output_bytes
 from lab.load.measure import RECORD, measure
 from lab.load.trial import Runner
-from lab.model import NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
+from lab.model import AWAY, NOT_BACK, NOT_BEGUN, Experiment, Row, TrialPlan
 from lab.report import answers, comparison, fairness, markdown, page, recorded, table, verdicts
 from lab.report.progress import Trials
 from lab.store import csv, manifest, series
@@ -186,6 +186,8 @@ class Loop:
         """Keep a trial that could not begin. Raises what was in the way where it is no server's,
         and was in the way of too many trials in a row."""
         problem = f"{NOT_BACK}: {failure}"
+        if away := self.tools.stack.away():
+            failure = LabUnreachable(f"{AWAY}: {', '.join(away)}; {failure}")
         # As LabUnreachable names the part.
         if not str(failure).startswith(f"{plan.server}: "):
             problem = f"{NOT_BEGUN}: {failure}"

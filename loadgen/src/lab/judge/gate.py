@@ -40,7 +40,7 @@ from lab.judge.compare import (
 from lab.judge.gates import GAVE_WAY
 from lab.judge.grouping import Cell, Measure, Tries, of_load, without_shorter
 from lab.judge.intervals import CONFIDENCE, RatioOf, needed
-from lab.model import Row, error_share
+from lab.model import AWAY, Row, error_share
 
 Figure = Literal["capacity", "goodput", "p99", "cpu", "memory"]
 FIGURES: tuple[Figure, ...] = get_args(Figure)
@@ -204,6 +204,7 @@ def gave_way_only(base: Sequence[Row], candidate: Sequence[Row], cell: Cell) -> 
         launches: dict[tuple[str, str | None, int], str | None] = {}
         for row in of_load(rows, cell):
             why = next((reason for reason in GAVE_WAY if reason in row.invalid_reasons), None)
+            why = None if AWAY in row.invalid_reasons else why
             launch = row.run, row.arm, row.launch
             launches[launch] = launches.get(launch) or why
         return launches

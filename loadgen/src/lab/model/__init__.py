@@ -58,6 +58,7 @@ from lab.model.result import (
     lost_rps,
 )
 from lab.model.trial import (
+    AWAY,
     CLOCK_SET,
     DAMAGED,
     ENDED_AS_LOST,

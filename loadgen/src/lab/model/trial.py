@@ -14,6 +14,8 @@ from lab.model.verdict import Bound, Demand
 # How the problem of a trial begins that could not begin: its server was away, or another part.
 NOT_BACK = "the server did not come back"
 NOT_BEGUN = "the trial could not begin"
+# How the reason begins, on several machines, where one of them or the way to it was away.
+AWAY = "a machine of the lab was away"
 # How the reason begins where a file of the trial is missing, cut off, or not in its format.
 DAMAGED = "damaged"
 # How the reason begins where the window's place in time is not known.

@@ -17,7 +17,7 @@ from lab.model import Snapshot, Spread, ToxicState
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
-from lab.system.http import Http
+from lab.system.http import DEADLINE_S, Http
 from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
@@ -119,6 +119,14 @@ class Stack:
     def toxics(self) -> ToxicState:
         """The toxics in force. Raises LabUnreachable."""
         return toxic_state(self.toxiproxy.in_force())
+
+    def away(self) -> tuple[str, ...]:
+        """The machines of a lab on several from which Prometheus gets no answer now. None where it
+        answers nothing itself."""
+        with suppress(LabUnreachable):
+            found = self.prometheus.values('up{job="cadvisor",machine!=""} == 0', DEADLINE_S)
+            return tuple(sorted(labels["machine"] for labels, _ in found))
+        return ()
 
     def snapshot(self, server: str) -> Snapshot:
         """All that a trial on this server depends on. Raises LabUnreachable."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import pairwise
 
 from lab.judge.gates.generator import THROTTLED
-from lab.model import Observation, TrialRecord
+from lab.model import AWAY, Observation, Series, TrialRecord
 from lab.model.routes import EXPORTER_PORT
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
@@ -28,6 +29,10 @@ PART_CPU = 0.95
 _CPUS = {"downstream": "lab_downstream_loops"}
 _RUNTIME_CPUS = "go_sched_gomaxprocs_threads"
 _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
+# What runs on a machine is scraped every second or two, and no scrape lasts longer than that. One
+# of each may fail by chance where it is busy.
+AWAY_S = 3.0
+AWAY_SCRAPES = 3
 PART_RESTARTED = "a part of the lab was restarted during the trial"
 # A process tells when it began by the machine's time of boot, which some kernels move by a second.
 BOOT_MOVES_S = 2.0
@@ -72,6 +77,44 @@ def restarted(record: TrialRecord, observation: Observation | None) -> Iterator[
             known = (*before, *later, *after)
             if known and max(known) - min(known) > BOOT_MOVES_S:
                 yield f"{PART_RESTARTED}: {name}"
+
+
+def away(observation: Observation | None) -> Iterator[str]:
+    """Which of several machines gave Prometheus no answer for AWAY_S or longer, neither its
+    cAdvisor nor any other part there, from the window on. What its parts did meanwhile is nobody's
+    finding. One machine has no name, and is none."""
+    if observation is None:
+        return
+    for of_machine in observation.series("up", job="cadvisor"):
+        name = of_machine.labels.get("machine")
+        if name is None:
+            continue
+        ran = observation.series("container_cpu_usage_seconds_total", machine=name)
+        there = {one.labels.get("service") for one in ran}
+        # Each machine has a cAdvisor. The servers' targets tell the server; those of other parts
+        # are called as these are.
+        there.discard("cadvisor")
+        ups = [
+            one
+            for one in observation.series("up")
+            if one.labels.get("server", one.labels.get("job")) in there
+        ]
+        gap_s = _silence_s((of_machine, *ups), observation.window[0])
+        if gap_s >= AWAY_S:
+            yield f"{AWAY}: {name} gave Prometheus no answer for {gap_s:.0f} s"
+
+
+def _silence_s(ups: tuple[Series, ...], opens: float) -> float:
+    """The longest time that ends after `opens` in which scrapes of each of these targets failed,
+    AWAY_SCRAPES in all, and none was answered; 0.0 without one."""
+    answered = sorted(at for one in ups for at in one.times_of(1.0))
+    edges = [min(one.times[0] for one in ups), *answered, max(one.times[-1] for one in ups)]
+    longest = 0.0
+    for since, until in pairwise(edges):
+        failed = [sum(since <= at <= until for at in one.times_of(0.0)) for one in ups]
+        if until > opens and all(failed) and sum(failed) >= AWAY_SCRAPES:
+            longest = max(longest, until - since)
+    return longest
 
 
 def _assumed(record: TrialRecord, observation: Observation | None) -> Iterator[str]:

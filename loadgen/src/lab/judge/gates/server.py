@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lab.judge.same_lab import Difference, between_snapshots
-from lab.model import Snapshot, TrialRecord
+from lab.model import AWAY, Snapshot, TrialRecord
 
 # JIT compile time, as a share of the CPUs that the server may use. So much of a full machine's
 # throughput goes to the compiler, and that must not exceed the margin within which two sides are
@@ -37,7 +37,15 @@ OTHER_SETTINGS = "settings differ from the server's first trial"
 UNWATCHED = "the toxics were not watched"
 _DIRECT = "its calls go to the downstream without Toxiproxy (SERVER_DOWNSTREAM_URL)"
 # With one of these reasons the server may have given way because the lab was not the planned one.
-NOT_ITS_OWN = (WRONG_SERVER, CHANGED, OTHER_TOXICS, OTHER_DELAY, OTHER_SETTINGS, UNWATCHED)
+NOT_ITS_OWN = (
+    WRONG_SERVER,
+    CHANGED,
+    OTHER_TOXICS,
+    OTHER_DELAY,
+    OTHER_SETTINGS,
+    UNWATCHED,
+    AWAY,
+)
 
 
 def same_server(record: TrialRecord) -> Iterator[str]:

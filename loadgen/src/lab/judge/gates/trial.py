@@ -23,6 +23,7 @@ from lab.judge.gates.server import (
 )
 from lab.judge.gates.steady import STOPPED, UNSTEADY
 from lab.model import (
+    AWAY,
     CLOCK_SET,
     DAMAGED,
     ENDED_AS_LOST,
@@ -78,7 +79,7 @@ def judge(
     if record.lost:
         return Judgement((str(measurement.problem),), record.notes)
     changed = list(server.as_begun(record, start))
-    reasons = [*_ended(record), *server.same_server(record)]
+    reasons = [*_ended(record), *parts.away(observation), *server.same_server(record)]
     notes = [*_repeats(record), *record.notes]
     notes += [*server.without_proxy(record), *server.unwatched(record, long=False)]
     notes += server.not_asked(record)
@@ -139,14 +140,16 @@ def _compared_with_the_load(
         found.append(drift)
     if silence is not None and not (found and asked):
         notes.append(silence)
-    if RESTARTED in reasons or any(one.startswith(GONE) for one in reasons):
+    if RESTARTED in reasons or any(one.startswith((GONE, AWAY)) for one in reasons):
         return
     reasons += [silence] if silence is not None and found and asked else found
 
 
 def by_accident(reasons: Sequence[str]) -> bool:
     """Whether a trial with these reasons should be measured once more: none of them is a finding,
-    and none would come again for certain."""
+    and none would come again for certain. All others may follow from a machine that was away."""
+    if any(AWAY in one for one in reasons):
+        return True
     return bool(reasons) and all(one.startswith(ACCIDENTS) for one in reasons)
 
 
