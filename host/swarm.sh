@@ -15,6 +15,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=$state/several
 : "${START_DEADLINE_S:=300}"
+# How long the agent of an engine that was restarted may take to be there again.
+: "${AGENT_DEADLINE_S:=60}"
 # How far a node's clock may be from this one's: a window's figures come from several nodes.
 : "${CLOCKS_MS:=50}"
 
@@ -225,7 +227,7 @@ container() {
 # agent_there: the agent's container, which brings the runs: an engine that was restarted has one again after some seconds.
 # Nothing where its volume is not there: then there are no runs.
 agent_there() {
-  local until=$((SECONDS + 60)) agent volume
+  local until=$((SECONDS + AGENT_DEADLINE_S)) agent volume
   if [[ ${FORCE-} == yes ]]; then until=0; fi
   while agent=$(container loadgen) || return 1; [[ -z $agent ]]; do
     volume=$(ask "$(node_with generator)" volume ls --quiet --filter "name=^${project}_home\$") || return 1

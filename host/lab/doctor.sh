@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What can be right or wrong with this machine, and whether its memory has room for the servers. Sourced by lab.sh.
 
-: "${driver_image:?}"
+: "${driver_image:?}" "${cpu_sets:?}"
 
 without_cgroups() { [[ $(docker info --format '{{.CgroupDriver}}' 2>/dev/null) == none ]]; }
 without="the engine has no cgroups (a rootless one has them with cgroup v2 and systemd only): no limit of CPU or memory holds, and CPU and memory of containers are not counted"

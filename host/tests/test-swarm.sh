@@ -32,7 +32,7 @@ b ssh://b server,downstream,monitor}" ;;
     if [[ $at == here || " ${FAKE_THERE-} " == *" ${*: -1} "* || -e $lab/loaded ]]; then echo "sha256:of-${*: -1}"; else exit 1; fi ;;
   "load ") cat >"$lab/loaded" ;;
   "save "*) echo "${*:2}" ;;
-  "volume inspect") [[ -e $lab/home ]] ;;
+  "volume ls") if [[ $* == *_home* && -e $lab/home ]]; then echo home; fi ;;
   "exec --interactive") cat >"$lab/taken" ;;
   "exec "*)
     case $* in
@@ -40,7 +40,8 @@ b ssh://b server,downstream,monitor}" ;;
       *) for one in ${FAKE_RUNS-}; do printf '%s %s\n' "$one" "$(cat "$lab/of-node/"{manifest.json,trials.csv} 2>/dev/null | cksum)"; done ;;
     esac ;;
   "cp "*) if [[ -e $lab/of-node ]]; then cp -R "$lab/of-node" "${*: -1}"; else mkdir "${*: -1}"; fi ;;
-  "ps "*) printf '%s' "${FAKE_LEFT-}" ;;
+  "ps "*)
+    if [[ -s $lab/agent-away ]]; then sed -i 1d "$lab/agent-away"; else printf '%s' "${FAKE_LEFT-}"; fi ;;
 esac
 FAKE
 }
@@ -108,10 +109,18 @@ machines
 cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
 touch "$state/several/up" "$lab/home"
 echo a >"$state/several/manager"
-run "$lab/host/swarm.sh" down
+run env AGENT_DEADLINE_S=0 "$lab/host/swarm.sh" down
 check "without the agent, which has the runs, nothing is removed" '[[ $status == 1 && $out == "lab: not all runs could be brought home from node a; "* && $(count "stack rm") == 0 ]]'
 run env FORCE=yes "$lab/host/swarm.sh" down
 check "unless they are given up" '[[ $status == 0 && $(count "stack rm") == 1 ]]'
+
+# The engine of the node was restarted: its agent is there again at the third question.
+machines
+cp "$lab/nodes" "$state/several/"
+touch "$lab/home"
+printf 'x\nx\n' >"$lab/agent-away"
+run env LAB_RESULTS_DIR="$lab/results" FAKE_LEFT=agent "$lab/host/swarm.sh" results
+check "an agent that comes back is waited for" '[[ $status == 0 && $(count "service=loadgen") == 3 ]]'
 
 # --- runs come home ----------------------------------------------------------------------------------
 machines
