@@ -113,6 +113,8 @@ doctor() {
     if [[ $said != *name=$name* ]]; then continue; fi
     if [[ $name == rootless ]] && without_cgroups; then
       warn "$without"
+    elif [[ $name == userns ]]; then
+      warn "the engine gives containers other users (userns-remap): agent, driver and cAdvisor keep this machine's"
     else
       warn "the engine runs with $name: the lab was never tried with it"
     fi

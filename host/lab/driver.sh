@@ -106,6 +106,6 @@ drive_there() {
 stored() {
   local terminal=()
   if [[ -t 0 && -t 1 ]]; then terminal=(--interactive --tty); fi
-  driver ${terminal[@]+"${terminal[@]}"} --user "$(read_off LAB_UID):$(read_off LAB_GID)" \
+  driver ${terminal[@]+"${terminal[@]}"} --userns "$(read_off USERNS)" --user "$(read_off LAB_UID):$(read_off LAB_GID)" \
     -v "$(results_folder):/lab/results" "$driver_image" "$@"
 }

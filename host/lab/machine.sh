@@ -159,6 +159,11 @@ cpu_sets_text() {
   fi
 }
 
+# user_namespace: `host` where the engine gives containers other users (userns-remap), nothing elsewhere. A stack cannot say it.
+user_namespace() {
+  if ! several && docker info --format '{{.SecurityOptions}}' 2>/dev/null | grep -q name=userns; then printf host; fi
+}
+
 # Who owns what the driver writes to results/: the user, or a plain user when that is root.
 # A rootless engine maps root to the user already.
 owner() {

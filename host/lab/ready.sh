@@ -87,7 +87,7 @@ write_env() {
   (
     umask 077
     printf '%s=%q\n' NOFILE "$nofile" ENGINE_FOLDER "$(engine_folder)" ENGINE_SOCKET "$socket" \
-      CONTAINERD_SOCKET "$(containerd_socket "$socket")" LAB_UID "$uid" LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" \
+      CONTAINERD_SOCKET "$(containerd_socket "$socket")" LAB_UID "$uid" LAB_GID "$gid" TOXIPROXY_GOMAXPROCS "$cpus" WRK2_IMAGE "$(wrk2_source)" COMPOSE_PROFILES "$profiles" USERNS "$(user_namespace)" \
       GRAFANA_ADMIN_PASSWORD "$password" GRAFANA_WITHOUT_ADMIN false LAB_OWN "$own" \
       HEALTH_INTERVAL "$health_interval" COMPOSE_FILE "$compose_file" >"$state/env.part"
     printf '%s\n' "$sets" >>"$state/env.part"

@@ -57,10 +57,12 @@ check "doctor: no engine where make up installs one: said, and nothing is done" 
   '[[ $status == 0 && $out == *"warn  no Docker engine answers: \`make up\` will install one" && $out == *"ok    disk: "* && $(count apt-get) == 0 ]]'
 doctored FAKE_ENGINE=none INSTALL_ENGINE=no
 check "doctor: no engine, and none may be installed: one line" '[[ $status == 1 && $out == "FAIL  no Docker engine answers, and INSTALL_ENGINE=no "* ]]'
-for with in rootless userns selinux; do
+for with in rootless selinux; do
   doctored FAKE_SECURITY=$with
   check "doctor: an engine with $with, never tried, is a warning" '[[ $status == 0 && $out == *"warn  the engine runs with $with: "* ]]'
 done
+doctored FAKE_SECURITY=userns
+check "doctor: an engine with users of its own: who keeps this machine's" '[[ $status == 0 && $out == *"warn  "*"(userns-remap): agent, driver and cAdvisor keep this machine'"'"'s"* && $out != *"never tried"* ]]'
 doctored FAKE_SECURITY=rootless FAKE_CGROUPS=none
 check "doctor: a rootless engine without cgroups: what does not hold there" \
   '[[ $status == 0 && $out == *"warn  the engine has no cgroups "*"no limit of CPU or memory holds"* && $out != *"never tried"* ]]'

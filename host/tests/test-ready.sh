@@ -134,6 +134,14 @@ check "ready: a user's own engine has its folder and socket elsewhere" \
 fake docker <<<'case $* in *DockerRootDir*) echo /data/docker ;; "context inspect"*) echo unix:///Users/me/.docker/run/docker.sock ;; esac'
 asked_of 'engine_folder; echo; engine_socket'
 check "ready: any other engine has its socket where all have it, and its folder where it says" '[[ $out == $'"'/data/docker\n/var/run/docker.sock'"' ]]'
+fake docker <<<'case $* in *SecurityOptions*) echo "[name=seccomp,profile=builtin name=userns]" ;; esac'
+asked_of 'user_namespace'
+check "ready: where the engine remaps users, who needs the host's keeps them" '[[ $out == host ]]'
+asked_of 'HOSTS=hosts.toml; user_namespace'
+check "ready: a stack cannot say that" '[[ -z $out ]]'
+fake docker <<<'case $* in *SecurityOptions*) echo "[name=seccomp,profile=builtin name=cgroupns]" ;; esac'
+asked_of 'user_namespace'
+check "ready: elsewhere nobody is told of users" '[[ $status == 0 && -z $out ]]'
 readied
 check "ready: an engine that does not tell has its folder where all have it" '[[ $(<"$state/env") == *$'"'\nENGINE_FOLDER=/var/lib/docker\nENGINE_SOCKET=/var/run/docker.sock\n'"'* ]]'
 

@@ -94,7 +94,7 @@ def check(key: str, value: Any, made: dict[str, Any]) -> None:
             assert limits["memory"] == value
         case "pids_limit":
             assert limits["pids"] == value
-        case "cpuset":
+        case "cpuset" | "userns_mode":
             assert value == ""
         case "network_mode":
             assert list(made["networks"]) == ["lab"]
@@ -202,6 +202,7 @@ def test_the_driver_is_all_that_compose_yaml_says() -> None:
     [
         ("netty", {"cap_of_mine": 1}, "netty: cap_of_mine: 1 is not possible .*: no rule says"),
         ("netty", {"cpuset": "0-1"}, "netty: cpuset: 0-1 is not possible"),
+        ("loadgen", {"userns_mode": "host"}, "loadgen: userns_mode: host is not possible"),
         ("netty", {"security_opt": ["seccomp=unconfined"]}, "security_opt: seccomp=unconfined"),
         ("netty", {"network_mode": "host"}, "network_mode: host is not possible"),
         ("netty", {"networks": {"lab": {"ipv4_address": "10.0.0.9"}}}, "networks: ipv4_address"),

@@ -240,9 +240,11 @@ def _kept(key: str) -> Rule:
 
 def _refused(why: str, key: str) -> Rule:
     def refuse(scene: Scene, value: Any) -> Part:
+        if value == "":
+            return {}
         raise scene.refused(key, value, why)
 
-    return Rule(f"refused: {why}", refuse)
+    return Rule(f"refused, unless empty: {why}", refuse)
 
 
 def _image(scene: Scene, value: str) -> Part:
@@ -266,12 +268,6 @@ def _limit(name: str) -> Callable[[Scene, Any], Part]:
         return {"deploy": {"resources": {"limits": {name: whole}}}}
 
     return limit
-
-
-def _cpuset(scene: Scene, value: str) -> Part:
-    if value:
-        raise scene.refused("cpuset", value, "a service of a stack has no CPU set")
-    return {}
 
 
 def _security_opt(scene: Scene, value: list[str]) -> Part:
@@ -420,7 +416,6 @@ RULES: Mapping[str, Rule] = {
     "cpus": Rule("`deploy.resources.limits.cpus`", _limit("cpus")),
     "mem_limit": Rule("`deploy.resources.limits.memory`", _limit("memory")),
     "pids_limit": Rule("`deploy.resources.limits.pids`", _limit("pids")),
-    "cpuset": Rule("refused, unless empty: a part has its machine, not a set of CPUs", _cpuset),
     "security_opt": Rule(
         "`no-new-privileges` is the engine's to say, in its `daemon.json`: make warns of a node "
         "whose engine does not; any other option is refused",
@@ -453,6 +448,7 @@ RULES: Mapping[str, Rule] = {
     **{
         key: _refused(why, key)
         for key, why in {
+            "cpuset": "a part has its machine, not a set of CPUs",
             "container_name": "Swarm names containers itself",
             "privileged": "a stack cannot say it",
             "devices": "a stack cannot say it",
