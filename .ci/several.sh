@@ -52,6 +52,30 @@ scripted_there() {
     make toxics | tee /dev/stderr | grep -q none
 }
 
+# begun_there NAME TRIAL: that trial of the run is under way.
+begun_there() {
+  at_node load exec "$(at_node load ps -q --filter label=com.docker.compose.service=loadgen)" sh -c "ls -d /lab/results/*-$1/raw/$2-*" >/dev/null 2>&1
+}
+# hit_there NAME COMMAND…: a run of three trials, and the command 3 s into the second one. Its exit status is the driver's.
+hit_there() {
+  local pid waited_for
+  drive run EXP=sweep SERVER=fixed-pool LAUNCHES=0 CONC=20,30,40 MODE=closed DURATION=8s WARMUP=2s ENGINE=pacer NAME="$1" &
+  # shellcheck disable=SC2034  # of within
+  pid=$! waited_for=$!
+  within 200 begun_there "$1" 02 && sleep 3 && "${@:2}" >&2
+  wait "$pid"
+}
+power_cut() { .ci/three-engines.sh kill "$1" && sleep "$2" && .ci/three-engines.sh again "$1"; }
+# The generator's node, which is the manager: the driver ends with it, and the run goes on.
+generator_lost_there() {
+  local run status=0
+  hit_there several-lost power_cut load 5 || status=$?
+  ((status != 0)) || { printf 'the machine of the driver was away, and it exited with 0\n'; return 1; }
+  run=$(cd "$LAB_RESULTS_DIR" && echo *-several-lost)
+  printf 'killed after %d rows\n' "$(rows several-lost)"
+  ran drive run RESUME="$run" && grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json"
+}
+
 # left_at NAME: what of the lab is left at a node.
 left_at() {
   at_node "$1" ps --all --format 'container {{.Names}}'
@@ -87,9 +111,16 @@ several() {
       step several-refused one there refuses 'not possible on several machines yet' make explain CONC=50
       step several-toxic one there toxic_there
       step several-bench one there bench_there
-      if [[ $suite == long ]]; then step several-scripted one there scripted_there; fi
+      if [[ $suite == long ]]; then
+        step several-scripted one there scripted_there
+        step several-cut one there ran hit_there several-cut .ci/three-engines.sh cut tested 5
+        step several-cut-long one there ran hit_there several-cut-long .ci/three-engines.sh cut tested 60
+        step several-power one there ran hit_there several-power power_cut tested 20
+        step several-lost one there generator_lost_there
+      fi
       step several-down one there down_there
       step several-came-home pytest inside test_several.py
+      if [[ $suite == long ]]; then step several-failures pytest inside test_several_failures.py; fi
     fi
   if [[ -e .lab/three-engines/of-suite ]]; then step several-engines-gone one engines_gone; fi
 }
