@@ -92,6 +92,8 @@ end() {
   local pid group try
   for pid in $(cat "$root/init" "$root/slirp" 2>/dev/null); do
     kill -KILL "$pid" 2>/dev/null || true
+    # Where it is this shell's own, nothing is said of its end.
+    wait "$pid" 2>/dev/null || true
     for ((try = 0; try < 100; try++)); do if [[ ! -e /proc/$pid ]]; then break; fi; sleep 0.1; done
   done
   for group in /sys/fs/cgroup/{,*/}"$name"; do
