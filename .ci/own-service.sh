@@ -6,8 +6,10 @@
 : "${COMPOSE_PROJECT_NAME:?}" "${LAB_RESULTS_DIR:?}"
 nginx=$COMPOSE_PROJECT_NAME-nginx
 
+# The files of the services: $services.yaml and $services.json.
+services=compose
 owned() {
-  COMPOSE_FILE=compose.yaml:.ci/own-service/compose.yaml LAB_OWN_SERVERS=.ci/own-service/own.json \
+  COMPOSE_FILE=compose.yaml:.ci/own-service/$services.yaml LAB_OWN_SERVERS=.ci/own-service/$services.json \
     LAB_SUBJECTS_DIR=.ci/own-service/subjects make "$@"
 }
 

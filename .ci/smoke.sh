@@ -349,6 +349,7 @@ part_long_own() {
   rm -rf "${LAB_RESULTS_DIR:?}"/*-own-*
   every_verb node-calls 60 60
   every_verb tomcat-calls 300 400
+  services=boot every_verb boot 80 150
 }
 part_long_sweep() { step long-sweep one drive run EXP=sweep NAME=long-sweep; }
 part_long_looked_at() { step long-looked-at pytest inside test_long.py; }

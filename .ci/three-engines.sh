@@ -125,6 +125,8 @@ end() {
   for group in /sys/fs/cgroup/{,*/}"$prefix-$1"; do
     if [[ -d $group ]]; then find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
   done
+  # Its port by name, too: a namespace that is deleted may last until the kernel has closed all of its connections.
+  if [[ -e /run/netns/$prefix-switch ]]; then ip -n "$prefix-switch" link delete "$prefix-v$(number_of "$1")" 2>/dev/null || true; fi
   if [[ -e /run/netns/$prefix-$1 ]]; then ip netns delete "$prefix-$1"; fi
 }
 
