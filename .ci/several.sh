@@ -17,10 +17,11 @@ engines() {
 }
 
 driver_there() { at_node load ps -q --filter label=com.docker.compose.service=driver; }
+# agent_there WORD…: a command in the agent's container.
+agent_there() { at_node load exec "$(at_node load ps -q --filter label=com.docker.compose.service=loadgen)" "$@"; }
 # has_row_there: the second trial of the run is under way, and the first one has a row.
 has_row_there() {
-  at_node load exec "$(at_node load ps -q --filter label=com.docker.compose.service=loadgen)" sh -c \
-    'cd /lab/results && grep -q closed *-several/trials.csv && ls -d *-several/raw/02-*' >/dev/null 2>&1
+  agent_there sh -c 'cd /lab/results && grep -q closed *-several/trials.csv && ls -d *-several/raw/02-*' >/dev/null 2>&1
 }
 
 # kill -9 of the driver in the second trial: the first one's row comes home. Then RESUME, on the run that is there.
@@ -53,9 +54,9 @@ scripted_there() {
 }
 
 # begun_there NAME TRIAL: that trial of the run is under way.
-begun_there() {
-  at_node load exec "$(at_node load ps -q --filter label=com.docker.compose.service=loadgen)" sh -c "ls -d /lab/results/*-$1/raw/$2-*" >/dev/null 2>&1
-}
+begun_there() { agent_there sh -c "ls -d /lab/results/*-$1/raw/$2-*" >/dev/null 2>&1; }
+# A Swarm whose manager was restarted knows no names of containers for more than half a minute.
+named_there() { agent_there getent hosts fixed-pool; }
 # hit_there NAME COMMAND…: a run of three trials, and the command 3 s into the second one. Its exit status is the driver's.
 hit_there() {
   local pid waited_for
@@ -73,7 +74,7 @@ generator_lost_there() {
   ((status != 0)) || { printf 'the machine of the driver was away, and it exited with 0\n'; return 1; }
   run=$(cd "$LAB_RESULTS_DIR" && echo *-several-lost)
   printf 'killed after %d rows\n' "$(rows several-lost)"
-  ran drive run RESUME="$run" && grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json"
+  within 200 named_there && ran drive run RESUME="$run" && grep -q '"status": "complete"' "$LAB_RESULTS_DIR/$run/manifest.json"
 }
 
 # left_at NAME: what of the lab is left at a node.
