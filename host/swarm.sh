@@ -325,15 +325,20 @@ clear_node() {
 }
 
 down() {
-  local name until=$((SECONDS + 120))
+  local name until=$((SECONDS + 120)) there=() away=()
   log=$state/logs/several.log
   mkdir -p "$state/logs"
   if [[ ! -e $folder/nodes ]]; then LAB_VERB="" check; fi
-  results || { if [[ ${FORCE-} != yes ]]; then fail "not all runs could be brought home from node $(node_with generator); \`make down FORCE=yes\` gives them up"; fi; }
-  ask "$(node_with generator)" ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.oneoff=True |
-    xargs -r docker -H "$(address_of "$(node_with generator)")" rm --force >>"$log"
-  ask "$(manager)" stack rm "$project" >>"$log" 2>&1
   for name in $(node_names); do
+    if ask "$name" version >>"$log" 2>&1; then there+=("$name"); else away+=("$name"); fi
+  done
+  results || { if [[ ${FORCE-} != yes ]]; then fail "not all runs could be brought home from node $(node_with generator); \`make down FORCE=yes\` gives them up"; fi; }
+  if [[ " ${there[*]-} " == *" $(node_with generator) "* ]]; then
+    ask "$(node_with generator)" ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.oneoff=True |
+      xargs -r docker -H "$(address_of "$(node_with generator)")" rm --force >>"$log"
+  fi
+  ask "$(manager)" stack rm "$project" >>"$log" 2>&1 || fail "the manager, node $(manager), does not answer: nothing was removed"
+  for name in ${there[@]+"${there[@]}"}; do
     while [[ -n $(ask "$name" ps --all --quiet --filter "label=com.docker.compose.project=$project") ]]; do
       if ((SECONDS >= until)); then fail "node $name still has containers of the lab"; fi
       sleep 1
@@ -341,14 +346,18 @@ down() {
     clear_node "$name"
     ask "$(manager)" node update --label-rm lab.node "$(id_of "$name")" >>"$log" 2>&1 || true
   done
-  for name in $(node_names); do
+  for name in ${there[@]+"${there[@]}"}; do
     until [[ -z $(rest "$name") ]]; do
       if ((SECONDS >= until)); then fail "node $name still has something of the lab: $(rest "$name" | paste -sd ' ' -)"; fi
       sleep 1
     done
   done
+  # Whoever gives up runs gives up a node, too.
+  if ((${#away[@]} > 0)) && [[ ${FORCE-} != yes ]]; then
+    fail "down, but for node ${away[*]}, which does not answer: \`make down\` once it does, or FORCE=yes leaves there what is there"
+  fi
   rm -rf "$folder"
-  printf 'lab: down on all nodes\n'
+  if ((${#away[@]} > 0)); then printf 'lab: down on all nodes but %s\n' "${away[*]}"; else printf 'lab: down on all nodes\n'; fi
 }
 
 case ${1-} in

@@ -17,6 +17,7 @@ lab=$(cd "$(dirname "$0")/.." && pwd)
 at=here
 if [[ $1 == -H ]]; then at=$2; shift 2; fi
 printf '%s: docker %s\n' "$at" "$*" >>"$lab/calls"
+if [[ $at == "${FAKE_AWAY-}" ]]; then exit 1; fi
 case "$1 ${2-}" in
   "run --rm") printf '%s\n' "${FAKE_NODES-a ssh://a generator
 b ssh://b server,downstream,monitor}" ;;
@@ -113,6 +114,25 @@ run env AGENT_DEADLINE_S=0 "$lab/host/swarm.sh" down
 check "without the agent, which has the runs, nothing is removed" '[[ $status == 1 && $out == "lab: not all runs could be brought home from node a; "* && $(count "stack rm") == 0 ]]'
 run env FORCE=yes "$lab/host/swarm.sh" down
 check "unless they are given up" '[[ $status == 0 && $(count "stack rm") == 1 ]]'
+
+gone_node() {
+  machines
+  cp "$lab/nodes" "$lab/hosts.toml" "$state/several/"
+  touch "$state/several/up"
+  echo a >"$state/several/manager"
+}
+gone_node
+run env FAKE_AWAY=ssh://b "$lab/host/swarm.sh" down
+check "a node that is away keeps nobody else up, and is not forgotten" \
+  '[[ $status == 1 && $out == "lab: down, but for node b, which does not answer: "* && $out != *$'"'\n'"'* && $(count "^ssh://a: docker stack rm") == 1 && -e $state/several/up ]]'
+run "$lab/host/swarm.sh" down
+check "once it is back it is cleared, too" '[[ $status == 0 && $out == "lab: down on all nodes" && $(count "^ssh://b: docker volume ls") != 0 && ! -e $state/several ]]'
+gone_node
+run env FAKE_AWAY=ssh://b FORCE=yes "$lab/host/swarm.sh" down
+check "unless it is given up" '[[ $status == 0 && $out == "lab: down on all nodes but b" && ! -e $state/several ]]'
+gone_node
+run env FAKE_AWAY=ssh://a FORCE=yes "$lab/host/swarm.sh" down
+check "without the manager nobody can end a stack" '[[ $status == 1 && $out == *"lab: the manager, node a, does not answer: nothing was removed" && -e $state/several/up ]]'
 
 # The engine of the node was restarted: its agent is there again at the third question.
 machines
