@@ -2,7 +2,8 @@
 
 add RUN_DIR NAME
     docs/results/NAME.csv is what the pages need of the run's trials.csv or density.csv, cell by
-    cell as it is there, and NAME.json of its manifest. Then as `page`
+    cell as it is there, and NAME.json of its manifest, with the findings of each launch that follow
+    from files which are not kept (recovery, growth). Then as `page`
 page
     writes the tables of docs/results/README.md, and prints of every page how many of its tables
     come from a file
@@ -61,6 +62,9 @@ DENSITY = (
     "resident_per_connection_bytes", "valid", "invalid_reasons", "started_at", "ended_at",
 )  # fmt: skip
 KEPT = {"trials.csv": TRIALS, "density.csv": DENSITY}
+# Their findings follow from every second of a load, or from samples of it, and not from rows.
+OF_SECONDS = ("spike", "faults", "endurance")
+MEDIAN = ", median"
 # By these `make compare` knows a machine.
 MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel", "docker_version")
 TEXTS = ("question", "hypothesis")
@@ -172,7 +176,11 @@ def add(run_dir: Path, name: str) -> None:
     without = NOT_OF.get(manifest["experiment"].get("kind"), ())
     kept = [one for one in KEPT[source.name] if one not in without]
     of_rows = reduced(source.read_text(), kept)
-    of_run = json.dumps(told(manifest), indent=1, ensure_ascii=False)
+    whole = told(manifest)
+    if manifest["experiment"].get("kind") in OF_SECONDS:
+        found = json.loads((run_dir / "findings.json").read_text())
+        whole["findings"] = [one for one in found if not one["name"].endswith(MEDIAN)]
+    of_run = json.dumps(whole, indent=1, ensure_ascii=False)
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.csv").write_text(of_rows)
     (FOLDER / f"{name}.json").write_text(of_run + "\n")

@@ -13,6 +13,8 @@ text:
     A valid               valid trials of all: 5 of 8 valid
     –                     as the cell of a number: no trial is valid, or none has this number
     A held                what a search of capacity found: 979 [917, 1,000]
+    found NAME            the findings of that name of the server that the row begins with: their
+                          median and range. With `, 2 of 3` where one launch has no value
     density               of a whole block of density: all rows of all its files
     capacity              the same, of capacity: the lines of its answer
 """
@@ -124,7 +126,11 @@ def _of_row(mark: Any, label: str, name: str) -> Iterator[str]:
     for text, named in zip(texts, mark.cells, strict=False):
         cell = re.sub("^@ ", f"{its_case} ", named)
         beside = _beside_held if cell.endswith(" held") else _wrong
-        if cell != "-" and (wrong := beside(text, cell, rows, name)):
+        if cell.startswith("found "):
+            wrong = _beside_found(text, cell.removeprefix("found "), label, name)
+        else:
+            wrong = None if cell == "-" else beside(text, cell, rows, name)
+        if wrong:
             yield f"{label}, {named} of {name}: the page says {text}, the file {wrong}"
 
 
@@ -149,6 +155,22 @@ def _wrong(text: str, asked: str, rows: Sequence[Row], _: str) -> str | None:
         return None if text == "–" else "nothing of a valid trial"
     of = median_of(values_of)
     return otherwise(text, of.median, of.interval, values_of)
+
+
+def _beside_found(text: str, asked: str, server: str, name: str) -> str | None:
+    """As `_wrong`, of the findings of that name of each launch of a server."""
+    of = (server, asked)
+    all_of = [
+        one["value"] for one in record(name)["findings"] if (one["server"], one["name"]) == of
+    ]
+    values = [one for one in all_of if one is not None]
+    if not values:
+        return None if text == "–" else f"nothing in {len(all_of)} launches"
+    count = "" if len(values) == len(all_of) else f", {len(values)} of {len(all_of)}"
+    if not text.endswith(count):
+        return f"a value in {len(values)} of {len(all_of)} launches"
+    middle = median_of(values)
+    return otherwise(text.removesuffix(count), middle.median, middle.interval, values)
 
 
 def _measure(name: str) -> Measure:
