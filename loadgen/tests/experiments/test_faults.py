@@ -83,6 +83,14 @@ def test_findings_are_each_fault_and_the_median(tmp_path: Path) -> None:
     assert median.text == "recovered after 3.0 s, median over 2 faults in 1 launch, no interval"
 
 
+def test_errors_of_the_second_in_which_a_fault_began_are_counted(tmp_path: Path) -> None:
+    one = trial()
+    script = (*MADE[:2], ScriptedToxic(35.3, 35.4, STEPS[2].text, clear=False), MADE[3])
+    keep(tmp_path, one, felt(), dict.fromkeys(range(35, 40), "502"), script)
+    _, down, _ = findings(tmp_path, one)
+    assert ": 2000 of 6000 answers were errors" in down.text
+
+
 def test_a_server_that_stays_broken_is_said_and_is_no_number(tmp_path: Path) -> None:
     one = trial()
     keep(tmp_path, one, felt(), dict.fromkeys(range(35, 50), "502"))

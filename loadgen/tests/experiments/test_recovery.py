@@ -76,6 +76,12 @@ def test_only_whole_seconds_after_the_end_count() -> None:
     assert found[0].watched_s == pytest.approx(9.4)
 
 
+def test_the_second_in_which_it_began_is_felt_too() -> None:
+    slow = {20: second(900.0)} | {at: second(400.0) for at in range(21, 26)}
+    _, found = recoveries({**felt(), **slow}, WINDOW, (Peak(20.4, 25.6), PEAKS[1]), STEADY)
+    assert found[0].worst_ms == pytest.approx(900, rel=0.001)
+
+
 def test_too_few_answers_a_second_have_no_p95() -> None:
     few = {at: second(200.0, 199) for at in range(10, 50)}
     with pytest.raises(ValueError, match=r"199 answers a second in the calm .* needs 200"):

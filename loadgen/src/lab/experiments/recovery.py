@@ -100,7 +100,7 @@ def recoveries(
         whole = whole_seconds(one.ended_s, until)
         starts = range(whole.start, whole.stop - steady.steady_s + 1)
         recovered = next((max(0.0, at - one.ended_s) for at in starts if as_before(at)), None)
-        felt = (p95_ms.get(at, math.inf) for at in whole_seconds(one.started_s, until))
+        felt = (p95_ms.get(at, math.inf) for at in seconds_of(one.started_s, until))
         found.append(Recovery(recovered, max(felt, default=math.inf), until - one.ended_s))
     return calm_ms, tuple(found)
 
@@ -108,6 +108,12 @@ def recoveries(
 def whole_seconds(start_s: float, end_s: float) -> range:
     """The whole seconds between two moments."""
     return range(math.ceil(start_s - 1e-9), math.floor(end_s + 1e-9))
+
+
+def seconds_of(start_s: float, end_s: float) -> range:
+    """The seconds that feel what began at `start_s`, also the one in which it did, up to the one
+    in which the next begins."""
+    return range(math.floor(start_s + 1e-9), math.floor(end_s + 1e-9))
 
 
 def check_calm(
@@ -191,7 +197,7 @@ def _of_trial(watch: Watch, row: Row, raw: Path) -> list[tuple[Recovery, str]] |
         return str(failure)
     found = []
     for number, (one, of) in enumerate(zip(recovered, made, strict=True), 1):
-        felt = whole_seconds(of.at.started_s, of.at.ended_s + one.watched_s)
+        felt = seconds_of(of.at.started_s, of.at.ended_s + one.watched_s)
         seconds = [every[at] for at in felt if at in every]
         text = (
             f"{watch.name} {number} of {len(made)}{of.about}: {watch.felt(one, seconds)}, "
