@@ -14,7 +14,7 @@ TRIES = 2
 # So many trials held each rate that is the low end of a search's interval, and so many broke each
 # that is its high end, without one that says otherwise there or beyond. Launches after the first
 # repeat the search. From six on the interval is that of their median, so one trial at each end of
-# each is enough. What both are worth is simulated in test_capacity.py.
+# each is enough. What both are worth is simulated in test_capacity_search.py and _launches.py.
 AGREE, AGREE_LATER = 3, 1
 # A search that has not ended after so many trials disagrees with itself, and what it disagrees on
 # lies in its interval: more of the same tells little more. A search that only confirms another one

@@ -1,0 +1,172 @@
+"""`capacity`: what is said: what a server holds, what gave way first, where the time went."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from lab.experiments.kind import Outcome
+from lab.experiments.searching.findings import answers, findings
+from lab.judge.gates import (
+    LATENCY_ROSE,
+)
+from lab.model import (
+    NONE,
+    STRONG,
+    UNKNOWN,
+    Row,
+    Standing,
+    TrialPlan,
+    Verdict,
+)
+from support.searched import (
+    JIT,
+    alone,
+    found,
+    run,
+    searched,
+    server,
+)
+
+
+def test_what_gave_way_has_its_figures_and_what_waited_more_for_it() -> None:
+    of = searched()
+    rows = run(of, {"a": server(1650, name="worker pool")})
+
+    def verdict(one: Row) -> Verdict:
+        waiting = 0.0 if one.bottleneck == NONE else 36.0
+        pool = Standing(
+            "worker pool",
+            saturation=waiting,
+            waiting="requests",
+            score=0.9,
+            sentence="the worker pool: 40 of 40 busy, 36 waiting",
+        )
+        return Verdict(one.bottleneck or NONE, STRONG, "", (pool,))
+
+    told = findings(Outcome(of, rows, Path(), {one.trial: verdict(one) for one in rows}))
+    assert answers(of, told)[0][2] == "then: worker pool, 40 of 40 busy (strong)"
+    assert told[1].text.endswith("worker pool: 0 requests waiting at 1,646 and 36 at 1,682 req/s")
+
+
+def test_where_the_mean_time_went_is_said_also_where_nothing_is_named() -> None:
+    plain = server(1650, name=UNKNOWN)
+
+    def timed(plan: TrialPlan) -> dict[str, Any]:
+        said = plain(plan)
+        slow = said["p99_ms"] > 500
+        return said | {
+            "time_generator_ms": 100.0 if slow else 10.0,
+            "time_queue_ms": 221.0 if slow else 1.0,
+            "time_own_ms": 200.0,
+            "time_unexplained_ms": 2.0,
+        }
+
+    of = searched(launches=2)
+    rows = run(of, {"a": timed})
+    told = found(of, rows)
+    # 310 ms: 90 in the generator and 220 in the queue.
+    grown = (
+        "of the 310 ms that the mean grew from 1,646 to 1,682 req/s, 71% is waiting in the queue "
+        "of the server"
+    )
+    grew, went = told[-2:]
+    assert (grew.value, grew.unit) == (310, "ms")
+    assert (went.value, went.text) == (
+        213,
+        "at 1,646 req/s the mean is 213.0 ms: 10.0 ms waiting in the generator, 1.0 ms waiting in "
+        "the queue of the server, 200.0 ms the server's own, and 2.0 ms unexplained, within the "
+        "21.3 ms that are allowed",
+    )
+    assert answers(of, told)[0] == (
+        "a",
+        "holds 1,646 req/s at p99 ≤ 500 ms [1,646, 1,682]",
+        "then: unknown",
+        grown,
+    )
+    # A trial of which the parts are not known tells nothing of it.
+    blind = [dataclasses.replace(one, time_own_ms=None) for one in rows]
+    assert len(answers(of, found(of, blind))[0]) == 3
+
+
+def test_where_no_trial_is_valid_at_the_rate_that_broke_the_next_one_tells_what_grew() -> None:
+    plain = server(1650)
+
+    def timed(plan: TrialPlan) -> dict[str, Any]:
+        rate = plan.offered_rps or 0
+        said = {
+            **plain(plan),
+            "time_own_ms": 200.0,
+            "time_queue_ms": 1.0 if rate <= 1650 else 150.0,
+        }
+        rose = {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"}
+        return said | (rose if 1650 < rate < 2000 else {})
+
+    of = searched()
+    assert found(of, run(of, {"a": timed}))[-2].text == (
+        "of the 149 ms that the mean grew from 1,646 to 2,000 req/s, 100% is waiting in the queue "
+        "of the server"
+    )
+
+
+def test_whose_the_cpu_time_is_that_gave_way() -> None:
+    parts = {
+        "cpu_server_us": 80.0, "cpu_proxy_us": 60.0, "cpu_downstream_us": 30.0,
+        "cpu_generator_us": 20.0, "cpu_observation_us": 10.0,
+    }  # fmt: skip
+    plain = server(1650)
+    _, answer, _ = alone(lambda plan: plain(plan) | parts)
+    assert answer.text.endswith(
+        "; then: host CPU: of the lab's CPU time server 40%, proxy 30% (strong)"
+    )
+    of = searched()
+    assert found(of, run(of, {"a": lambda plan: plain(plan) | parts}))[-1].text == (
+        "a million requests at 1,646 req/s take 80 s of the server's CPU time, and 200 s with the "
+        "lab around it (extrapolated at any other rate: a request costs more at a lower one)"
+    )
+    _, answer, _ = alone(lambda plan: plain(plan) | parts | {"cpu_server_us": None})
+    assert answer.text.endswith("; then: host CPU (strong)")
+
+
+def test_what_a_jvm_held_that_still_compiled_has_no_cost_and_no_latency_but_at_most() -> None:
+    plain = server(1650)
+
+    def cold(plan: TrialPlan) -> dict[str, Any]:
+        told = {**plain(plan), "cpu_server_us": 80.0, "cpu_proxy_us": 60.0}
+        holds = told["p99_ms"] == 210.0
+        return {**told, "valid": False, "invalid_reasons": JIT} if holds else told
+
+    of = searched()
+    told = found(of, run(of, {"a": cold}))
+    assert [one for one in told if "held 1,646 req/s (p99 at most 210 ms; " in one.text]
+    assert not [one for one in told if "a million requests" in one.text]
+
+
+def test_servers_are_ordered_only_where_intervals_separate() -> None:
+    most = {"a": 1000.0, "b": 1650.0, "c": 1645.0}
+    servers = {name: server(rate) for name, rate in most.items()}
+    six = searched(servers=tuple(most), launches=6)
+    told = found(six, run(six, servers))
+    assert [one.server for one in told[:3]] == ["b", "c", "a"]
+    lines = answers(six, told)
+    assert lines[-1] == ("Not told apart: b and c.",)
+    # Fewer launches rank nothing.
+    one = searched(servers=tuple(most))
+    told = found(one, run(one, servers))
+    assert [finding.server for finding in told[:3]] == ["a", "b", "c"]
+    assert answers(one, told)[-1] == (
+        "[from, to]: up to the first rate every trial of one JVM held, from the second on every "
+        "one broke. That orders no servers; LAUNCHES=6 gives a 95 % interval.",
+    )
+
+
+def test_what_gives_way_is_that_of_the_lowest_rate_that_names_something() -> None:
+    plain = server(1650)
+
+    def shy(plan: TrialPlan) -> dict[str, Any]:
+        quiet = {"bottleneck": "unknown", "strength": ""}
+        return plain(plan) | (quiet if (plan.offered_rps or 0) < 1700 else {})
+
+    _, answer, _ = alone(shy)
+    assert answer.text.endswith("[1,646, 1,682]; then: host CPU (strong, at 2,000 req/s)")
+    _, answer, _ = alone(lambda plan: plain(plan) | {"bottleneck": "unknown", "strength": ""})
+    assert answer.text.endswith("then: unknown")

@@ -1,0 +1,257 @@
+"""`capacity` with PROVE=yes: what gave way is lifted, or CPUs are taken away; then it searches."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.experiments import capacity
+from lab.experiments.kind import Outcome
+from lab.experiments.searching.deprived import Deprived
+from lab.experiments.searching.findings import answers, findings
+from lab.load.measure import PLAN
+from lab.model import (
+    AS_IT_IS,
+    UNKNOWN,
+    Condition,
+    Finding,
+    Row,
+    TrialPlan,
+)
+from lab.store.records import write_json
+from support.planned import planner, row
+from support.runs import write_manifest
+from support.searched import (
+    CAPACITY,
+    LATE_GENERATOR,
+    POOL,
+    PROVE,
+    Server,
+    a_pool_of_threads,
+    found,
+    on_the_machine,
+    searched,
+    server,
+    untold,
+)
+
+# 1.2 × 4 × 1,000 req/s × 0.5 s.
+LIFT = Condition(knobs={"pool_size": 2400})
+
+
+def proven(
+    tmp_path: Path, answer: Server, **changes: Any
+) -> tuple[tuple[str, ...], list[Row], list[Finding]]:
+    """The search with PROVE=yes of a server with a pool of 200 threads: its answer, its rows, and
+    what was found of the lift. It is on disk."""
+    of = searched(own=PROVE, **changes)
+    order = capacity.design(planner(of, snapshots={"a": POOL}))
+    run_dir, rows = write_manifest(tmp_path, servers={"a": POOL}), list[Row]()
+    while (plan := order.next(rows)) is not None:
+        assert order.left(rows) > 0
+        rows.append(row(plan, **answer(plan)))
+        (run_dir / "raw" / plan.trial).mkdir(parents=True)
+        write_json(run_dir / "raw" / plan.trial / PLAN, plan)
+    assert order.left(rows) == 0
+    told = findings(Outcome(of, rows, run_dir))
+    return answers(of, told)[0], rows, [one for one in told if one.name.startswith("lifted")]
+
+
+def test_what_gave_way_is_lifted_and_the_capacity_searched_again(tmp_path: Path) -> None:
+    line, rows, (proof, detail, *_) = proven(tmp_path, a_pool_of_threads(), launches=6)
+    with_it = [one for one in rows if one.arm == "lifted"]
+    assert rows[-len(with_it) :] == with_it
+    # From the rate that broke first.
+    assert with_it[0].offered_rps == min(one.offered_rps or 0 for one in rows if one.p99_ms == 900)
+    assert (proof.value, proof.low, proof.high) == (2594, 2594, 2651)
+    assert proof.text == (
+        "lifted to pool_size=2400: holds 2,594 req/s [2,594, 2,651], ×2.59 (confirmed); "
+        "then: host CPU (strong)"
+    )
+    assert detail.text.startswith("lifted: held 2,594 req/s (p99 210 ms; 1 of 1 trials), broke")
+    assert line[2:] == ("then: worker pool (strong)", proof.text)
+
+
+def test_a_lift_of_few_launches_tells_a_ratio_and_proves_nothing(tmp_path: Path) -> None:
+    _, _, (proof, _) = proven(tmp_path, a_pool_of_threads())
+    assert ", ×2.59 (no proof without an interval: LAUNCHES=6); then: host CPU" in proof.text
+
+
+def test_a_lift_that_has_not_ended_answers_nothing(tmp_path: Path) -> None:
+    _, rows, _ = proven(tmp_path, a_pool_of_threads(), launches=6)
+    lifted = sum(row.arm is not None for row in rows)
+    ended = max(at for at, row in enumerate(rows) if row.arm and row.launch == 1)
+    assert ended < len(rows) - 1, lifted
+    of = searched(own=PROVE, launches=6)
+    told = findings(Outcome(of, rows[: ended + 1], tmp_path))
+    (proof,) = [one for one in told if one.name == "lifted"]
+    assert "], not finished; then: host CPU" in proof.text
+
+
+def test_the_lifted_trials_have_the_lever_of_explain_and_go_on_after_an_interrupt(
+    tmp_path: Path,
+) -> None:
+    _, rows, _ = proven(tmp_path, a_pool_of_threads(), launches=2)
+    order = capacity.design(planner(searched(own=PROVE, launches=2), snapshots={"a": POOL}))
+    for at, one in enumerate(rows):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert (plan.trial, plan.condition) == (one.trial, LIFT if one.arm else AS_IT_IS)
+        assert order.left(rows[:at]) >= len(rows) - at - 1
+    # The launches of the one, then those of the other: each has JVMs of its own.
+    assert [(one.launch, one.arm) for one in rows] == sorted(
+        ((one.launch, one.arm) for one in rows), key=lambda jvm: (jvm[1] or "", jvm[0])
+    )
+    assert {one.launch for one in rows if one.arm} == {1, 2}
+    assert "-lifted-" in rows[-1].trial
+
+
+def test_a_lever_that_changes_nothing_proves_nothing(tmp_path: Path) -> None:
+    _, rows, (proof, *_) = proven(tmp_path, server(1000, name="worker pool"), launches=6)
+    low, top = (one for one in dict.fromkeys(row.offered_rps for row in rows if row.arm))
+    assert sorted((low or 0, top or 0)) == [1000, 1022]
+    assert proof.text == (
+        "lifted to pool_size=2400: holds 1,000 req/s [1,000, 1,022], ×1.00 (not confirmed: "
+        "more of it is no help); then: worker pool (strong)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("generator", "only another machine has more of it"),
+        ("event loop", "this model has no event loops"),
+        ("connections of the load", "connections follow from the rate"),
+        (UNKNOWN, "no resource was named"),
+    ],
+)
+def test_where_nothing_can_be_lifted_the_reason_is_said(
+    tmp_path: Path, name: str, why: str
+) -> None:
+    line, rows, [proof] = proven(tmp_path, server(1000, name=name))
+    assert {one.arm for one in rows} == {None}
+    assert line[3:] == (proof.text,) == (f"not lifted: {why}",)
+
+
+def test_the_cpus_of_the_machine_are_proved_by_taking_some_away(tmp_path: Path) -> None:
+    line, rows, [proof] = proven(tmp_path, on_the_machine(), launches=2)
+    tried = [one for one in rows if one.arm]
+    assert rows[-6:] == tried
+    # In turns on the JVM that runs: all of them, fewer; then a rate that fewer are enough for.
+    assert [(one.offered_rps, one.arm, one.launch) for one in tried] == [
+        *2 * ((1000, "all-cpu", 0), (1000, "less-cpu", 0)),
+        *2 * ((700, "less-cpu", 0),),
+    ]
+    assert proof.text == (
+        "with 20% of the CPUs taken away it breaks at 1,000 req/s and holds 700 req/s, and with "
+        "all of them it held 1,000 req/s in between (confirmed: this rate takes the CPUs; that "
+        "more of them would raise it is not tried)"
+    )
+    assert line[2:] == ("then: host CPU (strong)", proof.text)
+    # They change no answer, and go on after an interrupt.
+    of = searched(own=PROVE, launches=2)
+    plain = searched(launches=2)
+    assert found(plain, rows) == found(plain, rows[:-6])
+    order = capacity.design(planner(of, snapshots={"a": POOL}))
+    for at, one in enumerate(rows):
+        plan = order.next(rows[:at])
+        assert plan is not None
+        assert (plan.trial, plan.condition.spin) == (
+            one.trial,
+            0.2 if one.arm == "less-cpu" else None,
+        )
+        assert order.left(rows[:at]) >= len(rows) - at - 1
+
+
+def test_trials_with_fewer_cpus_at_a_rate_that_was_held_before_are_left_out(
+    tmp_path: Path,
+) -> None:
+    _, rows, _ = proven(tmp_path, on_the_machine())
+    tried = [one for one in rows if one.arm]
+    other = [dataclasses.replace(one, offered_rps=777) for one in tried[:3]]
+    whole = Deprived.of(CAPACITY.objective, 1000, tried)
+    assert Deprived.of(CAPACITY.objective, 1000, [*other, *tried]) == whole
+    assert whole.next is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "trials", "text"),
+    [
+        (
+            on_the_machine(falls=False),
+            4,
+            "with 20% of the CPUs taken away it still holds 1,000 req/s (not confirmed: this rate "
+            "does not take all CPUs)",
+        ),
+        (
+            on_the_machine(spun=0.5),
+            6,
+            "with 50% of the CPUs taken away it breaks at 1,000 req/s, and at 700 req/s too "
+            "(inconclusive: the spinner does more than take CPUs)",
+        ),
+        (
+            on_the_machine(spun=0.02),
+            4,
+            "with 2% of the CPUs taken away it cannot be told: the spinner got 2% of the CPUs only",
+        ),
+    ],
+)
+def test_what_fewer_cpus_do_not_prove(
+    tmp_path: Path, answer: Server, trials: int, text: str
+) -> None:
+    _, rows, [proof] = proven(tmp_path, answer)
+    assert sum(one.arm is not None for one in rows) == trials
+    assert proof.text == text
+
+
+def test_a_generator_that_the_spinner_starves_tells_nothing(tmp_path: Path) -> None:
+    plain = on_the_machine()
+
+    def late(plan: TrialPlan) -> dict[str, Any]:
+        return untold(lambda _: plan.condition.spin is not None, plain)(plan)
+
+    _, rows, [proof] = proven(tmp_path, late)
+    assert proof.text == f"with 20% of the CPUs taken away it cannot be told: {LATE_GENERATOR}"
+    assert sum(one.arm is not None for one in rows) == 4
+
+
+def test_a_machine_that_drifts_proves_nothing(tmp_path: Path) -> None:
+    def drifting(plan: TrialPlan) -> dict[str, Any]:
+        return server(900 if plan.arm else 1000)(plan) | {"spun": plan.condition.spin}
+
+    _, _, [proof] = proven(tmp_path, drifting)
+    assert proof.text == (
+        "inconclusive: 1,000 req/s broke again with all CPUs, in the JVM that was to be tried with "
+        "fewer"
+    )
+
+
+def test_what_is_held_with_the_lift_may_be_beyond_telling(tmp_path: Path) -> None:
+    plain = a_pool_of_threads()
+
+    def late(plan: TrialPlan) -> dict[str, Any]:
+        return untold(lambda _: plan.arm == "lifted", plain)(plan)
+
+    _, _, (proof, _) = proven(tmp_path, late)
+    assert proof.text == f"lifted to pool_size=2400: cannot be told: {LATE_GENERATOR}"
+
+
+def test_a_lift_beyond_what_the_generator_sends_is_confirmed_from_below(tmp_path: Path) -> None:
+    plain = a_pool_of_threads(9999)
+    of = untold(lambda rate: rate >= 2000, plain)
+    _, _, (proof, *_) = proven(tmp_path, of, launches=6)
+    assert proof.value is not None
+    assert proof.text.startswith(f"lifted to pool_size=2400: holds at least {proof.value:,.0f} req")
+    assert "(confirmed); then: cannot be told: the generator was" in proof.text
+
+
+def test_a_lift_proves_nothing_where_a_launch_has_no_upper_end(tmp_path: Path) -> None:
+    plain = a_pool_of_threads()
+
+    def late(plan: TrialPlan) -> dict[str, Any]:
+        first = plan.launch == 1 and plan.arm is None
+        return untold(lambda rate: first and rate > 1000, plain)(plan)
+
+    _, _, (proof, *_) = proven(tmp_path, late, launches=2)
+    assert "×2.59 (inconclusive: how much it holds without is open above); then: host" in proof.text

@@ -1,0 +1,126 @@
+"""`capacity`: what a single trial says of its rate."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from lab.experiments.objective import judged
+from lab.judge.gates import (
+    GOODPUT_FELL,
+    LATENCY_ROSE,
+    NO_ANSWER,
+    TOO_SHORT,
+    UNSTEADY,
+)
+from lab.judge.gates.figures import BACKLOG
+from lab.judge.gates.server import COLD
+from lab.model import (
+    STRONG,
+)
+from support.planned import row
+from support.searched import (
+    CAPACITY,
+    FILLED,
+    JIT,
+    LATE_GENERATOR,
+    LOST,
+    alone,
+    order_of,
+    searched,
+    server,
+)
+
+FELL = f"{UNSTEADY}: the mean latency fell from 223 to 203 ms"
+
+NEVER_STEADY = f"{COLD}: not steady within 60 s: 972 req/s (p50 311 ms), then 896"
+
+FULL_POOL = {"others_cpu": 0.4, "p99_ms": 900.0, "bottleneck": "worker pool", "strength": STRONG}
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "why"),
+    [
+        ({}, "held", ""),
+        ({"p99_ms": 501.0}, "broke", "p99 501 ms"),
+        ({"overloaded": True, "achieved_rps": 950.0}, "broke", "overloaded, 950 of 1,000 req/s"),
+        ({"window_ok": 950, "window_http_errors": 50}, "broke", "5.00% errors, above 1.00%"),
+        # Too few answers for p99, and all of them in time, or not.
+        ({"p99_ms": None}, "held", ""),
+        ({"p99_ms": None, "max_ms": 600.0}, "untold", "too few answers for p99"),
+        ({"p99_ms": None, "p95_ms": 600.0, "max_ms": 700.0}, "broke", "p95 600 ms"),
+        ({"valid": False, "invalid_reasons": LATE_GENERATOR}, "untold", LATE_GENERATOR),
+        ({"valid": False, "invalid_reasons": NO_ANSWER}, "broke", NO_ANSWER),
+        # A backlog that grows.
+        (
+            {"valid": False, "invalid_reasons": f"{LATENCY_ROSE} from 210 to 300 ms"},
+            "broke",
+            f"{LATENCY_ROSE} from 210 to 300 ms",
+        ),
+        (
+            {"valid": False, "invalid_reasons": f"{GOODPUT_FELL}; {LATE_GENERATOR}"},
+            "untold",
+            f"{GOODPUT_FELL}; {LATE_GENERATOR}",
+        ),
+        # A backlog of the warm-up that drains: the latencies are too high, if anything.
+        ({"valid": False, "invalid_reasons": FELL}, "held", ""),
+        ({"valid": False, "invalid_reasons": f"{BACKLOG}: x", "p99_ms": 400.0}, "held", ""),
+        ({"valid": False, "invalid_reasons": FELL, "p99_ms": 501.0}, "untold", FELL),
+        # A JVM that still compiled is slower, if anything.
+        ({"valid": False, "invalid_reasons": JIT}, "held", ""),
+        ({"valid": False, "invalid_reasons": f"{JIT}; {FELL}"}, "held", ""),
+        # One that was never steady may have been anything.
+        ({"valid": False, "invalid_reasons": NEVER_STEADY}, "untold", NEVER_STEADY),
+        ({"valid": False, "invalid_reasons": JIT, "p99_ms": 501.0}, "untold", JIT),
+        (
+            {"valid": False, "invalid_reasons": f"{JIT}; {LATE_GENERATOR}"},
+            "untold",
+            f"{JIT}; {LATE_GENERATOR}",
+        ),
+        ({"valid": False, "invalid_reasons": FELL, "p99_ms": None}, "untold", FELL),
+        ({"valid": False, "invalid_reasons": TOO_SHORT, "p99_ms": 4000.0}, "broke", "p99 4,000 ms"),
+        ({"valid": False, "invalid_reasons": TOO_SHORT}, "untold", TOO_SHORT),
+        # A load that was lost before its end, as it says itself, and one of a late generator.
+        ({"valid": False, "invalid_reasons": LOST, "achieved_rps": None}, "broke", LOST),
+        (
+            {"valid": False, "invalid_reasons": f"{LOST}; {TOO_SHORT}", "p99_ms": None},
+            "broke",
+            LOST,
+        ),
+        (
+            {"valid": False, "invalid_reasons": f"{LOST}; {LATE_GENERATOR}"},
+            "untold",
+            f"{LOST}; {LATE_GENERATOR}",
+        ),
+        (
+            {"others_cpu": 0.4, "valid": False, "invalid_reasons": LOST},
+            "untold",
+            f"{FILLED} ({LOST})",
+        ),
+        # A machine that others filled: what was not held says nothing of the rate,
+        ({"others_cpu": 0.4, "p99_ms": 900.0}, "untold", f"{FILLED} (p99 900 ms)"),
+        (
+            {"others_cpu": 0.4, "valid": False, "invalid_reasons": NO_ANSWER},
+            "untold",
+            f"{FILLED} ({NO_ANSWER})",
+        ),
+        # but what was held does, and so does a pool that gave all it can.
+        ({"others_cpu": 0.4}, "held", ""),
+        ({**FULL_POOL, "predicted_rps": 990.0}, "broke", "p99 900 ms"),
+        # Below its own bound a pool is full only as requests took longer: others may be why.
+        ({**FULL_POOL, "predicted_rps": 1000.0}, "untold", f"{FILLED} (p99 900 ms)"),
+        ({**FULL_POOL, "predicted_rps": None}, "untold", f"{FILLED} (p99 900 ms)"),
+    ],
+)
+def test_what_a_trial_says(changes: dict[str, Any], outcome: str, why: str) -> None:
+    plan = order_of(searched()).next([])
+    assert plan is not None
+    whole = {"achieved_rps": 1000.0, "p99_ms": 210.0, "max_ms": 250.0, **changes}
+    one = row(dataclasses.replace(plan, offered_rps=1000, concurrency=600), **whole)
+    assert judged(CAPACITY.objective, one) == (outcome, why)
+
+
+def test_a_percentile_of_too_few_answers_is_told_by_the_longest() -> None:
+    plain = server(1650)
+    _, _, detail = alone(lambda plan: {**plain(plan), "p99_ms": None})
+    assert detail.text.startswith("held 1,646 req/s (max 210 ms; 3 of 3 trials), whether it holds")

@@ -1,0 +1,93 @@
+"""`capacity`: the verb, and the objective as people write it."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lab.errors import WordError
+from lab.experiments.kind import settings_of
+from lab.experiments.objective import Objective, parse
+from lab.experiments.plans import of_verb
+from lab.experiments.reading import Here
+from lab.experiments.searching.state import Capacity
+from lab.model import (
+    Experiment,
+)
+
+HERE = Here(("fixed-pool", "event-loop"), 200_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "objective", "said"),
+    [
+        ("p99<500ms,errors<1%", Objective(p99_ms=500), "p99 ≤ 500 ms"),
+        ("p95 < 0.2 s", Objective(p95_ms=200), "p95 ≤ 200 ms"),
+        (
+            "p50<100ms,max<2s,errors<0.1%",
+            Objective(p50_ms=100, max_ms=2000, error_share=0.001),
+            "p50 ≤ 100 ms, max ≤ 2000 ms, errors ≤ 0.1 %",
+        ),
+    ],
+)
+def test_an_objective_is_read_as_people_write_it(
+    text: str, objective: Objective, said: str
+) -> None:
+    assert parse(text) == objective
+    assert objective.text == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "p99", "p98<500ms", "p99<500", "p99>500ms", "errors<1%", "p99<0ms", "p99<1s,p99<2s"),
+        *("p99<500ms,", "errors<1", "p99<500ms;max<1s"),
+    ],
+)
+def test_a_wrong_objective_gets_one_line(text: str) -> None:
+    with pytest.raises(WordError) as refused:
+        of_verb("capacity", {"OBJECTIVE": text}, HERE)
+    said = str(refused.value)
+    assert said.startswith(f"capacity: OBJECTIVE={text}")
+    assert "allowed: p50, p95, p99 or max < N ms or s" in said
+    assert "\n" not in said
+
+
+def test_the_verb_needs_no_word_and_always_takes_the_exact_engine() -> None:
+    of, notes = of_verb("capacity", {}, HERE)
+    assert isinstance(of, Experiment)
+    assert (of.kind, of.modes, of.engines, of.launches) == ("capacity", ("open",), ("pacer",), 0)
+    own = settings_of(Capacity, of)
+    # Half of the open files that the machine has to spare.
+    assert own == Capacity(Objective(p99_ms=500), 500, 100_000, 0.03, 99_500)
+    assert of.question.endswith("fixed-pool, event-loop hold at p99 ≤ 500 ms?")
+    assert notes == ()
+    for word in ("ENGINE", "RATE", "CONC", "MODE"):
+        with pytest.raises(WordError, match=f"unknown word {word}"):
+            of_verb("capacity", {word: "1"}, HERE)
+
+
+def test_a_service_of_ones_own_and_a_route_that_only_computes_are_searched(tmp_path: Path) -> None:
+    target = {"TARGET": "http://shop:8080/x", "ARRIVALS": "poisson"}
+    of, _ = of_verb("capacity", target, dataclasses.replace(HERE, ports=28_000))
+    assert isinstance(of, Experiment)
+    assert (of.target, of.modes, of.arrivals) == ("http://shop:8080", ("open",), "poisson")
+    assert settings_of(Capacity, of).connections == 28_000
+    of, _ = of_verb("capacity", {"ROUTE": "/compute"}, HERE)
+    assert isinstance(of, Experiment)
+    assert of.routes == ("/compute",)
+    with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed"):
+        of_verb("capacity", {**target, "PROVE": "yes"}, HERE)
+    lever = '[levers]\n"worker pool" = {variable = "A", value = 2}\n'
+    (tmp_path / "shop.toml").write_text(
+        f'url = "http://shop:8080"\n[[request]]\npath = "/x"\n{lever}'
+    )
+    proved = {"TARGET": "shop", "PROVE": "yes"}
+    own = dataclasses.replace(HERE, own=("shop",), subjects=tmp_path)
+    of, _ = of_verb("capacity", proved, own)
+    assert isinstance(of, Experiment)
+    assert {*of.levers} == {"worker pool"}
+    with pytest.raises(WordError, match="PROVE=yes with TARGET is not allowed: the lab lifts its"):
+        of_verb("capacity", proved, dataclasses.replace(own, own=()))
+    with pytest.raises(WordError, match="LAUNCHES=6 with TARGET is not allowed"):
+        of_verb("capacity", {**target, "LAUNCHES": "6"}, HERE)
