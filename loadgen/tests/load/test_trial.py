@@ -10,13 +10,14 @@ import httpx
 import pytest
 
 from lab.errors import CannotWrite, Interrupted, RawDataError, WordError
-from lab.judge.gates import judge
+from lab.judge.gates import judge, parts
 from lab.load.agent_marks import AgentMarks
 from lab.load.engines import Schedule
 from lab.load.engines.base import StartCheck
 from lab.load.measure import RECORD, measure
 from lab.load.trial import MOST_STARTS, Runner
 from lab.model import (
+    ClockOffset,
     Condition,
     GivenUp,
     GivesUp,
@@ -136,6 +137,36 @@ def test_the_jvm_restarted_in_the_middle(lab: Lab) -> None:
 
     lab.system.at(MID_WINDOW_S, restart)
     assert lab.reason() == "the JVM restarted during the trial"
+
+
+def test_clocks_that_agree_are_recorded(lab: Lab) -> None:
+    lab.fake.ahead_s = 0.03
+    assert lab.judged() == Judgement((), ())
+    record = read_json(lab.raw / RECORD, TrialRecord)
+    assert [one.offset_s for one in record.clocks] == pytest.approx([0.03, 0.03])
+
+
+APART = "the clocks of the lab were apart: that of Prometheus was"
+
+
+@pytest.mark.parametrize(("ahead_s", "says"), [(2.1, "2.1 s ahead of"), (-60.0, "60.0 s behind")])
+def test_a_clock_of_prometheus_that_is_another(lab: Lab, ahead_s: float, says: str) -> None:
+    lab.fake.ahead_s = ahead_s
+    assert lab.reason() == f"{APART} {says} the driver's (± 0.0 s)"
+
+
+def test_a_clock_of_prometheus_that_is_set_in_the_middle(lab: Lab) -> None:
+    lab.fake.ahead_s = 0.0
+    lab.system.at(MID_WINDOW_S, lambda: setattr(lab.fake, "ahead_s", 2.1))
+    assert lab.reason().startswith(f"{APART} 2.1 s ahead of")
+
+
+@pytest.mark.parametrize(("offset_s", "apart"), [(0.9, False), (-0.9, False), (1.1, True)])
+def test_an_answer_that_took_long_may_be_of_the_same_clock(
+    lab: Lab, offset_s: float, apart: bool
+) -> None:
+    record = dataclasses.replace(lab.run(), clocks=(ClockOffset(offset_s, 0.5),))
+    assert bool([*parts.clocks_apart(record)]) == apart
 
 
 def test_a_toxic_edited_in_the_middle(lab: Lab) -> None:

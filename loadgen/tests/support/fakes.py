@@ -136,6 +136,8 @@ class FakeLab:
     scraped_until: float = 1e9
     # The machines of several that give Prometheus no answer.
     away: set[str] = dataclasses.field(default_factory=set)
+    # How far the clock of Prometheus is ahead; None: it does not tell its time.
+    ahead_s: float | None = None
     queries: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -326,6 +328,14 @@ class FakeLab:
         path = request.url.path
         if path.endswith("query"):
             asked = parse_qs(request.content.decode())
+            if asked["query"] == ["vector(time())"]:
+                told = (
+                    []
+                    if self.ahead_s is None
+                    else [START.timestamp() + self.clock() + self.ahead_s]
+                )
+                found = [{"metric": {}, "value": [one, f"{one:.3f}"]} for one in told]
+                return {"status": "success", "data": {"result": found}}
             if "time" not in asked:
                 away = [{"metric": {"machine": one}, "value": [0, "0"]} for one in self.away]
                 return {"status": "success", "data": {"result": away}}

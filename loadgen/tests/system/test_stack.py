@@ -1,4 +1,5 @@
 import dataclasses
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -8,7 +9,7 @@ from lab.model import ToxicState
 from lab.model.knobs import DIRECT, PROXIED
 from lab.system.stack import Stack, Urls
 from support.drawn_delay import SPREAD
-from support.fakes import IDENTITY, SETTINGS, FakeLab, toxic
+from support.fakes import IDENTITY, SETTINGS, START, FakeLab, toxic
 
 
 def test_a_snapshot_reads_everything_back(lab: FakeLab) -> None:
@@ -38,6 +39,18 @@ def test_no_toxic_is_in_force_for_a_server_that_calls_past_toxiproxy(lab: FakeLa
     lab.settings["b"] = {"downstream_url": PROXIED}
     assert lab.stack.snapshot("a").toxics == ToxicState()
     assert lab.stack.snapshot("b").toxics == lab.stack.toxics() != ToxicState()
+
+
+def test_the_clock_of_prometheus_is_told_by_the_quickest_of_three_answers(lab: FakeLab) -> None:
+    lab.ahead_s = 0.5
+    # Asked and answered: after 1 s, 10 ms and 200 ms. Prometheus tells the same time each time.
+    read = iter([0.0, 1.0, 0.1, 0.11, 0.3, 0.5])
+    (clock,) = lab.stack.clock(lambda: START + timedelta(seconds=next(read)))
+    assert (clock.offset_s, clock.uncertainty_s) == pytest.approx((0.5 - 0.105, 0.005))
+
+
+def test_of_a_prometheus_that_does_not_tell_its_time_there_is_no_clock(lab: FakeLab) -> None:
+    assert lab.stack.clock(lab.system.now) == ()
 
 
 def test_a_disabled_proxy_is_in_force_and_unpredicted(lab: FakeLab) -> None:

@@ -60,10 +60,12 @@ from lab.model.result import (
 from lab.model.trial import (
     AWAY,
     CLOCK_SET,
+    CLOCKS_APART,
     DAMAGED,
     ENDED_AS_LOST,
     NOT_BACK,
     NOT_BEGUN,
+    ClockOffset,
     Exported,
     Fairness,
     GivenUp,

@@ -20,6 +20,8 @@ AWAY = "a machine of the lab was away"
 DAMAGED = "damaged"
 # How the reason begins where the window's place in time is not known.
 CLOCK_SET = "the clock of the machine was set during the trial"
+# How the reason begins where the samples of Prometheus cannot be put into the window.
+CLOCKS_APART = "the clocks of the lab were apart"
 # How the reason begins of a trial that was ended before its window, as its load was lost.
 ENDED_AS_LOST = "ended as lost"
 
@@ -276,6 +278,16 @@ class Unwatched:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far the clock of Prometheus was ahead of the driver's, in seconds. It told its time in an
+    answer that took 2 × `uncertainty_s`: the offset is within that of `offset_s`, wherever on the
+    way the time went (Cristian, Probabilistic clock synchronization, 1989)."""
+
+    offset_s: float
+    uncertainty_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class GivenUp:
     """Why a trial was ended before its window (`TrialPlan.gives_up`), and after how many seconds of
     it: so many were measured whole."""
@@ -296,6 +308,7 @@ class TrialRecord:
     * `bounds` are the bounds predicted before the trial, the tightest first; `expected_p95_ms`
       follows from the tightest, and `demand` is the light load that some of them come from
     * `starts` counts the starts of the engine up to the good one
+    * `clocks` are the clocks just before and just after the load, where Prometheus told its own
     * `wall_s` is what the wall clock says that `run_s` took, which is by a clock that never jumps
     * `problem` is why the engine's output is not that of a whole run
     * `lost`: nothing is known of the trial but its plan, and `problem` says why. It could not
@@ -330,6 +343,7 @@ class TrialRecord:
     wall_s: float | None = None
     lost: bool = False
     given_up: GivenUp | None = None
+    clocks: tuple[ClockOffset, ...] = ()
 
     @classmethod
     def of_lost(cls, plan: TrialPlan, problem: str, at: datetime, before: Snapshot) -> TrialRecord:

@@ -94,6 +94,13 @@ class Prometheus:
         """The instant query's answer now: the labels and the value of each series."""
         return self._results("query", {"query": expr}, _value, deadline_s)
 
+    def time_s(self, deadline_s: float) -> float:
+        """What its clock says now, in seconds since 1970, to a millisecond."""
+        ((_, value),) = self.values("vector(time())", deadline_s) or ((None, math.nan),)
+        if math.isnan(value):
+            raise LabUnreachable("prometheus does not tell its time")
+        return value
+
     def _results[T](
         self,
         what: str,

@@ -6,14 +6,15 @@ thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import httpx
 
 from lab.errors import LabUnreachable
-from lab.model import Snapshot, Spread, ToxicState
+from lab.model import ClockOffset, Snapshot, Spread, ToxicState
 from lab.model.routes import EXPORTER_PORT
 from lab.system.agent import Agent
 from lab.system.exporter import Exporter
@@ -22,6 +23,9 @@ from lab.system.management import Management
 from lab.system.prometheus import Prometheus
 from lab.system.toxiproxy import Toxiproxy, toxic_state
 from lab.system.traffic import Foreign, Traffic
+
+# The quickest of these tells best.
+CLOCK_QUESTIONS = 3
 
 
 def project_of(environ: Mapping[str, str]) -> str:
@@ -127,6 +131,19 @@ class Stack:
             found = self.prometheus.values('up{job="cadvisor",machine!=""} == 0', DEADLINE_S)
             return tuple(sorted(labels["machine"] for labels, _ in found))
         return ()
+
+    def clock(self, now: Callable[[], datetime]) -> tuple[ClockOffset, ...]:
+        """The clock of Prometheus beside that of `now`: of CLOCK_QUESTIONS answers the quickest,
+        which is the surest. Empty where it does not answer."""
+        found = []
+        with suppress(LabUnreachable):
+            for _ in range(CLOCK_QUESTIONS):
+                sent_s = now().timestamp()
+                told_s = self.prometheus.time_s(DEADLINE_S)
+                received_s = now().timestamp()
+                half_s = (received_s - sent_s) / 2
+                found.append(ClockOffset(told_s - sent_s - half_s, half_s))
+        return (min(found, key=lambda one: one.uncertainty_s),) if found else ()
 
     def snapshot(self, server: str) -> Snapshot:
         """All that a trial on this server depends on. Raises LabUnreachable."""

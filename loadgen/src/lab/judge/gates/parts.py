@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from lab.judge.gates.generator import THROTTLED
-from lab.model import AWAY, Observation, Series, TrialRecord
+from lab.model import AWAY, CLOCKS_APART, Observation, Series, TrialRecord
 from lab.model.routes import EXPORTER_PORT
 
 JOBS = ("server", "jvm", "downstream", "toxiproxy", "cadvisor")
@@ -33,6 +33,8 @@ _PARTS = {"downstream": "the downstream", "toxiproxy": "the proxy"}
 # of each may fail by chance where it is busy.
 AWAY_S = 3.0
 AWAY_SCRAPES = 3
+# Half of the second between two scrapes: what is further off is in another second of the window.
+CLOCKS_APART_S = 0.5
 PART_RESTARTED = "a part of the lab was restarted during the trial"
 # A process tells when it began by the machine's time of boot, which some kernels move by a second.
 BOOT_MOVES_S = 2.0
@@ -77,6 +79,19 @@ def restarted(record: TrialRecord, observation: Observation | None) -> Iterator[
             known = (*before, *later, *after)
             if known and max(known) - min(known) > BOOT_MOVES_S:
                 yield f"{PART_RESTARTED}: {name}"
+
+
+def clocks_apart(record: TrialRecord) -> Iterator[str]:
+    """Whether the clock of Prometheus, which its samples have, was surely further from that of the
+    window than its figures bear."""
+    for one in record.clocks:
+        if abs(one.offset_s) - one.uncertainty_s > CLOCKS_APART_S:
+            side = "ahead of" if one.offset_s > 0 else "behind"
+            yield (
+                f"{CLOCKS_APART}: that of Prometheus was {abs(one.offset_s):.1f} s {side} the "
+                f"driver's (± {one.uncertainty_s:.1f} s)"
+            )
+            return
 
 
 def away(observation: Observation | None) -> Iterator[str]:
