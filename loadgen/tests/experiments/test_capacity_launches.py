@@ -33,6 +33,16 @@ def test_launches_confirm_around_the_first_bracket() -> None:
     assert [one.launch for one in details] == [1, 2, 3]
 
 
+def test_a_launch_that_broke_goes_on_below_the_first_rate_that_nobody_can_tell() -> None:
+    of = searched(launches=3)
+    # The third JVM holds less than the first two, and says nothing of the next rate that is tried.
+    weak = untold(lambda rate: 1500 < rate < 1646, server(1450))
+    rows = run(of, {"a": lambda plan: (weak if plan.launch == 3 else server(1650))(plan)})
+    _, *details = found(of, rows)
+    assert details[2].value is not None
+    assert 1400 < details[2].value <= 1450
+
+
 def test_the_interval_over_launches_contains_the_first_bracket() -> None:
     of = searched(launches=6)
     # The first JVM is slower than all others.

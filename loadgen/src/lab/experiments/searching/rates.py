@@ -20,6 +20,8 @@ AGREE, AGREE_LATER = 3, 1
 # lies in its interval: more of the same tells little more. A search that only confirms another one
 # has the smaller number.
 MOST_TRIALS, MOST_LATER = 36, 12
+# A server is away of which nobody can tell so many rates, one below the other, or the only one.
+AWAY = 3
 # So many rates above one that nobody can tell are tried for one that breaks.
 BEYOND = 2
 
@@ -68,9 +70,7 @@ class Way:
         if top is not None and not top.is_unknown and _sure(tried, top) < self._tries:
             return top.rate
         if low is None:
-            # Nobody can tell of a server that is away what it holds at a lower rate either.
-            lower = top is not None and not top.is_unknown and top.rate > self.least
-            return self._below(top.rate) if top is not None and lower else None
+            return self._below(top.rate) if top and self._may_tell_below(tried) else None
         if top is None and low.rate < self.most:
             return min(self._above(low.rate), self.most)
         if top is not None and top.rate - low.rate > max(1, self.resolution * low.rate):
@@ -82,6 +82,12 @@ class Way:
     def may_hold(self, rate: int) -> bool:
         """Whether this rate did not break another search, which this one is to confirm."""
         return self.around is not None and rate < (self.around[1] or math.inf)
+
+    def _may_tell_below(self, tried: Sequence[Tried]) -> bool:
+        """Whether a lower rate than these may tell something. Of a server that is away nobody can
+        tell what it holds at a lower rate either. One that broke close above is not away."""
+        told = any(not one.is_unknown for one in tried[:AWAY])
+        return told and tried[0].rate > self.least
 
     @property
     def _tries(self) -> int:
