@@ -17,6 +17,9 @@ from lab.model import Experiment, TrialPlan
 
 # A rate that was held is confirmed in a window that is longer: so many times as long at most.
 LONGER = 4
+# Of requests at random, n give or take √n come. A window is so long that half of the resolution is
+# so many times that.
+BY_CHANCE = 2
 # Windows are made longer up to so many seconds.
 MOST_WINDOW_S = 2 * LONGEST_S
 # Trials of rates above this many resolutions of what was held may end as soon as they are lost.
@@ -103,7 +106,7 @@ class Trials:
             wanted_s = max(needed_s, 1.1 * objective.samples / rate)
             duration_s = max(duration_s, math.ceil(wanted_s))
             if longer:
-                duration_s = self._longer_s(server, duration_s)
+                duration_s = self._longer_s(server, rate, duration_s)
             duration_s = max(experiment.duration_s, min(duration_s, MOST_WINDOW_S))
         plan = self.planner.plan(
             server,
@@ -119,19 +122,23 @@ class Trials:
             plan = dataclasses.replace(plan, warmup_s=LONGER_WARMUP_S)
         return plan
 
-    def _longer_s(self, server: str, window_s: int) -> int:
-        """The window that confirms what one of `window_s` said. Where requests come evenly and
-        each takes as long as the next, a rate that is too high by the share d makes them wait d
-        longer in each second: after room / d what is left of the objective's latency, and it
-        breaks. So this window shows half of the resolution. Elsewhere queues grow and shrink by
-        chance, for many seconds."""
+    def _longer_s(self, server: str, rate: int, window_s: int) -> int:
+        """The window that confirms what one of `window_s` said. A rate that is too high by the
+        share d makes requests wait d longer in each second: after room / d what is left of the
+        objective's latency, and it breaks. So this window shows half of the resolution. Where
+        requests come at random, or take as long as they happen to, queues grow and shrink by
+        chance, too: in a window of t by √(rate · t), and by d · rate · t as the rate is too high.
+        Nobody knows by how much the latencies of a foreign service vary."""
         experiment, capacity = self.experiment, self.capacity
         most_s, snapshot = LONGER * window_s, self.planner.snapshots[server]
-        if experiment.arrivals != "constant" or snapshot.spread is not None or snapshot.foreign:
+        if snapshot.foreign:
             return most_s
-        longest_s = capacity.objective.longest_s
-        room_s = longest_s - self.alone_s(server)
-        return min(most_s, max(window_s, math.ceil(room_s / (capacity.resolution / 2))))
+        room_s = capacity.objective.longest_s - self.alone_s(server)
+        share = capacity.resolution / 2
+        shows_s = room_s / share
+        if experiment.arrivals != "constant" or snapshot.spread is not None:
+            shows_s = max(shows_s, (BY_CHANCE / share) ** 2 / rate)
+        return min(most_s, max(window_s, math.ceil(shows_s)))
 
     def alone_s(self, server: str) -> float:
         """What a request takes that is alone in the server; 0 where nobody knows."""
