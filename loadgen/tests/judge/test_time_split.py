@@ -12,9 +12,11 @@ from lab.judge.time_split import (
     ACCEPT_QUEUE,
     ANSWERED,
     CALLS,
+    LAG,
     REQUESTS,
     SPENT,
     TOOK,
+    UNREAD,
     allowed_ms,
     growth,
     is_explained,
@@ -100,6 +102,28 @@ def test_the_parts_follow_each_other_and_add_up_to_what_the_client_saw() -> None
     assert rounded(split) == WHOLE
     assert split.whole_ms == pytest.approx(247.0)
     assert len(split.parts) == len(SPENT)
+
+
+def summary(name: str, ms: float) -> tuple[Series, ...]:
+    return mean_time(name, ms / 1000, RPS, server="a")
+
+
+def test_an_answer_that_an_event_loop_left_unread_was_in_its_queue() -> None:
+    split = time_split(trial(), seen(*SERVED, *CALLED, *summary(UNREAD, 3.0), *ANSWERS))
+    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, None, 5.5, 201.5, 5.0]
+
+
+def test_a_virtual_thread_that_goes_on_late_was_in_the_server_s_queue() -> None:
+    late = summary(LAG, 4.0)
+    split = time_split(trial(), seen(*SERVED, *CALLED, *late, *ANSWERS))
+    assert rounded(split) == [7.0, 0.0, 9.0, 8.0, 12.0, None, 4.5, 201.5, 5.0]
+    # Nothing hands its requests over: the thread is late for the request, and for the answer.
+    handed_over = served(queue=0.0, service=230.0)
+    split = time_split(trial(), seen(*handed_over, *CALLED, *late, *ANSWERS))
+    assert rounded(split) == [7.0, 0.0, 8.0, 8.0, 12.0, None, 4.5, 201.5, 6.0]
+    # Its event loops read the answers, and tell.
+    split = time_split(trial(), seen(*SERVED, *CALLED, *late, *summary(UNREAD, 0.0), *ANSWERS))
+    assert rounded(split) == WHOLE
 
 
 def with_late(of: Measurement, late_ms: float | None) -> Measurement:

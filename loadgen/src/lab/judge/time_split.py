@@ -6,7 +6,9 @@ the client's mean is unexplained, and may be below 0: the sum of the parts can d
 client. A difference within one of them is such a time, as of the server's service without its
 calls. A difference between two of them is not: what the client saw beyond the server's time is
 unexplained. What the server saw of a call beyond the downstream's time is the path, until a pair of
-trials with Toxiproxy and without it tells how much of that is the proxy's. No clocks are compared.
+trials with Toxiproxy and without it tells how much of that is the proxy's. An event loop tells for
+how long an answer lay there before it was read, and virtual threads by how much one goes on later
+than it could: that is time in the server's queue, and not on the path. No clocks are compared.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from lab.model.routes import parse
 
 REQUESTS = "lab_http_request_seconds"
 CALLS = "lab_downstream_call_seconds"
+UNREAD = "lab_downstream_unread_seconds"
+LAG = "lab_virtual_thread_lag_seconds"
 ANSWERED = "lab_downstream_requests_total"
 # What the downstream took for its answers: their delays, and by how much they were later.
 TOOK = ("lab_downstream_drawn_seconds_total", "lab_downstream_lag_seconds_sum")
@@ -85,6 +89,9 @@ def _measured(
     requests = observation.increase(f"{REQUESTS}_count", server=server, route=route, phase="queue")
     if queue_ms is None or service_ms is None or not requests:
         return TimeSplit()
+    lag_ms = _mean_ms(observation, LAG, server=server) or 0.0
+    # Where nothing hands requests over, the thread that waits for the next one begins with it.
+    queue_ms = queue_ms or lag_ms
     around = TimeSplit(
         time_generator_ms=generator_ms,
         time_connect_ms=connect_ms + _accepting_ms(observation, server, requests),
@@ -102,11 +109,15 @@ def _measured(
         return TimeSplit()
     if pending_ms is None or call_ms is None or downstream_ms is None:
         return TimeSplit()
+    unread_ms = _mean_ms(observation, UNREAD, server=server)
+    if unread_ms is None:
+        unread_ms = lag_ms
     return replace(
         around,
+        time_queue_ms=queue_ms + unread_ms,
         time_own_ms=service_ms - pending_ms - call_ms,
         time_pending_ms=pending_ms,
-        time_path_ms=call_ms - downstream_ms,
+        time_path_ms=call_ms - downstream_ms - unread_ms,
         time_downstream_ms=downstream_ms,
     )
 

@@ -180,7 +180,9 @@ class TimeSplit:
       due when its connection is free
     * `time_connect_ms`: the wait for a connection of the load that is open and free, and for its
       place in the server's accept queue
-    * `time_queue_ms`: from handed over to begun in the server
+    * `time_queue_ms`: from handed over to begun in the server; in event loops of the lab's from
+      when the request was there, about. And until the thread that waits for the downstream's answer
+      goes on: for how long that lay unread in a loop, and by how much a virtual thread is late
     * `time_own_ms`: the server's own: its work, and waits that the route is made of
     * `time_pending_ms`: the wait for a downstream connection
     * `time_downstream_ms`: the downstream's delay and lag

@@ -6,6 +6,7 @@ import io.prometheus.metrics.core.datapoints.CounterDataPoint;
 import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.core.metrics.Summary;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.EnumMap;
 import java.util.Map;
@@ -16,6 +17,7 @@ public final class DownstreamMetrics {
       new EnumMap<>(DownstreamOutcome.class);
   private final DistributionDataPoint pending;
   private final DistributionDataPoint call;
+  private final Summary unread;
 
   DownstreamMetrics(PrometheusRegistry registry) {
     Counter total =
@@ -39,6 +41,13 @@ public final class DownstreamMetrics {
             .register(registry);
     pending = seconds.labelValues("pending");
     call = seconds.labelValues("call");
+    unread =
+        Summary.builder()
+            .name("lab_downstream_unread_seconds")
+            .help(
+                "How much of a call an event loop left its answer unread, about, as it was at other"
+                    + " work.")
+            .register(registry);
   }
 
   /** A call has ended; one that never got a connection took no time calling. */
@@ -46,5 +55,16 @@ public final class DownstreamMetrics {
     requireNonNull(outcomes.get(outcome)).inc();
     pending.observe(pendingNanos / 1e9);
     call.observe(callNanos / 1e9);
+  }
+
+  /**
+   * The same, by an event loop.
+   *
+   * @param unreadNanos for how long the answer was there, about, before the loop read its end
+   */
+  public void ended(
+      DownstreamOutcome outcome, long pendingNanos, long callNanos, long unreadNanos) {
+    ended(outcome, pendingNanos, callNanos);
+    unread.observe(unreadNanos / 1e9);
   }
 }

@@ -340,7 +340,7 @@ final class Connection implements Ready {
             request.isHttp11(),
             request.keepAlive(),
             request.answerHasBody(),
-            loop.selectedNanos());
+            loop.readyNanos());
     bodyLeft = Math.max(0, request.fields().contentLength());
     chunks = request.fields().chunked() ? new ChunkedBody(0) : null;
     if (request.expectsContinue() && (bodyLeft > 0 || chunks != null)) {

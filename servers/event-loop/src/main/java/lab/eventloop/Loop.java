@@ -92,6 +92,8 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private @Nullable Acceptor acceptor;
   private boolean selectedSome;
   private long selectedNanos = System.nanoTime();
+  private long askedNanos = selectedNanos;
+  private long readyNanos = selectedNanos;
   private int idle;
   private boolean stopping;
   private boolean graceOver;
@@ -196,10 +198,11 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
     long before = System.nanoTime();
     long wait = queue.isEmpty() && handedIn.isEmpty() ? timers.millisToNext(before) : 0;
     busyNanos.setOpaque(busyNanos.getPlain() + before - selectedNanos);
+    askedNanos = before;
     selectedSome = false;
     int _ = wait == 0 ? selector.selectNow(dispatch) : selector.select(dispatch, Math.max(0, wait));
     if (!selectedSome) {
-      selectedNanos = System.nanoTime();
+      selected();
     }
     if (wait == 0) {
       // It did not wait: asking was work.
@@ -215,7 +218,7 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   private void dispatch(SelectionKey key) {
     if (!selectedSome) {
       selectedSome = true;
-      selectedNanos = System.nanoTime();
+      selected();
     }
     if (!key.isValid()) {
       // Closed by what another key of the same selection led to.
@@ -230,6 +233,12 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
       LOG.log(Level.ERROR, "a bug: one connection is given up", e);
       ready.lost(new IOException(e));
     }
+  }
+
+  private void selected() {
+    long now = System.nanoTime();
+    readyNanos = LoopMetrics.readyNanos(selectedNanos, askedNanos, now);
+    selectedNanos = now;
   }
 
   private void workOffQueue() {
@@ -380,6 +389,11 @@ final class Loop implements Runnable, LoopServices, LoopMetrics.Observed {
   /** When the last selection returned: since then at least, its input has been there. */
   long selectedNanos() {
     return selectedNanos;
+  }
+
+  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. */
+  long readyNanos() {
+    return readyNanos;
   }
 
   Selector selector() {

@@ -41,6 +41,11 @@ class EventLoopTest extends ContractTest {
     return true;
   }
 
+  @Override
+  protected boolean tellsUnread() {
+    return true;
+  }
+
   @Test
   void aRefusedClientThatStaysIsClosed() throws Exception {
     RunningServer server = start();

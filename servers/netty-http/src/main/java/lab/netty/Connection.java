@@ -279,7 +279,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
             HttpUtil.isKeepAlive(request),
             request.protocolVersion().equals(HttpVersion.HTTP_1_0),
             request.method().equals(HttpMethod.HEAD),
-            loop.selectedNanos());
+            loop.readyNanos());
     if (inFlight == null) {
       setCountedIdle(false);
       begin(exchange);

@@ -13,7 +13,7 @@ import lab.contract.LoopMetrics;
 import org.jspecify.annotations.Nullable;
 
 /** One event loop with its connections. Its thread only, where nothing else is said. */
-final class Loop implements LoopMetrics.Observed {
+public final class Loop implements LoopMetrics.Observed {
   private final String name;
   private final EventLoop executor;
   private final LoopIo io;
@@ -66,13 +66,19 @@ final class Loop implements LoopMetrics.Observed {
     return idle.get();
   }
 
-  EventLoop executor() {
+  /** What runs its tasks. Any thread. */
+  public EventLoop executor() {
     return executor;
   }
 
   /** When the selector last told what is ready, by {@link System#nanoTime}. */
   long selectedNanos() {
     return io.selectedNanos();
+  }
+
+  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. */
+  public long readyNanos() {
+    return io.readyNanos();
   }
 
   void opened(Connection connection) {

@@ -7,6 +7,7 @@ import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
 import java.util.function.LongSupplier;
+import lab.contract.LoopMetrics;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,7 +24,9 @@ final class LoopIo implements IoHandler {
   private final IoHandler nio;
   private final LongSupplier nanoTime;
   private final SelectClock clock = new SelectClock();
+  private long askedNanos;
   private long selectedNanos;
+  private long readyNanos;
 
   /** Work of the rounds that have ended. Written by the loop alone, as the next one. */
   private volatile long busyNanos;
@@ -39,6 +42,7 @@ final class LoopIo implements IoHandler {
   LoopIo(IoHandler nio, LongSupplier nanoTime) {
     this.nio = nio;
     this.nanoTime = nanoTime;
+    selectedNanos = nanoTime.getAsLong();
   }
 
   /** Time at work so far, the round under way included; never less than it was. Any thread. */
@@ -56,10 +60,16 @@ final class LoopIo implements IoHandler {
     return selectedNanos;
   }
 
+  /** Since when its input has been there, about: {@link LoopMetrics#readyNanos}. The loop only. */
+  long readyNanos() {
+    return readyNanos;
+  }
+
   @Override
   public int run(IoHandlerContext context) {
+    askedNanos = nanoTime.getAsLong();
     if (workingSinceNanos != 0) {
-      busyNanos = busyNanos + nanoTime.getAsLong() - workingSinceNanos;
+      busyNanos = busyNanos + askedNanos - workingSinceNanos;
       workingSinceNanos = 0;
     }
     clock.context = context;
@@ -105,8 +115,10 @@ final class LoopIo implements IoHandler {
     private @Nullable IoHandlerContext context;
 
     void selected() {
-      selectedNanos = nanoTime.getAsLong();
-      workingSinceNanos = selectedNanos;
+      long now = nanoTime.getAsLong();
+      readyNanos = LoopMetrics.readyNanos(selectedNanos, askedNanos, now);
+      selectedNanos = now;
+      workingSinceNanos = now;
     }
 
     @Override

@@ -4,7 +4,6 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.HttpDecoderConfig;
@@ -40,7 +39,7 @@ public final class NettyHttp implements TrafficServer {
      *
      * @param loops all that requests may come from
      */
-    RequestHandler create(ModelContext context, List<EventLoop> loops);
+    RequestHandler create(ModelContext context, List<Loop> loops);
   }
 
   static final Answer MALFORMED = Answer.error(400, "malformed request");
@@ -70,7 +69,7 @@ public final class NettyHttp implements TrafficServer {
     context.knobs().hasLoops(loopCount);
     context.knobs().add(Settings.QUEUE_BOUND, admission::bound, admission::setBound);
     LoopMetrics.register(context.registry(), loops::all, loops::openConnections);
-    handler = handlers.create(context, loops.all().stream().map(Loop::executor).toList());
+    handler = handlers.create(context, loops.all());
     boolean bound = false;
     try {
       listener = bind(settings);

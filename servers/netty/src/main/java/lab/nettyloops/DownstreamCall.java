@@ -163,7 +163,11 @@ final class DownstreamCall extends ConnectionCap.Waiter {
     long now = System.nanoTime();
     if (hasPlace) {
       client.downstream().cap().leave();
-      client.downstream().metrics().ended(outcome, begunNanos - askedNanos, now - begunNanos);
+      long unreadNanos = outcome == DownstreamOutcome.OK ? now - client.readyNanos() : 0;
+      client
+          .downstream()
+          .metrics()
+          .ended(outcome, begunNanos - askedNanos, now - begunNanos, unreadNanos);
     } else {
       // If the place has just been granted, begin() is under way and leaves it.
       var _ = client.downstream().cap().giveUp(this);

@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import lab.contract.downstream.AnswerReader;
 import lab.contract.downstream.DownstreamLimits;
 import lab.contract.nonblocking.LoopServices.DownstreamCallback;
+import lab.netty.Loop;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,21 +23,21 @@ import org.jspecify.annotations.Nullable;
  * recently used first. The loop's thread only.
  */
 final class DownstreamClient {
-  private final EventLoop loop;
+  private final Loop loop;
   private final Downstream downstream;
   private final Bootstrap bootstrap;
 
   /** Most recently used first; closed ones are left in and passed over. */
   private final ArrayDeque<DownstreamConnection> idle = new ArrayDeque<>();
 
-  DownstreamClient(EventLoop loop, Downstream downstream) {
+  DownstreamClient(Loop loop, Downstream downstream) {
     this.loop = loop;
     this.downstream = downstream;
     HttpDecoderConfig limits =
         new HttpDecoderConfig().setMaxHeaderSize(AnswerReader.MAX_HEAD_BYTES);
     bootstrap =
         new Bootstrap()
-            .group(loop)
+            .group(loop.executor())
             .channel(NioSocketChannel.class)
             .option(ChannelOption.TCP_NODELAY, true)
             // The call's own deadline holds for connecting too.
@@ -52,7 +53,7 @@ final class DownstreamClient {
                   }
                 });
     long pruneNanos = DownstreamLimits.betweenLooks(downstream.keepIdle()).toNanos();
-    var _ = loop.scheduleAtFixedRate(this::prune, pruneNanos, pruneNanos, TimeUnit.NANOSECONDS);
+    var _ = loop().scheduleAtFixedRate(this::prune, pruneNanos, pruneNanos, TimeUnit.NANOSECONDS);
   }
 
   /** Begins a call; the callback comes later, or at once. */
@@ -65,7 +66,12 @@ final class DownstreamClient {
   }
 
   EventLoop loop() {
-    return loop;
+    return loop.executor();
+  }
+
+  /** Since when what is being read has been there, about: {@link Loop#readyNanos}. */
+  long readyNanos() {
+    return loop.readyNanos();
   }
 
   @Nullable DownstreamConnection pollIdle() {

@@ -11,6 +11,7 @@ import java.util.concurrent.Executors;
 import lab.contract.ModelContext;
 import lab.contract.nonblocking.NonBlockingRoutes;
 import lab.netty.Exchange;
+import lab.netty.Loop;
 import lab.netty.RequestHandler;
 
 /** Works on every request on the event loop of its connection. */
@@ -23,16 +24,16 @@ final class LoopHandler implements RequestHandler {
           Runtime.getRuntime().availableProcessors(),
           Thread.ofPlatform().daemon().name("netty-helper-", 1).factory());
 
-  LoopHandler(ModelContext context, List<EventLoop> loops) {
+  LoopHandler(ModelContext context, List<Loop> loops) {
     Downstream downstream = new Downstream(context, helpers);
-    for (EventLoop loop : loops) {
+    for (Loop loop : loops) {
       NettyServices services =
           new NettyServices(
-              loop,
+              loop.executor(),
               new DownstreamClient(loop, downstream),
               helpers,
               context.settings().blockTheLoop());
-      routes.put(loop, new NonBlockingRoutes(context, services));
+      routes.put(loop.executor(), new NonBlockingRoutes(context, services));
     }
   }
 

@@ -18,4 +18,9 @@ class NettyTest extends ContractTest {
   protected boolean limitsClients() {
     return true;
   }
+
+  @Override
+  protected boolean tellsUnread() {
+    return true;
+  }
 }

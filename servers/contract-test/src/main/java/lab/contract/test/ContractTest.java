@@ -120,6 +120,11 @@ public abstract class ContractTest {
     return false;
   }
 
+  /** Whether event loops of its own read the downstream's answers, and tell how late. */
+  protected boolean tellsUnread() {
+    return false;
+  }
+
   /** How it is started: beside the tests, unless a model says otherwise. */
   protected Launcher launcher() {
     return new InThisJvm(model());
@@ -509,6 +514,10 @@ public abstract class ContractTest {
     expected.add(buckets + "\"0.205\"} ");
     expected.add(buckets + "\"60.0\"} 2");
     assertThat(metrics).contains(expected);
+    assertThat(metrics.contains("lab_downstream_unread_seconds_count 2")).isEqualTo(tellsUnread());
+    if (threadName().startsWith("vt-")) {
+      await(() -> management.metric("lab_virtual_thread_lag_seconds_count") > 0);
+    }
   }
 
   @Test
@@ -522,6 +531,30 @@ public abstract class ContractTest {
       assertThat(client.read().status()).isEqualTo(200);
       awaitInFlight(server, 0);
     }
+  }
+
+  /** What came while it worked became ready in the middle of that work, as far as it can tell. */
+  @Test
+  void anAnswerThatTheLoopIsTooBusyToReadIsSeen() throws Exception {
+    assumeTrue(tellsUnread(), "no event loop of the lab's reads the answers");
+    RunningServer server = startHolding("LAB_LOOPS", "1", "LAB_BLOCK_THE_LOOP", "true");
+    Management management = management(server);
+    try (RawClient waiting = new RawClient(server.httpPort());
+        RawClient blocking = new RawClient(server.httpPort())) {
+      // Leaves a connection to the downstream, so that the next call asks at once.
+      assertThat(waiting.get("/downstream").status()).isEqualTo(200);
+      downstream.behave(Behaviour.HOLD);
+      waiting.request("GET", "/downstream");
+      awaitInFlight(server, 1);
+      blocking.request("GET", "/?wait_ms=3000");
+      await(() -> management.metric("lab_http_requests_in_flight{route=\"/\"}") == 1);
+      downstream.answerHeld(1);
+      assertThat(waiting.read().status()).isEqualTo(200);
+      assertThat(blocking.read().status()).isEqualTo(200);
+    }
+    await(() -> management.metric("lab_downstream_unread_seconds_count") == 2);
+    assertThat(management.metric("lab_downstream_unread_seconds_sum"))
+        .isBetween(1.4, management.metric("lab_downstream_call_seconds_sum{phase=\"call\"}"));
   }
 
   @Test

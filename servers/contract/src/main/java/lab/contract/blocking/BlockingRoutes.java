@@ -17,6 +17,7 @@ public final class BlockingRoutes implements AutoCloseable {
   private final Aggregates aggregates;
   private final OneLock lock;
   private final Pin pin;
+  private final VirtualThreadLag lag;
 
   /** With the lab's own client of the downstream. */
   public BlockingRoutes(ModelContext context) {
@@ -35,6 +36,7 @@ public final class BlockingRoutes implements AutoCloseable {
     this.aggregates = Aggregates.of(context);
     this.lock = new OneLock(context.knobs());
     this.pin = new Pin(context.knobs());
+    this.lag = new VirtualThreadLag(context.registry());
   }
 
   /**
@@ -43,6 +45,7 @@ public final class BlockingRoutes implements AutoCloseable {
    * @throws InterruptedException when the thread is told to stop; the request is then lost
    */
   public Answer answer(RouteCall call) throws InterruptedException {
+    lag.of(Thread.currentThread());
     Answer refusal = call.refusal();
     if (refusal != null) {
       return refusal;
@@ -74,6 +77,7 @@ public final class BlockingRoutes implements AutoCloseable {
 
   @Override
   public void close() {
+    lag.close();
     downstream.close();
   }
 
